@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { translated } from '../src/texts/known-sentences.ts';
-import { Text } from '../src/texts/text.ts';
+import { Text, translated } from '../src/texts/text.ts';
 import {
   authenticatorContract,
   createTestHost,

@@ -68,7 +68,8 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
         const words = [userName, hubTitle].map(plainForm);
         const plain = plainForm(password);
         if ([...password].length < options.min_length) {
-          return `A password needs at least ${options.min_length} characters.`;
+          const least = options.min_length;
+          return `A password needs at least ${least} ${least === 1 ? 'character' : 'characters'}.`;
         }
         if (isTooLong(password)) return 'This password is too long.';
         if (/^(.{1,4})\1+.{0,3}$/u.test(password)) return 'This password only repeats itself.';

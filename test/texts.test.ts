@@ -2,11 +2,14 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
+  readErrors,
   readSource,
+  sentencesIn,
   sourceFiles,
   textsIn,
   textsOfSource,
   untranslatedIn,
+  withoutPages,
 } from '../scripts/texts/extract.ts';
 import { loadAssets } from '../src/pages/assets/assets.ts';
 import { renderHtml } from '../src/pages/html.ts';
@@ -52,11 +55,77 @@ test('no markup has words that are in no text', () => {
   }
 });
 
+/** Where errors take what they say from, which is a text there. */
+const saidElsewhere: Readonly<Record<string, string>> = {
+  'accounts/first-administrator.ts': 'the authenticator says what is wrong with a password',
+  'accounts/invitations.ts': 'the authenticator says what is wrong with a password',
+  'accounts/role-administration.ts': 'definitionProblem and fixedMembers of the same file',
+  'gateway/forward-auth.ts': 'another error says it, with another code',
+  'instances/channel-caller.ts': 'another instance says it',
+  'oauth/endpoints/authorization-request.ts': 'badRequest of the same file',
+  'pages/login/invitation-routes.ts': 'the authenticator says what is wrong with a password',
+  'pages/login/set-up-routes.ts': 'the authenticator says what is wrong with a password',
+  'pages/services/not-ready-renderer.ts': 'hintOf of the same file',
+  'pages/sharing/accept-share-routes.ts': 'another error says it, with another code',
+  'proxy/websocket-forwarder.ts': 'tooMany of the same file',
+  'rbac/scope.ts': 'readScope of the same file',
+  'servers/address-reports.ts': 'the spawner says why it refuses an address, to the server alone',
+  'servers/server-accounts.ts': 'serverAccountProblem of processes/system-user.ts',
+  'servers/server-watch.ts': 'stored by the instance that started the server',
+  'spawning/docker/engine-errors.ts': 'refusals and pullSentence of the same file',
+  'spawning/kubernetes/api-errors.ts': 'refusals of the same file',
+  'spawning/kubernetes/await-pod.ts': 'hopelessness of pod-progress.ts',
+  'spawning/kubernetes/cluster.ts': 'configProblem of the same file',
+  'spawning/kubernetes/kubernetes-spawner.ts': 'requireKnown of the same file',
+  'store/node-sqlite-dialect.ts': 'sqlite-file-watch.ts',
+  'users/system-account-store.ts': 'a text that the caller of taken gives',
+  'users/user-info.ts': 'the problems of the same file',
+};
+
+test('errors that reach a page say texts', () => {
+  const found = sourceFiles()
+    .filter((path) => !withoutPages.some(([place]) => place.test(path)))
+    .filter((path) => readErrors(path, readSource(path)).others.length > 0);
+  expect(found.toSorted()).toEqual(Object.keys(saidElsewhere).toSorted());
+});
+
+/** Files in which every sentence is for people, but for those that a pattern says. */
+const spokenFiles =
+  /^spawning\/|^servers\/(?!.*-store\.ts$)|^accounts\/role-administration\.ts$|^rbac\/scope\.ts$|^users\/user-info\.ts$|^oauth\/endpoints\/authorization-request\.ts$|^processes\/(?:launch-check|port-owner|readiness-probe|supervised-process|system-user)\.ts$|^services\/(?:external|managed|owned)-service\.ts$/;
+
+const notForPeople: readonly (readonly [path: RegExp, why: string])[] = [
+  [/\/examine-\w+\.ts$/, 'findings of hub doctor'],
+  [/-(?:options|plugin)\.ts$/, 'problems of the configuration, which hub check prints'],
+  [/\/job-script\.ts$/, 'a shell script'],
+];
+
+/** Sentences for the log and the output of servers, and what no one reads: reasons to give up work. */
+const unread: ReadonlySet<string> = new Set([
+  'the engine of a server does not say whether it runs; it counts as running',
+  'could not clean up after a server yet',
+  'could not record yet that a server is stopped',
+  'that was not used',
+  'that has run as long as it may',
+  'The hub is stopping.',
+  'a process of the server was ended: {0}',
+  'the server could not start another process: its limit is {0}',
+  'the server is ended: {0}',
+  // Of a partition, in hub doctor.
+  'is not there',
+]);
+
+test('what spawners say of a server is in a text', () => {
+  const found = sourceFiles()
+    .filter((path) => spokenFiles.test(path) && !notForPeople.some(([place]) => place.test(path)))
+    .flatMap((path) => sentencesIn(path, readSource(path)).map((said) => `${path}: ${said}`));
+  expect(found.filter((each) => !unread.has(each.slice(each.indexOf(': ') + 2)))).toEqual([]);
+});
+
 test('no page has words that are in no text', async () => {
   const assets = await loadAssets({ staticUrl: '/hub/static/' });
   // What the pages are about is the same in every language, and marked like a text.
   const pages = samplePages(assets, (plausible) => `⟦${plausible}⟧`);
-  const brackets = new BracketLanguage();
+  const brackets = new BracketLanguage(texts.keys());
   for (const [name, page] of Object.entries(pages)) {
     // An address may have places to break.
     const shown = renderHtml(page, brackets).replaceAll('<wbr>', '');

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseSync, Visitor } from 'oxc-parser';
-import { keyOf } from '../../src/texts/language.ts';
+import { type Expression, parseSync, type TemplateLiteral, Visitor } from 'oxc-parser';
+import { keyOf } from '../../src/texts/key.ts';
 
 const source = join(import.meta.dirname, '..', '..', 'src');
 
@@ -27,22 +27,25 @@ export function textsOfSource(): Map<string, string[]> {
   return texts;
 }
 
+/** Tags whose templates are texts. */
+const textTags: ReadonlySet<string> = new Set(['text', 'inEnglish']);
+
 /** The keys of the texts in a file. Throws an Error for one that is not written out there. */
 export function textsIn(path: string, code: string): Set<string> {
   const keys = new Set<string>();
-  // Others have functions of these names too, and need no parsing.
-  if (!/from '(?:[./]*\/texts|\.)\/text\.ts'/.test(code)) return keys;
+  // Others have functions of these names too.
+  const hasTexts = /from '(?:[./]*\/texts|\.)\/text\.ts'/.test(code);
+  const hasErrors =
+    code.includes('new HubError(') && !withoutPages.some(([place]) => place.test(path));
+  if (!hasTexts && !hasErrors) return keys;
   const hasMessages = /import \{[^}]*\bmessage\b[^}]*\} from '(?:[./]*\/texts|\.)\/text\.ts'/.test(
     code,
   );
+  const { program } = parseSync(path, code, { lang: 'ts' });
   new Visitor({
     TaggedTemplateExpression({ tag, quasi }) {
-      if (tag.type !== 'Identifier' || tag.name !== 'text') return;
-      const parts = quasi.quasis.map(({ value }) => value.cooked ?? '');
-      if (parts.some((part) => /[{}]/.test(part))) {
-        throw new Error(`${path}: a text has braces: ${parts.join('…')}`);
-      }
-      keys.add(parts.reduce((joined, part, index) => `${joined}{${index - 1}}${part}`));
+      if (!hasTexts || tag.type !== 'Identifier' || !textTags.has(tag.name)) return;
+      keys.add(keyOfTemplate(path, quasi));
     },
     CallExpression({ callee, arguments: [first, , options] }) {
       if (!hasMessages || callee.type !== 'Identifier' || callee.name !== 'message') return;
@@ -51,8 +54,116 @@ export function textsIn(path: string, code: string): Set<string> {
       }
       keys.add(keyOf(first.value, contextIn(options)));
     },
-  }).visit(parseSync(path, code, { lang: 'ts' }).program);
+  }).visit(program);
+  if (hasErrors) for (const key of readErrors(path, code).keys) keys.add(key);
   return keys;
+}
+
+function keyOfTemplate(path: string, { quasis }: TemplateLiteral): string {
+  const parts = quasis.map(({ value }) => value.cooked ?? '');
+  if (parts.some((part) => /[{}]/.test(part))) {
+    throw new Error(`${path}: a text has braces: ${parts.join('…')}`);
+  }
+  return parts.reduce((joined, part, index) => `${joined}{${index - 1}}${part}`);
+}
+
+/** Where errors reach no page, and why. */
+export const withoutPages: readonly (readonly [place: RegExp, why: string])[] = [
+  [/^cli\//, 'the command line speaks English'],
+  [/^(?:client|singleuser)\//, 'runs in services and servers, which have no catalogues'],
+  [/^api\//, 'the API speaks English, and scripts of pages show none of its errors'],
+  [/^gateway\/proxy-api\.ts$/, 'an API'],
+  [/^http\/server\/internal-listener\.ts$/, 'serves the API alone'],
+  [/^accounts\/password-callers\.ts$/, 'for programs that send a password to the API'],
+];
+
+/**
+ * What `HubError`s of a file say, which pages show in the language of their reader: the keys of what is written out,
+ * in the argument or in a constant of the file, and the expressions that make a sentence elsewhere.
+ */
+export function readErrors(
+  path: string,
+  code: string,
+): { readonly keys: ReadonlySet<string>; readonly others: readonly string[] } {
+  const keys = new Set<string>();
+  const others: string[] = [];
+  const { program } = parseSync(path, code, { lang: 'ts' });
+  const constants = new Map<string, Expression[]>();
+  new Visitor({
+    VariableDeclarator({ id, init }) {
+      if (id.type !== 'Identifier' || init === null) return;
+      constants.set(id.name, [...(constants.get(id.name) ?? []), init]);
+    },
+  }).visit(program);
+
+  // What is put together of others, such as `${name}: ${problem}.`, needs no words.
+  function addKey(key: string): void {
+    if (/\p{L}{2}\P{L}+\p{L}{2}/u.test(key)) keys.add(key);
+  }
+
+  function read(node: Expression, seen: ReadonlySet<string> = new Set()): void {
+    const parts = partsOf(node, seen);
+    if (parts === undefined) {
+      others.push(code.slice(node.start, node.end).replaceAll(/\s+/g, ' '));
+      return;
+    }
+    const name = node.type === 'Identifier' ? [node.name] : [];
+    for (const part of parts) read(part, new Set([...seen, ...name]));
+  }
+
+  /** The expressions of which one is said, none where it is written out; undefined where that is not known. */
+  function partsOf(node: Expression, seen: ReadonlySet<string>): Expression[] | undefined {
+    if (node.type === 'ConditionalExpression') return [node.consequent, node.alternate];
+    if (node.type === 'LogicalExpression') {
+      return node.operator === '&&' ? [node.right] : [node.left, node.right];
+    }
+    if (node.type === 'TemplateLiteral') addKey(keyOfTemplate(path, node));
+    if (node.type === 'Literal' && typeof node.value === 'string') addKey(node.value);
+    if (node.type === 'TemplateLiteral' || node.type === 'Literal') return [];
+    if (node.type === 'TaggedTemplateExpression') {
+      return node.tag.type === 'Identifier' && textTags.has(node.tag.name) ? [] : undefined;
+    }
+    if (node.type === 'CallExpression') return makesText(node.callee) ? [] : undefined;
+    if (node.type === 'MemberExpression' && node.object.type === 'Identifier') {
+      const [object] = constants.get(node.object.name) ?? [];
+      if (object?.type !== 'ObjectExpression') return undefined;
+      return object.properties.flatMap((each) => (each.type === 'Property' ? [each.value] : []));
+    }
+    if (node.type !== 'Identifier') return undefined;
+    if (node.name === 'undefined') return [];
+    return seen.has(node.name) ? undefined : constants.get(node.name);
+  }
+
+  function readOptions(node: Expression): void {
+    if (node.type === 'ConditionalExpression') {
+      readOptions(node.consequent);
+      readOptions(node.alternate);
+    } else if (node.type === 'LogicalExpression') readOptions(node.right);
+    if (node.type !== 'ObjectExpression') return;
+    for (const property of node.properties) {
+      if (property.type === 'SpreadElement') readOptions(property.argument);
+      else if (property.key.type === 'Identifier' && property.key.name === 'hint') {
+        read(property.value);
+      }
+    }
+  }
+
+  new Visitor({
+    NewExpression({ callee, arguments: [, said, options] }) {
+      if (callee.type !== 'Identifier' || callee.name !== 'HubError') return;
+      if (said !== undefined && said.type !== 'SpreadElement') read(said);
+      if (options !== undefined && options.type !== 'SpreadElement') readOptions(options);
+    },
+  }).visit(program);
+  return { keys, others };
+}
+
+const textFunctions: ReadonlySet<string> = new Set(['message', 'joined', 'translated', 'withHint']);
+
+function makesText(callee: Expression): boolean {
+  if (callee.type === 'Identifier') return textFunctions.has(callee.name);
+  if (callee.type !== 'MemberExpression' || callee.object.type !== 'Identifier') return false;
+  return callee.object.name === 'sentences';
 }
 
 interface Node {
@@ -93,5 +204,62 @@ export function untranslatedIn(path: string, code: string): string[] {
       }
     },
   }).visit(parseSync(path, code, { lang: 'ts' }).program);
+  return found;
+}
+
+/** Calls whose strings people read elsewhere, if at all: in the log, in the reference, in `hub check` and `hub doctor`. */
+const ofOperators =
+  /^(?:log|logger|console|z|[a-z]*[lL]og)\.|\.(?:describe|meta|refine|warn|info|error|debug)$|^(?:warning|ok|wrong|failing|report|problem|finding)$/;
+
+/** Errors for developers, such as an `error_description` (RFC 6749 §5.2), and those that end the program. */
+const ofDevelopers: ReadonlySet<string> = new Set([
+  'TypeError',
+  'RangeError',
+  'ConfigError',
+  'StartupError',
+  'OAuthError',
+]);
+
+const threeWords = /\p{L}{2,},? \p{Ll}+,? \p{Ll}+/u;
+
+/** English in a file that reads like a sentence and is in no text, each as it stands there. */
+export function sentencesIn(path: string, code: string): string[] {
+  const found: string[] = [];
+  const { program } = parseSync(path, code, { lang: 'ts' });
+  const texts = readErrors(path, code).keys;
+  let outside = 0;
+  const enter = (isElsewhere: boolean) => {
+    if (isElsewhere) outside += 1;
+  };
+  const leave = (isElsewhere: boolean) => {
+    if (isElsewhere) outside -= 1;
+  };
+  const isTag = ({ tag }: { readonly tag: Expression }) =>
+    tag.type === 'Identifier' && (textTags.has(tag.name) || tag.name === 'html');
+  const isCall = ({ callee }: { readonly callee: Expression }) => {
+    const name = code.slice(callee.start, callee.end);
+    return name === 'message' || ofOperators.test(name);
+  };
+  const isError = ({ callee }: { readonly callee: Expression }) =>
+    callee.type === 'Identifier' && ofDevelopers.has(callee.name);
+  const take = (said: string, shown: string) => {
+    if (outside === 0 && threeWords.test(said) && !texts.has(said)) found.push(shown);
+  };
+  new Visitor({
+    TaggedTemplateExpression: (node) => enter(isTag(node)),
+    'TaggedTemplateExpression:exit': (node) => leave(isTag(node)),
+    CallExpression: (node) => enter(isCall(node)),
+    'CallExpression:exit': (node) => leave(isCall(node)),
+    NewExpression: (node) => enter(isError(node)),
+    'NewExpression:exit': (node) => leave(isError(node)),
+    Literal({ value }) {
+      if (typeof value === 'string') take(value, value);
+    },
+    TemplateLiteral(node) {
+      const parts = node.quasis.map(({ value }) => value.cooked ?? '');
+      const key = parts.reduce((joined, part, index) => `${joined}{${index - 1}}${part}`);
+      take(key, key);
+    },
+  }).visit(program);
   return found;
 }

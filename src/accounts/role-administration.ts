@@ -13,7 +13,7 @@ import type { RoleStore } from '../rbac/role-store.ts';
 import { quoteScope, readScope } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { roleProblems } from '../rbac/validate-roles.ts';
-import { text } from '../texts/text.ts';
+import { inEnglish, text } from '../texts/text.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
 /**
@@ -107,15 +107,15 @@ export function createRoleAdministration(deps: {
 
   function fixedMembers({ name }: Role, kind: RoleSubjectKind): string | undefined {
     if (managesRoles && kind !== 'service') {
-      return 'The provider of the login gives roles to users and groups (Authenticator.manage_roles).';
+      return inEnglish`The provider of the login gives roles to users and groups (Authenticator.manage_roles).`;
     }
-    if (kind === 'user' && name === 'user') return 'Every user holds the role user.';
+    if (kind === 'user' && name === 'user') return inEnglish`Every user holds the role user.`;
     if (kind === 'user' && name === 'admin') {
-      return 'A user holds the role admin by being an administrator; change the user instead.';
+      return inEnglish`A user holds the role admin by being an administrator; change the user instead.`;
     }
     const listed = configured.find((role) => role.name === name)?.[`${kind}s`];
     if (listed === undefined) return undefined;
-    return `The configuration lists the ${kind}s of the role ${name} (Hub.load_roles).`;
+    return inEnglish`The configuration says who holds the role ${name} (Hub.load_roles).`;
   }
 
   function requireFreeMembers(role: Role, members: RoleMembers): void {
@@ -212,20 +212,20 @@ export function createRoleAdministration(deps: {
 
 function definitionProblem(description: string, scopes: readonly string[]): string | undefined {
   if (description.length > roleLimits.description) {
-    return `description: must have ${roleLimits.description} characters at most.`;
+    return inEnglish`description: must have ${roleLimits.description} characters at most.`;
   }
   if (/\p{Cc}/u.test(description) || !description.isWellFormed()) {
-    return 'description: must be one line of text without control characters.';
+    return inEnglish`description: must be one line of text without control characters.`;
   }
   if (scopes.length > roleLimits.scopes) {
-    return `scopes: a role has ${roleLimits.scopes} scopes at most.`;
+    return inEnglish`scopes: a role has ${roleLimits.scopes} scopes at most.`;
   }
   if (scopes.some((scope) => scope.length > roleLimits.scope)) {
-    return `scopes: a scope has ${roleLimits.scope} characters at most.`;
+    return inEnglish`scopes: a scope has ${roleLimits.scope} characters at most.`;
   }
   // It means what the owner of a token may do; a role of an owner would stand for itself.
   if (scopes.some((scope) => readScope(scope).scope?.name === 'inherit')) {
-    return 'scopes: inherit stands for all roles of an owner, so no role can hold it.';
+    return inEnglish`scopes: inherit stands for all roles of an owner, so no role can hold it.`;
   }
   return undefined;
 }

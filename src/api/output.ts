@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import { followOutput, mostOutputLines, type OutputSource } from '../processes/output-feed.ts';
 import type { Caller } from '../rbac/caller.ts';
+import type { Languages } from '../texts/languages.ts';
 import { names } from './models.ts';
 import type { AnswerDeclaration, OperationDeclaration, OperationRequest } from './operation.ts';
 import { flag, wholeNumber } from './parse-request.ts';
+import { languageAskedFor, languageQuery, toldIn } from './told-in.ts';
 
 /** Who follows output now: each follower costs a connection, and asks another instance each second. */
 export interface OutputFollowers {
@@ -46,7 +48,7 @@ export function createOutputFollowers(): OutputFollowers {
 }
 
 /** The query of an operation that answers with output. */
-export const outputQuery = z.object({
+export const outputQuery = languageQuery.extend({
   lines: wholeNumber
     .pipe(z.int().max(mostOutputLines))
     .optional()
@@ -83,7 +85,15 @@ export async function answerOutput(
     readonly query: z.output<typeof outputQuery>;
   },
   source: OutputSource,
-  { followers, fileName }: { readonly followers: OutputFollowers; readonly fileName: string },
+  {
+    followers,
+    languages,
+    fileName,
+  }: {
+    readonly followers: OutputFollowers;
+    readonly languages: Pick<Languages, 'find'>;
+    readonly fileName: string;
+  },
 ) {
   const { lines, follow, download } = request.query;
   const type = request.accepts('application/json', 'text/plain', 'text/event-stream');
@@ -93,7 +103,8 @@ export async function answerOutput(
       status: 200,
       events(signal: AbortSignal) {
         signal.addEventListener('abort', leave);
-        return followOutput(source, { signal, lines });
+        const events = followOutput(source, { signal, lines });
+        return toldIn(events, 'problem', languageAskedFor(request.query, languages));
       },
     } as const;
   }

@@ -2,6 +2,7 @@ import { HubError } from '../errors.ts';
 import { safeFileName } from '../servers/safe-file-name.ts';
 import type { ServerOutput } from '../servers/server-output.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import type { Languages } from '../texts/languages.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { operation } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
@@ -11,6 +12,7 @@ interface Deps {
   readonly serverStore: Pick<ServerStore, 'find'>;
   readonly serverOutput: ServerOutput;
   readonly outputFollowers: OutputFollowers;
+  readonly languages: Pick<Languages, 'find'>;
 }
 
 function outputAt(
@@ -37,6 +39,7 @@ function outputAt(
     if (found === undefined) throw new HubError('not_found', 'There is no such server.');
     return answerOutput(request, deps.serverOutput.of(found.id), {
       followers: deps.outputFollowers,
+      languages: deps.languages,
       fileName: `${safeFileName(server === '' ? name : `${name}-${server}`)}.log`,
     });
   });

@@ -10,9 +10,11 @@ import { presentServer, type ServerModel } from '../servers/server-model.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { UserServers } from '../servers/user-servers.ts';
 import { sentences } from '../texts/known-sentences.ts';
+import type { Languages } from '../texts/languages.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { freeData, names, serverModel } from './models.ts';
 import { type Operation, type OperationRequest, operation } from './operation.ts';
+import { languageAskedFor, languageQuery, toldIn } from './told-in.ts';
 
 interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -20,6 +22,7 @@ interface Deps {
   readonly servers: UserServers;
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
   readonly progressElsewhere: Pick<ProgressElsewhere, 'follow'>;
+  readonly languages: Pick<Languages, 'find'>;
   readonly toldAddresses: ToldAddresses;
   readonly apiPath: string;
   readonly origins: Origins;
@@ -201,6 +204,7 @@ function startedAt(
       summary: `Follow the start of ${which}`,
       description: 'Server-sent events until the server is ready or has failed.',
       scopes: ['read:servers'],
+      query: languageQuery,
       answers: {
         200: {
           description: 'One `data:` line of JSON an event.',
@@ -208,21 +212,24 @@ function startedAt(
           mediaType: 'text/event-stream',
         },
       },
-    }).handle(async ({ params }, deps: Deps) => {
+    }).handle(async ({ params, query }, deps: Deps) => {
+      const language = languageAskedFor(query, deps.languages);
+      const follow = (events: AsyncIterable<ServerProgress>) => toldIn(events, 'message', language);
       const server = await getServer(params, deps);
       const log = deps.lifecycle.unitOf(server.id)?.progress;
-      if (log !== undefined) return { status: 200, events: (signal) => log.follow(signal) };
+      if (log !== undefined) return { status: 200, events: (signal) => follow(log.follow(signal)) };
       if (server.state === 'starting' && unreachableSince(server) === undefined) {
-        return { status: 200, events: (signal) => deps.progressElsewhere.follow(server, signal) };
+        return {
+          status: 200,
+          events: (signal) => follow(deps.progressElsewhere.follow(server, signal)),
+        };
       }
       const event = settledProgress(server, deps.origins.urlOf(deps.servers.prefixOf(server)));
       if (event === undefined) throw new HubError('not_found', 'The server is not starting.');
-      return {
-        status: 200,
-        async *events() {
-          yield event;
-        },
+      const settled = async function* () {
+        yield event;
       };
+      return { status: 200, events: () => follow(settled()) };
     }),
   ];
 }

@@ -4,6 +4,7 @@ import type { RoleStore } from '../rbac/role-store.ts';
 import type { Service } from '../services/service.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import { serviceStates } from '../services/service-status.ts';
+import type { Languages } from '../texts/languages.ts';
 import { errorModel, freeData, names, time } from './models.ts';
 import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
@@ -15,6 +16,7 @@ export interface ServiceDeps {
   >;
   readonly roles: Pick<RoleStore, 'namesHeldBy'>;
   readonly outputFollowers: OutputFollowers;
+  readonly languages: Pick<Languages, 'find'>;
 }
 
 const message = z.object({ message: z.string() });
@@ -124,7 +126,8 @@ export const serviceOperations = [
     const source = deps.registry.outputOf(name);
     if (source === undefined) throw noSuchService();
     const fileName = `service-${name}.log`;
-    return answerOutput(request, source, { followers: deps.outputFollowers, fileName });
+    const { outputFollowers: followers, languages } = deps;
+    return answerOutput(request, source, { followers, languages, fileName });
   }),
   operation({
     id: 'startService',

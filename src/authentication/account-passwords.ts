@@ -1,6 +1,5 @@
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
-import { translated } from '../texts/known-sentences.ts';
-import { type Phrase, text } from '../texts/text.ts';
+import { type Phrase, text, translated } from '../texts/text.ts';
 import type {
   PasswordChangeOptions,
   PasswordCredentialStore,

@@ -84,7 +84,8 @@ async function follow(
           : 'The hub has been restarted; its last lines:',
       );
     }
-    if (event.skipped !== undefined) say(`${event.skipped} lines were left out.`);
+    if (event.skipped !== undefined)
+      say(event.skipped === 1 ? '1 line was left out.' : `${event.skipped} lines were left out.`);
     for (const line of event.lines) io.stdout.write(`${line}\n`);
   }
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { languageSettingsOf } from '../config/language-settings.ts';
 import { HubError } from '../errors.ts';
-import { sourceOf } from '../texts/language.ts';
+import { sourceOf } from '../texts/key.ts';
 import { loadLanguages } from '../texts/languages.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';

@@ -144,6 +144,7 @@ export function addApi(
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
     outputFollowers: createOutputFollowers(),
+    languages: deps.site.languages,
     ...deps.sharing,
     ...deps.gateways.api,
     instances: deps.instances.overview,

@@ -91,10 +91,10 @@ function wordsFor(issue: Issue): string {
       if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty';
       if (issue.origin === 'array')
         return `needs at least ${issue.minimum} ${entries(issue.minimum)}`;
-      if (issue.origin === 'string') return `must have at least ${issue.minimum} characters`;
+      if (issue.origin === 'string') return `must have at least ${characters(issue.minimum)}`;
       return `must be ${issue.inclusive === true ? 'at least' : 'more than'} ${issue.minimum}`;
     case 'too_big':
-      if (issue.origin === 'string') return `must have at most ${issue.maximum} characters`;
+      if (issue.origin === 'string') return `must have at most ${characters(issue.maximum)}`;
       if (issue.origin === 'array')
         return `takes at most ${issue.maximum} ${entries(issue.maximum)}`;
       return `must be ${issue.inclusive === true ? 'at most' : 'less than'} ${issue.maximum}`;
@@ -116,6 +116,10 @@ function wordsFor(issue: Issue): string {
 
 function isMissing(issue: Issue): boolean {
   return issue.message.endsWith('received undefined');
+}
+
+function characters(count: number | bigint): string {
+  return `${count} ${Number(count) === 1 ? 'character' : 'characters'}`;
 }
 
 function entries(limit: number | bigint): string {

@@ -48,12 +48,6 @@ export interface ErrorResponse {
   readonly isBug: boolean;
 }
 
-/** What is said of an error that no one foresaw. */
-export const unforeseen = {
-  message: 'Something went wrong inside the hub.',
-  hint: 'Try again; if it happens again, tell your administrator the id of this error.',
-} as const;
-
 /** The only place where a thrown value becomes an HTTP status and a public text. */
 export function toErrorResponse(thrown: unknown): ErrorResponse {
   if (thrown instanceof HubError) {
@@ -63,7 +57,10 @@ export function toErrorResponse(thrown: unknown): ErrorResponse {
     const errorId = isBug ? randomUUID() : undefined;
     return { status, code, message, hint, shown, retryAfterSeconds, details, errorId, isBug };
   }
-  return toErrorResponse(new HubError('internal', unforeseen.message, { hint: unforeseen.hint }));
+  const hint = 'Try again; if it happens again, tell your administrator the id of this error.';
+  return toErrorResponse(
+    new HubError('internal', 'Something went wrong inside the hub.', { hint }),
+  );
 }
 
 /** The JSON body of an error, the same shape everywhere. */

@@ -4,6 +4,7 @@ import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import { isHubErrorCode } from '../http/error-response.ts';
+import { inEnglish } from '../texts/text.ts';
 import { type ChannelSignature, channelHeaders } from './channel-signature.ts';
 import { requestText, type TextAnswer } from './request-text.ts';
 
@@ -67,12 +68,12 @@ export function createChannelCaller(deps: {
     const told = readIntroduction(answer.text);
     if (answer.status !== 200 || told === undefined) {
       throw new StrangerError(
-        `what answers there is no hub with this base path (status ${answer.status})`,
+        inEnglish`what answers there is no hub with this base path (status ${String(answer.status)})`,
       );
     }
     const { id, name, challenge, proof } = told;
     if (!signature.verify('proof', [question, id, challenge], proof)) {
-      throw new StrangerError('a hub with another cookie_secret answers there');
+      throw new StrangerError(inEnglish`a hub with another cookie_secret answers there`);
     }
     return { id, name, challenge };
   }
@@ -87,8 +88,8 @@ export function createChannelCaller(deps: {
     if (id !== to.id) {
       throw new StrangerError(
         id === self.id
-          ? 'it leads back to this instance'
-          : `the instance "${name}" answers there (or "${to.name}" has just been restarted)`,
+          ? inEnglish`it leads back to this instance`
+          : inEnglish`the instance "${name}" answers there (or "${to.name}" has just been restarted)`,
       );
     }
     const parts = [id, self.id, challenge, operation, hash('sha256', body)];
@@ -106,7 +107,9 @@ export function createChannelCaller(deps: {
     const answerParts = [challenge, String(answer.status), hash('sha256', answer.text)];
     const signed = String(answer.headers[channelHeaders.signature] ?? '');
     if (!signature.verify('answer', answerParts, signed)) {
-      throw new StrangerError(`its answer is not signed (status ${answer.status})`);
+      throw new StrangerError(
+        inEnglish`its answer is not signed (status ${String(answer.status)})`,
+      );
     }
     return answer;
   }
@@ -178,7 +181,9 @@ async function ask(
   try {
     return await requestText(url, { ...options, longestAnswerBytes });
   } catch (error) {
-    throw error instanceof RangeError ? new StrangerError('its answer is too long') : error;
+    throw error instanceof RangeError
+      ? new StrangerError(inEnglish`its answer is too long`)
+      : error;
   }
 }
 

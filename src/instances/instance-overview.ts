@@ -1,5 +1,6 @@
 import { createLimiter } from '../concurrency/limiter.ts';
 import { HubError } from '../errors.ts';
+import { inEnglish } from '../texts/text.ts';
 import { hasEnded } from './admission.ts';
 import type { ChannelCaller } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
@@ -136,5 +137,5 @@ function isUp(instance: Instance, here: Pick<Instance, 'machineId'>): boolean {
 }
 
 function problemOf(error: unknown): string {
-  return error instanceof HubError ? error.message : 'It does not answer.';
+  return error instanceof HubError ? error.message : inEnglish`It does not answer.`;
 }

@@ -1,5 +1,5 @@
 import { HubError } from '../errors.ts';
-import { joined, type Phrase } from '../texts/text.ts';
+import { joined, type Phrase, translated } from '../texts/text.ts';
 
 const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict', 'forbidden']);
 
@@ -11,5 +11,6 @@ export function problemOf(error: unknown): Phrase {
 
 /** What has happened and what to do about it. */
 export function withHint({ shown: { message, hint } }: HubError): Phrase {
-  return hint === undefined ? message : joined([message, hint]);
+  const told = translated(message);
+  return hint === undefined ? told : joined([told, translated(hint)]);
 }

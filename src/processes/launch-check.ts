@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
+import { inEnglish } from '../texts/text.ts';
 
 /**
  * Says why a command cannot be started, in words that name the cause; undefined when nothing is wrong.
@@ -12,13 +13,13 @@ export async function explainLaunchProblem(
   path: string | undefined,
 ): Promise<string | undefined> {
   const [program] = command;
-  if (program === undefined || program === '') return 'the command is empty';
+  if (program === undefined || program === '') return inEnglish`the command is empty`;
   if (command.some((argument) => argument.includes('\0')))
-    return 'the command holds a NUL character';
+    return inEnglish`the command holds a NUL character`;
 
   const directory = await stat(workingDirectory).catch(() => undefined);
-  if (directory === undefined) return `the directory ${workingDirectory} does not exist`;
-  if (!directory.isDirectory()) return `${workingDirectory} is not a directory`;
+  if (directory === undefined) return inEnglish`the directory ${workingDirectory} does not exist`;
+  if (!directory.isDirectory()) return inEnglish`${workingDirectory} is not a directory`;
 
   const isPath = program.includes('/');
   const candidates = isPath
@@ -26,13 +27,15 @@ export async function explainLaunchProblem(
     : (path ?? '/usr/local/bin:/usr/bin:/bin')
         .split(delimiter)
         .map((folder) => resolve(workingDirectory, join(folder, program)));
-  let problem = isPath ? `command not found: ${program}` : `command not found in PATH: ${program}`;
+  let problem = isPath
+    ? inEnglish`command not found: ${program}`
+    : inEnglish`command not found in PATH: ${program}`;
   for (const candidate of candidates) {
     const found = await stat(candidate).catch(() => undefined);
     if (found === undefined) continue;
-    if (found.isDirectory()) problem = `${candidate} is a directory, not a program`;
+    if (found.isDirectory()) problem = inEnglish`${candidate} is a directory, not a program`;
     else if (await isExecutable(candidate)) return explainScriptProblem(program, candidate);
-    else problem = `permission denied: ${candidate} is not executable`;
+    else problem = inEnglish`permission denied: ${candidate} is not executable`;
   }
   return problem;
 }
@@ -42,7 +45,7 @@ async function explainScriptProblem(program: string, file: string): Promise<stri
   const [, interpreter] = /^#![ \t]*([^\s\0]+)/.exec(await readStart(file)) ?? [];
   if (interpreter === undefined || (await stat(interpreter).catch(() => undefined)) !== undefined)
     return undefined;
-  return `${program} or the interpreter named in its first line does not exist`;
+  return inEnglish`${program} or the interpreter named in its first line does not exist`;
 }
 
 async function readStart(file: string): Promise<string> {

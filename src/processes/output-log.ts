@@ -114,7 +114,10 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   }
 
   function noteSkipped(bytes: number): string[] {
-    return [...splitter.end(), `[… ${bytes} bytes of output not shown]`].map(keep);
+    return [
+      ...splitter.end(),
+      `[… ${bytes} ${bytes === 1 ? 'byte' : 'bytes'} of output not shown]`,
+    ].map(keep);
   }
 
   function isRemark(line: string): boolean {
@@ -129,7 +132,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     if (onLine === undefined) return;
     for (const { line, isRemark } of told.slice(0, maxLinesPerPoll)) onLine(line, isRemark);
     const untold = told.length - maxLinesPerPoll;
-    if (untold > 0) onLine(`[… ${untold} lines not shown]`, false);
+    if (untold > 0) onLine(`[… ${untold} ${untold === 1 ? 'line' : 'lines'} not shown]`, false);
   }
 
   async function poll(): Promise<void> {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { geteuid } from 'node:process';
+import { inEnglish } from '../texts/text.ts';
 import {
   descriptorsOf,
   holdsSocket,
@@ -57,7 +58,7 @@ export function createFindStranger({
   return async (url, group, { isAnswered } = { isAnswered: false }) => {
     const listeners = await listenersFor(url, view.listenersOn);
     if (isAnswered && !trustsAccounts && listeners?.length === 0 && isOnThisMachine(url)) {
-      return `the program that answered at ${url} has gone`;
+      return inEnglish`the program that answered at ${url} has gone`;
     }
     const unknown = (listeners ?? []).filter(({ socketId }) => !own.has(socketId));
     if (unknown.length === 0) return undefined;
@@ -93,9 +94,10 @@ interface Holder {
 }
 
 function describe({ userId, port }: PortListener, holder: Holder | undefined): string {
-  if (holder !== undefined) return `pid ${holder.pid} (${holder.command}) holds the port ${port}`;
+  if (holder !== undefined)
+    return inEnglish`pid ${String(holder.pid)} (${holder.command}) holds the port ${String(port)}`;
   // Only root sees what programs of other accounts hold.
-  return `a program of user id ${userId} holds the port ${port}`;
+  return inEnglish`a program of user id ${String(userId)} holds the port ${String(port)}`;
 }
 
 async function findHolder({ socketId, userId }: PortListener): Promise<Holder | undefined> {

@@ -3,6 +3,7 @@ import { request as requestHttps } from 'node:https';
 import { createLimiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import { sentences } from '../texts/known-sentences.ts';
+import { inEnglish } from '../texts/text.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 export type ProbeResult =
@@ -145,6 +146,6 @@ function explainFailure(url: string, thrown: unknown): ProbeResult {
   if (code === 'ECONNREFUSED' || code === 'ENOENT') {
     return { ready: false, problem: 'refused', reason: String(sentences.nothingListens(url)) };
   }
-  const reason = `${url} cannot be asked: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  const reason = inEnglish`${url} cannot be asked: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   return { ready: false, problem: 'failed', reason };
 }

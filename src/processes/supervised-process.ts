@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { geteuid } from 'node:process';
 import { Duplex } from 'node:stream';
+import { inEnglish } from '../texts/text.ts';
 import {
   type CgroupEvents,
   type CgroupLimits,
@@ -128,7 +129,8 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     begin(child);
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
-    if (identity === undefined) return { started: false, reason: 'it ended while it was started' };
+    if (identity === undefined)
+      return { started: false, reason: inEnglish`it ended while it was started` };
     return {
       started: true,
       process: supervise({ identity, ended, tag, output, clock, view, cgroups }),
@@ -289,7 +291,7 @@ async function switchingCommand(
 
 function explainUserProblem(user: SystemUser | undefined): string | undefined {
   if (user === undefined || runsAsRoot() || user.userId === geteuid?.()) return undefined;
-  return `running as user ${user.name} needs a hub that runs as root`;
+  return inEnglish`running as user ${user.name} needs a hub that runs as root`;
 }
 
 async function explainSpawnError(
@@ -298,24 +300,34 @@ async function explainSpawnError(
   user: SystemUser | undefined,
 ): Promise<string> {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-  const forUser = user === undefined ? '' : ` for user ${user.name}`;
   switch (code) {
     case 'ENOENT':
-      return `${program} or the interpreter named in its first line does not exist`;
+      return inEnglish`${program} or the interpreter named in its first line does not exist`;
     case 'EACCES':
-      return `permission denied${forUser}: ${program}${await explainClosedFolder(program, user)}`;
+      return (
+        (user === undefined
+          ? inEnglish`permission denied: ${program}`
+          : inEnglish`permission denied for user ${user.name}: ${program}`) +
+        (await explainClosedFolder(program, user))
+      );
     case 'EPERM':
-      return `the hub may not switch to another user${forUser}`;
+      return user === undefined
+        ? inEnglish`the hub may not switch to another user`
+        : inEnglish`the hub may not switch to another user for user ${user.name}`;
     case 'E2BIG':
-      return `arguments and environment of ${program} are too long`;
+      return inEnglish`arguments and environment of ${program} are too long`;
     case 'EAGAIN':
-      return `too many processes${forUser}`;
+      return user === undefined
+        ? inEnglish`too many processes`
+        : inEnglish`too many processes for user ${user.name}`;
     default:
-      return `${program} cannot be started: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+      return inEnglish`${program} cannot be started: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   }
 }
 
 async function explainClosedFolder(program: string, user: SystemUser | undefined): Promise<string> {
   const closed = user && program.includes('/') ? await findClosedPlace(program, user) : undefined;
-  return closed === undefined || closed.path === program ? '' : ` (${closed.path} is closed to it)`;
+  return closed === undefined || closed.path === program
+    ? ''
+    : ` (${inEnglish`${closed.path} is closed to it`})`;
 }

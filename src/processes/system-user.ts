@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, realpath } from 'node:fs/promises';
 import { geteuid } from 'node:process';
 import { promisify } from 'node:util';
+import { inEnglish } from '../texts/text.ts';
 
 /** An account of the machine, as far as running a program under it needs. */
 export interface SystemUser {
@@ -59,14 +60,11 @@ export async function serverAccountProblem(
   allowed: readonly (string | number)[],
 ): Promise<string | undefined> {
   if (userId === 0) {
-    return `No server runs under the account "${name}": it administers this machine.`;
+    return inEnglish`No server runs under the account "${name}": it administers this machine.`;
   }
   const least = await leastUserId();
   if (userId >= least || allowed.includes(name) || allowed.includes(userId)) return undefined;
-  return (
-    `No server runs under the account "${name}": its id ${userId} is below UID_MIN (${least}), so it is one of the ` +
-    "system's own. The operator may name it in Spawner.allowed_system_users."
-  );
+  return inEnglish`No server runs under the account "${name}": its id ${String(userId)} is below UID_MIN (${String(least)}), so it is one of the system's own. The operator may name it in Spawner.allowed_system_users.`;
 }
 
 async function leastUserId(): Promise<number> {

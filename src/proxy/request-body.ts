@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 export interface RequestBodyOptions {
   /** The largest body that passes; 0 for any. */
@@ -116,7 +117,10 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 
 /** The refusal of a body above the limit. */
 export function bodyTooLarge(limitBytes: number): HubError {
-  return new HubError('payload_too_large', `The request body is larger than ${limitBytes} bytes.`);
+  return new HubError(
+    'payload_too_large',
+    text`The request body is larger than ${limitBytes} bytes.`,
+  );
 }
 
 /** How long the upload of a refused request is read, so that the refusal arrives. */

@@ -11,6 +11,7 @@ import { recordOf } from '../http/request-record.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { isOpeningHandshake } from '../http/websocket-handshake.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
+import { message, type Text } from '../texts/text.ts';
 import type { ForwardOptions } from './forwarder.ts';
 import type { LiveConnections } from './live-connections.ts';
 import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
@@ -115,7 +116,7 @@ export function createWebSocketForwarder(options: {
     if (!route.isReady) return notReadyError();
     const limit = config.max_websockets_per_user;
     if (limit > 0 && userName !== undefined && (countByUser.get(userName) ?? 0) >= limit) {
-      return new HubError('too_many_requests', `You have ${limit} WebSockets open already.`, {
+      return new HubError('too_many_requests', tooMany(limit), {
         hint: 'Close tabs that you do not need.',
         retryAfterSeconds: 10,
       });
@@ -227,4 +228,11 @@ function targetOptions(
     // A new object each time: http-proxy-3 fills it in. Otherwise the name would follow the Host header.
     ...(protocol === 'https:' ? { ssl: { servername } } : {}),
   };
+}
+
+function tooMany(limit: number): Text {
+  return message(
+    '{limit, plural, one {You have # WebSocket open already.} other {You have # WebSockets open already.}}',
+    { limit },
+  );
 }

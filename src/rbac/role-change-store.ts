@@ -76,7 +76,12 @@ export function createRoleChangeStore(
       if (missing.length === 0) continue;
       const listed = missing.slice(0, 5).map((name) => JSON.stringify(name));
       if (missing.length > listed.length) listed.push('…');
-      throw new HubError('bad_request', `There is no such ${kind}: ${listed.join(', ')}.`);
+      throw new HubError(
+        'bad_request',
+        kind === 'user'
+          ? `There is no such user: ${listed.join(', ')}.`
+          : `There is no such group: ${listed.join(', ')}.`,
+      );
     }
   }
 

@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { inEnglish } from '../texts/text.ts';
 
 /** Expanded scope strings such as `read:users:name!user=alice`, in the spelling `formatScope` gives. */
 export type ScopeSet = ReadonlySet<string>;
@@ -38,27 +39,28 @@ export function canonicalScopeName(name: string): string {
 export function readScope(text: string): ScopeReading {
   const filterStart = text.indexOf('!');
   const name = canonicalScopeName(filterStart === -1 ? text : text.slice(0, filterStart));
-  if (name === '') return { problem: 'a scope has no name' };
+  if (name === '') return { problem: inEnglish`a scope has no name` };
   if (filterStart === -1) return { scope: { name } };
 
   const valueStart = text.indexOf('=', filterStart);
   const kind = text.slice(filterStart + 1, valueStart === -1 ? undefined : valueStart);
   if (!isFilterKind(kind)) {
     return {
-      problem: `the scope ${quoteScope(text)} has an unknown filter; known are user, group, server and service`,
+      problem: inEnglish`the scope ${quoteScope(text)} has an unknown filter; known are user, group, server and service`,
     };
   }
   if (valueStart === -1) {
     if (kind === 'group')
-      return { problem: `the scope ${quoteScope(text)} does not name its group` };
+      return { problem: inEnglish`the scope ${quoteScope(text)} does not name its group` };
     return { scope: { name, filter: { kind } } };
   }
   const value = text.slice(valueStart + 1);
-  if (value === '') return { problem: `the scope ${quoteScope(text)} has an empty filter` };
+  if (value === '')
+    return { problem: inEnglish`the scope ${quoteScope(text)} has an empty filter` };
   // User names hold no slash: one at the start or none at all means that the user is missing.
   if (kind === 'server' && value.lastIndexOf('/') <= 0) {
     return {
-      problem: `the scope ${quoteScope(text)} must name its server as user/server, or as user/ for the default server`,
+      problem: inEnglish`the scope ${quoteScope(text)} must name its server as user/server, or as user/ for the default server`,
     };
   }
   return { scope: { name, filter: { kind, value } } };

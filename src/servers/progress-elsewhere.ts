@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import type { ChannelCaller } from '../instances/channel-caller.ts';
 import type { InstanceDirectory } from '../instances/instance-directory.ts';
 import { sentences } from '../texts/known-sentences.ts';
+import { inEnglish } from '../texts/text.ts';
 import type { ProgressLog, ProgressPart } from './progress-log.ts';
 import type { Server, ServerProgress } from './server.ts';
 import type { ServerLifecycle } from './server-lifecycle.ts';
@@ -63,7 +64,7 @@ export function createProgressElsewhere(deps: {
       await lifecycle.untilReady(server);
       return { progress: 100, ready: true, message: String(sentences.ready()), url: urlOf(server) };
     } catch (error) {
-      const message = error instanceof HubError ? error.message : 'The start failed.';
+      const message = error instanceof HubError ? error.message : inEnglish`The start failed.`;
       return { progress: 100, failed: true, message };
     }
   }

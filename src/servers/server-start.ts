@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '../errors.ts';
 import type { SpawnPhase, SpawnProgress } from '../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
-import { sentences, translated } from '../texts/known-sentences.ts';
-import type { Text } from '../texts/text.ts';
+import { sentences } from '../texts/known-sentences.ts';
+import { type Text, translated } from '../texts/text.ts';
 import type { ProgressLog } from './progress-log.ts';
 import { createStartClock } from './start-clock.ts';
 

@@ -268,7 +268,7 @@ export function createServerUnit(
     },
 
     async start(plan) {
-      if (state !== 'stopped') throw new HubError('conflict', `The server is ${state}.`);
+      if (state !== 'stopped') throw new HubError('conflict', sentences.isAlready(state));
       state = 'starting';
       output.restart();
       const duration = createStartDuration();
@@ -366,7 +366,7 @@ export function createServerUnit(
       const stranger = await running.findStranger?.();
       // Once may be a server that is about to listen again.
       if (stranger !== undefined && stranger === lastStranger) {
-        await onDeath(running, `Another program has the address of the server: ${stranger}.`);
+        await onDeath(running, String(sentences.addressTaken(stranger)));
       }
       lastStranger = stranger;
     },

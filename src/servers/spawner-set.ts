@@ -5,6 +5,7 @@ import type {
   Spawner,
   SpawnerState,
 } from '../plugin-host/spawner.ts';
+import { inEnglish } from '../texts/text.ts';
 import { createBoundedUsage } from './bounded-usage.ts';
 
 /** A spawner of the configuration. */
@@ -137,5 +138,5 @@ export function joinSpawners(
 }
 
 function notConfigured(name: string): string {
-  return `The spawner "${name}" of the server is not configured any more.`;
+  return inEnglish`The spawner "${name}" of the server is not configured any more.`;
 }

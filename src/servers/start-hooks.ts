@@ -3,6 +3,8 @@ import type { PluginLog } from '../logging/plugin-log.ts';
 import type { SpawnHook, StartSettings } from '../plugin-host/spawn-hook.ts';
 import type { ServerIdentity } from '../plugin-host/spawn-request.ts';
 import { applyStartChanges } from '../plugin-host/start-changes.ts';
+import { sentences } from '../texts/known-sentences.ts';
+import { inEnglish } from '../texts/text.ts';
 
 /** The hooks of the operator, around the runs of all servers. */
 export interface StartHooks {
@@ -38,7 +40,9 @@ export function createStartHooks(deps: {
     const givenUp = Promise.withResolvers<never>();
     signal.addEventListener('abort', () =>
       givenUp.reject(
-        late.aborted ? new Error(`no answer within ${timeoutMs / 1000} seconds`) : signal.reason,
+        late.aborted
+          ? new Error(inEnglish`no answer within ${sentences.seconds(timeoutMs / 1000)}`)
+          : signal.reason,
       ),
     );
     return await Promise.race([work(signal), givenUp.promise]);
@@ -56,9 +60,12 @@ export function createStartHooks(deps: {
           current = applyStartChanges(current, changes);
         } catch (error) {
           cancelled.throwIfAborted();
-          throw new Error(`The hook "${name}" failed before the start: ${messageOf(error)}`, {
-            cause: error,
-          });
+          throw new Error(
+            inEnglish`The hook "${name}" failed before the start: ${messageOf(error)}`,
+            {
+              cause: error,
+            },
+          );
         }
       }
       return current;

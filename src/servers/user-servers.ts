@@ -7,7 +7,7 @@ import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
-import { text } from '../texts/text.ts';
+import { message, text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -371,7 +371,10 @@ function requireServerName(name: string): void {
 }
 
 function tooManyServers(limit: number): HubError {
-  const told = text`There are ${limit} named servers already, the most that a user may have here.`;
+  const told = message(
+    '{limit, plural, one {There is # named server already, the most that a user may have here.} other {There are # named servers already, the most that a user may have here.}}',
+    { limit },
+  );
   return new HubError('bad_request', told, { hint: text`Delete one that is no longer needed.` });
 }
 

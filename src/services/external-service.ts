@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import type { probeReadiness } from '../processes/readiness-probe.ts';
+import { inEnglish } from '../texts/text.ts';
 import { watchHealth } from './health-watch.ts';
 import type { Service } from './service.ts';
 import type { ServiceRoutes } from './service-routes.ts';
@@ -57,7 +58,7 @@ export function createExternalService(options: {
       return;
     }
     if (!takesOver || lastError !== undefined) {
-      routes.close(service, 'it is being asked for the first time');
+      routes.close(service, inEnglish`it is being asked for the first time`);
     }
     watch = new AbortController();
     const { signal } = watch;

@@ -1,5 +1,6 @@
 import type { Clock } from '../processes/clock.ts';
 import { type probeReadiness, waitUntilReady } from '../processes/readiness-probe.ts';
+import { inEnglish } from '../texts/text.ts';
 import type { Service } from './service.ts';
 
 export interface HealthWatchOptions {
@@ -37,7 +38,9 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
   if (first.ready) onReady();
   else
     onUnhealthy(
-      isStarting ? `not ready after ${readyTimeoutMs / 1000} s: ${first.reason}` : first.reason,
+      isStarting
+        ? inEnglish`not ready after ${readyTimeoutMs / 1000} s: ${first.reason}`
+        : first.reason,
     );
 
   for (let misses = isReady ? 0 : missesUntilUnhealthy; ; ) {

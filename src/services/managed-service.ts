@@ -14,6 +14,7 @@ import {
 } from '../processes/supervised-process.ts';
 import { findSystemUser, type SystemUser } from '../processes/system-user.ts';
 import { sentences } from '../texts/known-sentences.ts';
+import { inEnglish } from '../texts/text.ts';
 import { watchHealth } from './health-watch.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { decideRestart, defaultRestartLimits, type RestartLimits } from './restart-policy.ts';
@@ -156,7 +157,10 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       });
       user = launch.user === undefined ? undefined : await findSystemUser(launch.user);
       if (launch.user !== undefined && user === undefined) {
-        return { started: false, reason: `there is no user "${launch.user}" on this machine` };
+        return {
+          started: false,
+          reason: inEnglish`there is no user "${launch.user}" on this machine`,
+        };
       }
       const stranger =
         service.url === undefined || launch.listensElsewhere
@@ -173,8 +177,10 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
         tag,
         user,
         refusal() {
-          if (stopping.signal.aborted) return 'it is being stopped';
-          return options.mayStart?.() === false ? 'this instance has lost its lease' : undefined;
+          if (stopping.signal.aborted) return inEnglish`it is being stopped`;
+          return options.mayStart?.() === false
+            ? inEnglish`this instance has lost its lease`
+            : undefined;
         },
         clock,
       });
@@ -243,7 +249,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   }
 
   async function run(): Promise<void> {
-    closeRoute('it is starting');
+    closeRoute(inEnglish`it is starting`);
     while (!stopping.signal.aborted) {
       isRestartWanted = false;
       nextStartAt = undefined;
@@ -264,7 +270,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
         await Promise.all([endLeftovers(), waiting]);
       }
     }
-    closeRoute('it is stopped');
+    closeRoute(inEnglish`it is stopped`);
     enter('stopped');
     await store.forget(service.name).catch(warnOfStore);
     await output?.[Symbol.asyncDispose]();
@@ -292,7 +298,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     },
     start() {
       running = run().catch((thrown: unknown) => {
-        lastError = 'the watchdog itself has failed';
+        lastError = inEnglish`the watchdog itself has failed`;
         enter('stopped');
         log.error({ err: thrown }, 'the watchdog of a service has failed');
       });
@@ -300,7 +306,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     async stop({ longestGraceMs = Number.POSITIVE_INFINITY } = {}) {
       stopping.abort();
       if (state !== 'stopped') enter('stopping');
-      closeRoute('it is stopping');
+      closeRoute(inEnglish`it is stopping`);
       await process?.stop({ graceMs: Math.min(launch.stopGraceMs, longestGraceMs) });
       await running;
     },

@@ -13,6 +13,7 @@ import { measureUsage, type ProcessUsage } from '../processes/process-usage.ts';
 import type { ProcessView } from '../processes/process-view.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { inEnglish } from '../texts/text.ts';
 import { createExternalService } from './external-service.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { createOwnedService, type OwnedService } from './owned-service.ts';
@@ -187,7 +188,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     if (isOwned(added)) tokens.delete(service.name);
     setToken(service);
     if (service.url !== undefined && !takesOver)
-      routes.close(service, 'it has not been started yet');
+      routes.close(service, inEnglish`it has not been started yet`);
     return added;
   }
 

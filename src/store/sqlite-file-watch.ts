@@ -2,6 +2,7 @@ import { type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
+import { inEnglish } from '../texts/text.ts';
 
 const checkIntervalMs = 1_000;
 const shrinkIntervalMs = 5_000;
@@ -45,9 +46,9 @@ export function createSqliteFileWatch(options: {
       note(path, found);
       return undefined;
     }
-    if (found === undefined) return 'The file of the database was deleted.';
+    if (found === undefined) return inEnglish`The file of the database was deleted.`;
     if (found.ino === before.ino && found.dev === before.dev) return undefined;
-    return 'The file of the database was replaced.';
+    return inEnglish`The file of the database was replaced.`;
   }
 
   async function check(): Promise<void> {

@@ -1,4 +1,4 @@
-import { sourceOf } from './language.ts';
+import { sourceOf } from './key.ts';
 import { compilePattern, placeholdersOf } from './pattern.ts';
 
 /** What is wrong with one text of a catalogue, or with all of it. */

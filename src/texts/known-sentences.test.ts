@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { sentences, startStepsIn, translated } from './known-sentences.ts';
+import { sentences } from './known-sentences.ts';
 import { english } from './language.ts';
 import { loadLanguages } from './languages.ts';
-import { phraseIn, type Text, type TextValue } from './text.ts';
+import { phraseIn, type Text, type TextValue, translated } from './text.ts';
 
 const german = (await loadLanguages()).find('de') ?? english;
 const all = Object.entries<(...values: TextValue[]) => Text>(sentences);
@@ -38,7 +38,7 @@ describe('a string of elsewhere', () => {
     ],
     [
       'The server did not start within 2.5 seconds. Waiting for storage: 0/3 nodes.',
-      'Der Server ist nicht innerhalb von 2.5 Sekunden gestartet. Warten auf Speicherplatz: 0/3 nodes.',
+      'Der Server ist nicht innerhalb von 2,5 Sekunden gestartet. Warten auf Speicherplatz: 0/3 nodes.',
     ],
     [
       'The server started but did not answer within 1 second: nothing listens on http://a/.',
@@ -52,6 +52,40 @@ describe('a string of elsewhere', () => {
       'The server did not start: its pod is gone.',
       'Der Server ist nicht gestartet: sein Pod ist weg.',
     ],
+    [
+      'Pulling the image a/b:1: 1 of 1 layers, 0.4 of 1,234.5 MB.',
+      'Das Image a/b:1 wird geladen: 1 von 1 Schicht, 0,4 von 1.234,5 MB.',
+    ],
+    ['exited with code 1 after 2.5 s', 'nach 2,5 s mit Exitcode 1 beendet'],
+    [
+      'The server ended: its node n1 was shut down.',
+      'Der Server hat sich beendet: sein Knoten n1 wurde heruntergefahren.',
+    ],
+    [
+      'The server did not start: its node evicted it: low on memory.',
+      'Der Server ist nicht gestartet: sein Knoten hat ihn verdrängt: low on memory.',
+    ],
+    [
+      'Pulling the image a/b:1. It has taken 30 seconds so far.',
+      'Das Image a/b:1 wird geladen. Das dauert bisher 30 Sekunden.',
+    ],
+    [
+      'The hook "quota" failed before the start: no answer within 1 second',
+      'Der Hook „quota“ ist vor dem Start fehlgeschlagen: keine Antwort innerhalb von 1 Sekunde',
+    ],
+    [
+      'Waiting in the queue of the partition gpu, 22nd of 1,234: others come first (Priority). Slurm expects it to start at 2030-01-02 03:04:05.',
+      'Warten in der Warteschlange der Partition gpu, Platz 22 von 1.234: andere sind vorher an der Reihe (Priority). Slurm erwartet den Start um 2030-01-02 03:04:05.',
+    ],
+    [
+      'The server ended: the job reached its time limit of 1 day 2 hours.',
+      'Der Server hat sich beendet: der Job hat sein Zeitlimit von 1 Tag 2 Stunden erreicht.',
+    ],
+    [
+      'The container engine at unix:///x does not answer: it is not running.',
+      'Die Container-Engine unter unix:///x antwortet nicht: sie läuft nicht.',
+    ],
+    ['{0} is a node: x', '{0} is a node: x'],
     ['It took 30 seconds', 'It took 30 seconds'],
     ['The server ended: a disk failed.', 'Der Server hat sich beendet: a disk failed.'],
     ['The disk failed.', 'The disk failed.'],
@@ -60,17 +94,4 @@ describe('a string of elsewhere', () => {
     expect(phraseIn(translated(said), german)).toBe(shown);
     expect(String(translated(said))).toBe(said);
   });
-});
-
-test('a script is given how the steps of a start read', () => {
-  expect(startStepsIn(english)).toEqual([]);
-  const read = (said: string) => {
-    for (const [source, shown] of startStepsIn(german)) {
-      const match = new RegExp(source).exec(said);
-      if (match !== null) return [shown, ...match.slice(1)];
-    }
-    return undefined;
-  };
-  expect(read('The program is started.')).toEqual(['Das Programm ist gestartet.']);
-  expect(read('The job 5 runs on a node.')).toEqual(['Der Job {0} läuft auf {1}.', '5', 'a node']);
 });

@@ -1,13 +1,12 @@
 /**
- * Sentences of the hub that reach its pages as plain English: they are kept in the database, come from another process
- * or are strings of the plugin interface. Who writes one takes it from here, so that a page knows it again.
+ * Sentences that several parts of the hub say and that reach its pages as plain English: they are kept in the database,
+ * come from another process or are strings of the plugin interface. A sentence of one place is `inEnglish` there.
  */
-import type { Language } from './language.ts';
-import { message, type Phrase, type Text, type TextValue, text } from './text.ts';
+import { message, type Text, type TextValue, text } from './text.ts';
 
 type Sentence = (...values: TextValue[]) => Text;
 
-/** Steps of a start. Only the last value of a sentence may have spaces, and a length of time. Of two that fit, the first counts. */
+/** Steps of a start. */
 const startSteps = {
   requested: () => text`Server requested.`,
   starting: () => text`The server is starting.`,
@@ -21,9 +20,16 @@ const startSteps = {
     layers: TextValue,
     current: TextValue,
     total: TextValue,
-  ) => text`Pulling the image ${image}: ${done} of ${layers} layers, ${current} of ${total} MB.`,
+  ) =>
+    message(
+      'Pulling the image {image}: {done} of {layers, plural, one {# layer} other {# layers}}, {current, number} of {total, number} MB.',
+      { image, done, layers, current, total },
+    ),
   pullingLayers: (image: TextValue, done: TextValue, layers: TextValue) =>
-    text`Pulling the image ${image}: ${done} of ${layers} layers.`,
+    message(
+      'Pulling the image {image}: {done} of {layers, plural, one {# layer} other {# layers}}.',
+      { image, done, layers },
+    ),
   pullingAnImage: () => text`Pulling the image.`,
   pulling: (image: TextValue) => text`Pulling the image ${image}.`,
   anImageThere: () => text`The image is there.`,
@@ -47,9 +53,9 @@ const startSteps = {
 export const sentences = {
   ...startSteps,
 
-  /** A length of time within another sentence. */
+  // A length of time within another sentence.
   seconds: (seconds: TextValue) =>
-    message('{seconds, plural, one {{seconds} second} other {{seconds} seconds}}', { seconds }),
+    message('{seconds, plural, one {# second} other {# seconds}}', { seconds }),
 
   // Why a server ended or did not start.
   endedEarlyWithCode: (code: TextValue) =>
@@ -65,6 +71,13 @@ export const sentences = {
   noLongerRunning: () => text`The server is no longer running.`,
   endedWithoutHub: () => text`The server ended while the hub was not running.`,
   hubStopped: () => text`The hub stopped while the server was starting or stopping.`,
+  addressTaken: (stranger: TextValue) =>
+    text`Another program has the address of the server: ${stranger}.`,
+  isAlready: (state: TextValue) =>
+    message(
+      '{state, select, running {The server is running.} starting {The server is starting.} other {The server is stopping.}}',
+      { state },
+    ),
   startCancelled: () => text`The start was cancelled.`,
   notStartedAfter: (duration: TextValue, step: TextValue) =>
     text`The server did not start within ${duration}. The last step: ${step}`,
@@ -78,26 +91,33 @@ export const sentences = {
     text`The server started but did not answer within ${duration}: ${reason}.`,
   cannotStart: (reason: TextValue) => text`The server cannot be started: ${reason}.`,
   outOfMemory: (limit: TextValue) => text`out of memory at ${limit}`,
+  outOfMemoryAtUnknown: () => text`out of memory`,
   podGone: () => text`its pod is gone`,
   podDeleted: () => text`its pod was deleted`,
   containerRemoved: () => text`its container was removed`,
 
   // Why a service is not ready.
   exitedLeavingProcesses: (code: TextValue, seconds: TextValue, processes: TextValue) =>
-    text`exited with code ${code} after ${seconds} s; what it left running in the background (${processes}) was ended: a service must stay in the foreground`,
+    message(
+      'exited with code {code} after {seconds, number} s; what it left running in the background ({processes}) was ended: a service must stay in the foreground',
+      { code, seconds, processes },
+    ),
   endedLeavingProcesses: (signal: TextValue, seconds: TextValue, processes: TextValue) =>
-    text`was ended by ${signal} after ${seconds} s; what it left running in the background (${processes}) was ended: a service must stay in the foreground`,
+    message(
+      'was ended by {signal} after {seconds, number} s; what it left running in the background ({processes}) was ended: a service must stay in the foreground',
+      { signal, seconds, processes },
+    ),
   exited: (code: TextValue, seconds: TextValue) =>
-    text`exited with code ${code} after ${seconds} s`,
+    message('exited with code {code} after {seconds, number} s', { code, seconds }),
   endedBySignalAfter: (signal: TextValue, seconds: TextValue) =>
-    text`was ended by ${signal} after ${seconds} s`,
+    message('was ended by {signal} after {seconds, number} s', { signal, seconds }),
   notRunAnywhere: () => text`no instance of the hub runs it`,
   restarting: () => text`it is restarting`,
   nothingListens: (url: TextValue) => text`nothing listens on ${url}`,
   answersWithStatus: (url: TextValue, status: TextValue) =>
     text`${url} answers with status ${status}`,
   slowAnswer: (url: TextValue, seconds: TextValue) =>
-    text`${url} does not answer within ${seconds} s`,
+    message('{url} does not answer within {seconds, number} s', { url, seconds }),
 
   // Roles that come with the hub.
   userRole: () => text`What every user may do.`,
@@ -107,7 +127,10 @@ export const sentences = {
 
   // What the plugin `password` finds wrong with a password.
   shortPassword: (characters: TextValue) =>
-    text`A password needs at least ${characters} characters.`,
+    message(
+      'A password needs at least {characters, plural, one {# character} other {# characters}}.',
+      { characters },
+    ),
   longPassword: () => text`This password is too long.`,
   repetitivePassword: () => text`This password only repeats itself.`,
   personalPassword: () =>
@@ -115,40 +138,9 @@ export const sentences = {
   commonPassword: () => text`This password is one of those that are tried first.`,
 } as const satisfies Readonly<Record<string, Sentence>>;
 
-/** A sentence with its values as `{0}`, and what matches it in English. */
-function patternOf(sentence: Sentence) {
-  const holes = Array.from({ length: sentence.length }, (_, index) => `{${index}}`);
-  const pattern = String(sentence(...holes))
-    .replaceAll(/[.*+?^$|()[\]\\]/g, '\\$&')
-    .replaceAll(/\{(\d+)\}/g, (_, index) =>
-      Number(index) === holes.length - 1 ? '(.+)' : '(\\S+(?: seconds?)?)',
-    );
-  return { sentence, template: sentence(...holes), pattern: new RegExp(`^${pattern}$`) };
-}
-
-const { seconds, ...wholeSentences } = sentences;
-const known: readonly { readonly sentence: Sentence; readonly pattern: RegExp }[] = [
-  ...Object.values<Sentence>(wholeSentences).map(patternOf),
-  { sentence: seconds, pattern: /^(\d+(?:\.\d+)?) seconds?$/ },
-];
-const knownSteps = Object.values<Sentence>(startSteps).map(patternOf);
-
-/** The text that reads so in English, where it is one of the hub's; else the string itself. */
-export function translated(english: string): Phrase {
-  for (const { sentence, pattern } of known) {
-    const match = pattern.exec(english);
-    if (match !== null) return sentence(...match.slice(1).map(translated));
-  }
-  return english;
-}
-
-/**
- * The steps of a start for a script: the source of an expression that matches one in English, and how it reads in a
- * language, where `{0}` is the first group. Nothing for English.
- */
-export function startStepsIn(language: Language): readonly (readonly [string, string])[] {
-  return knownSteps
-    .map(({ template, pattern }) => [pattern.source, template.in(language), template] as const)
-    .filter(([, shown, template]) => shown !== String(template))
-    .map(([source, shown]) => [source, shown]);
+/** The reason of a server that used more memory than it may; undefined where the limit is not known. */
+export function outOfMemory(limitBytes: number | undefined): string {
+  if (limitBytes === undefined) return String(sentences.outOfMemoryAtUnknown());
+  const mebibytes = Math.round((limitBytes / 1024 ** 2) * 10) / 10;
+  return String(sentences.outOfMemory(`${mebibytes} MiB`));
 }

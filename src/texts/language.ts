@@ -1,4 +1,6 @@
+import { sourceOf } from './key.ts';
 import { compilePattern, type Pattern, type Values } from './pattern.ts';
+import { createRecognition, type RecognisedText, type Recognition } from './recognition.ts';
 
 /** ISO 15924 codes of the scripts in use that run from right to left. */
 const rightToLeftScripts: ReadonlySet<string> = new Set([
@@ -26,6 +28,7 @@ export class Language {
   readonly #fallback: Language | undefined;
   readonly #patterns = new Map<string, Pattern>();
   readonly #formats = new Map<string, unknown>();
+  #recognition: Recognition | undefined;
 
   constructor(
     tag: string,
@@ -64,6 +67,12 @@ export class Language {
     return parts;
   }
 
+  /** The text that reads so in English, with its values; undefined where none of its translations is of one. */
+  recognise(english: string): RecognisedText | undefined {
+    this.#recognition ??= createRecognition(this.keys());
+    return this.#recognition.find(english);
+  }
+
   /** The translation of a key, or undefined where the language has none of its own. */
   translationOf(key: string): string | undefined {
     return this.#translations.get(key);
@@ -76,6 +85,11 @@ export class Language {
     const created = create(this.tag);
     this.#formats.set(name, created);
     return created;
+  }
+
+  /** What there is a translation for. */
+  private keys(): ReadonlySet<string> {
+    return new Set([...this.#translations.keys(), ...(this.#fallback?.keys() ?? [])]);
   }
 
   private patternOf(key: string): Pattern {
@@ -93,13 +107,3 @@ export class Language {
 
 /** The texts as they stand in the source: of the API, the log and the command line. */
 export const english = new Language('en');
-
-/** What a text is called in the catalogues: the English source, after its context where it has one. */
-export function keyOf(source: string, context?: string): string {
-  return context === undefined ? source : `${context}::${source}`;
-}
-
-/** The English source of a key. */
-export function sourceOf(key: string): string {
-  return key.replace(/^[a-z][a-z ]*::/, '');
-}

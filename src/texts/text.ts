@@ -7,7 +7,8 @@
  * string. Markup in a sentence, such as a link, is a value as well. What depends on the locale alone (times, sizes)
  * is `written`. `docs/how-to/translate.md` says how to translate.
  */
-import { english, keyOf, type Language } from './language.ts';
+import { keyOf } from './key.ts';
+import { english, type Language } from './language.ts';
 
 /** What stands within a text and is more than characters; pages have their `Html` for it. */
 export abstract class Markup {
@@ -86,6 +87,14 @@ export function text(strings: TemplateStringsArray, ...values: readonly TextValu
 }
 
 /**
+ * A sentence that is kept or sent in English, and read by people on a page, which shows it with `translated`: the reason
+ * of a failure, a step of a start.
+ */
+export function inEnglish(strings: TemplateStringsArray, ...values: readonly TextValue[]): string {
+  return String(text(strings, ...values));
+}
+
+/**
  * A text that is written as an ICU message with named values: `message('{count, plural, one {# token} other {#
  * tokens}}', { count })`. The context tells equal English words of different meanings apart.
  */
@@ -101,6 +110,55 @@ export function message(
 /** What is written by the rules of a language and not from its catalogue, such as a time. */
 export function written(write: (language: Language) => Phrase): Text {
   return new Text(constructorKey, (language) => language.written([write(language)]));
+}
+
+/**
+ * What was written in English before, because it was stored, came from another process or from a plugin: the text
+ * that reads so, and the sentences within it. Shown as it is where there is none.
+ */
+export function translated(said: Phrase): Text {
+  if (said instanceof Text) return said;
+  return new Text(constructorKey, (language) => {
+    const sentences = sentencesOf(said, language);
+    if (sentences !== undefined) return sentences;
+    const found = language.recognise(said);
+    if (found === undefined) return piecesOf(said, language);
+    const values = Object.entries(found.values).map(([name, value]) => [
+      name,
+      typeof value === 'number' ? value : translated(value),
+    ]);
+    return language.fill(found.key, Object.fromEntries(values));
+  });
+}
+
+/** In how many places a string may be cut in two. */
+const mostCuts = 10;
+
+/** Two sentences that are both texts, one after the other. */
+function sentencesOf(said: string, language: Language): readonly unknown[] | undefined {
+  let at = said.indexOf('. ');
+  for (let cut = 0; at !== -1 && cut < mostCuts; cut += 1) {
+    const parts = [said.slice(0, at + 1), said.slice(at + 2)] as const;
+    if (parts.every((part) => language.recognise(part) !== undefined)) {
+      return [translated(parts[0]), ' ', translated(parts[1])];
+    }
+    at = said.indexOf('. ', at + 1);
+  }
+  return undefined;
+}
+
+/** What no text says as a whole: one of them with its reason behind it, or lengths of time. */
+function piecesOf(said: string, language: Language): readonly unknown[] {
+  if (/^\d+ \p{L}+(?: \d+ \p{L}+)+$/u.test(said)) {
+    const lengths = said.split(/ (?=\d)/).map(translated);
+    return lengths.flatMap((each, index) => (index === 0 ? [each] : [' ', each]));
+  }
+  const [joint = ''] = /: | \(/.exec(said) ?? [];
+  const at = said.indexOf(joint);
+  if (joint === '' || language.recognise(said.slice(0, at)) === undefined) return [said];
+  const isInBrackets = joint === ' (' && said.endsWith(')');
+  const rest = said.slice(at + joint.length, isInBrackets ? -1 : undefined);
+  return [translated(said.slice(0, at)), joint, translated(rest), isInBrackets ? ')' : ''];
 }
 
 /** Texts one after the other, such as sentences. */

@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Tables } from '../store/tables.ts';
+import { type Text, text } from '../texts/text.ts';
 import { validateUserName } from './user-name.ts';
 
 /**
@@ -95,7 +96,11 @@ export async function claimSystemAccount(
       .execute();
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw taken(name, 'belongs to another user', error);
+    throw taken(
+      name,
+      text`The account ${name} on the machine of the servers, with its files, belongs to another user.`,
+      error,
+    );
   }
   // Only now: who had it may have been deleted while the update waited for that.
   const retired = await transaction
@@ -103,7 +108,11 @@ export async function claimSystemAccount(
     .select('name')
     .where('name', '=', name)
     .executeTakeFirst();
-  if (retired !== undefined) throw taken(name, 'belonged to a deleted user');
+  if (retired !== undefined)
+    throw taken(
+      name,
+      text`The account ${name} on the machine of the servers, with its files, belonged to a deleted user.`,
+    );
   return name;
 }
 
@@ -123,15 +132,9 @@ export async function retireSystemAccount(transaction: Kysely<Tables>, id: strin
     .execute();
 }
 
-function taken(name: string, how: string, cause?: unknown): HubError {
-  return new HubError(
-    'conflict',
-    `The account ${name} on the machine of the servers, with its files, ${how}.`,
-    {
-      cause,
-      hint:
-        `The operator decides: "hub user account ${name} ${name}" gives the user that account where no other ` +
-        `user has it, "hub user account ${name} OTHER" another one.`,
-    },
-  );
+function taken(name: string, told: Text, cause?: unknown): HubError {
+  return new HubError('conflict', told, {
+    cause,
+    hint: `The operator decides: "hub user account ${name} ${name}" gives the user that account where no other user has it, "hub user account ${name} OTHER" another one.`,
+  });
 }

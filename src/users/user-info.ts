@@ -1,5 +1,6 @@
 import { HubError } from '../errors.ts';
 import type { ClaimedInfo } from '../plugin-host/authenticator.ts';
+import { inEnglish } from '../texts/text.ts';
 
 /** Who a user is beside the name, as far as it is known. */
 export interface UserInfo {
@@ -106,28 +107,28 @@ function plainName(name: string): string {
 
 function nameProblem(name: string): string | undefined {
   if ([...name].length > longestDisplayName) {
-    return `The display name is longer than ${longestDisplayName} characters.`;
+    return inEnglish`The display name is longer than ${longestDisplayName} characters.`;
   }
   return plainName(name) === name.replaceAll(/\s+/gu, ' ')
     ? undefined
-    : 'The display name holds characters that cannot be seen or that disturb other text, such as control characters.';
+    : inEnglish`The display name holds characters that cannot be seen or that disturb other text, such as control characters.`;
 }
 
 function emailProblem(email: string): string | undefined {
   if (email.length > longestEmail)
-    return `The e-mail address is longer than ${longestEmail} characters.`;
+    return inEnglish`The e-mail address is longer than ${longestEmail} characters.`;
   // One @ only: `a@evil.example@example.org` is read differently by different programs.
   return /^[^\s\p{C}@"(),:;<>[\\\]]+@[^\s\p{C}@"(),:;<>[\\\]]+$/u.test(email)
     ? undefined
-    : 'This is not an e-mail address, such as ada@example.org.';
+    : inEnglish`This is not an e-mail address, such as ada@example.org.`;
 }
 
 function pictureProblem(text: string): string | undefined {
   const url = URL.parse(text);
   const isPlain = url?.protocol === 'https:' && url.username === '' && url.password === '';
-  if (!isPlain || /[\s\p{C}]/u.test(text)) return 'The picture is not an https:// URL.';
+  if (!isPlain || /[\s\p{C}]/u.test(text)) return inEnglish`The picture is not an https:// URL.`;
   return text.length > longestPictureUrl
-    ? `The URL of the picture is longer than ${longestPictureUrl} characters.`
+    ? inEnglish`The URL of the picture is longer than ${String(longestPictureUrl)} characters.`
     : undefined;
 }
 

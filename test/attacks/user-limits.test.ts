@@ -21,7 +21,7 @@ test('a user makes no more tokens than allowed, also by asking for many at once'
   expect(await refused?.json()).toMatchObject({
     code: 'conflict',
     message: 'alice has 5 API tokens, the most that a user may have here.',
-    hint: 'Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/alice/tokens/{id}.',
+    hint: 'Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/alice/tokens/ID.',
   });
 
   const page = await browser.request(`${hub.url}hub/token`);

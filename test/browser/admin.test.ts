@@ -65,7 +65,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await goOn(1);
     await says('1 more below');
     expect(await lines.textContent()).not.toContain('go 1');
-    await ada.getByRole('button', { name: 'Go on' }).click();
+    await ada.getByRole('button', { name: 'Resume' }).click();
     await shows('go 1');
 
     await ada.getByLabel('Show only lines with').fill('GO 0');

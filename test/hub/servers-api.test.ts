@@ -70,6 +70,8 @@ test('a start that takes long is answered 202, followed by events, and can be ca
   });
   const again = await readEvents(await hub.api(`${alice}/progress`, adminToken));
   expect(again).toEqual([told.at(-1)]);
+  const german = await readEvents(await hub.api(`${alice}/progress?language=de`, adminToken));
+  expect(german).toEqual([{ ...told.at(-1), message: 'Der Server ist bereit.' }]);
 
   await untilServer(hub, bob, ({ state }) => state?.['pid'] !== undefined, 'it is launched');
   const cancelled = hub.api(`${bob}/progress`, adminToken).then(readEvents);

@@ -216,7 +216,7 @@ test('a start that takes longer than start_timeout is given up', async () => {
     Spawner: { cmd: fixtureApp('never-listens'), start_timeout: 1.0015, http_timeout: 60 },
   });
   const { failure } = await failedStart(hub);
-  expect(failure?.message).toBe('The server did not start within 1.0015 seconds.');
+  expect(failure?.message).toBe('The server did not start within 1.002 seconds.');
   expect(await pidsOf(hub)).toEqual([]);
 });
 

@@ -1,11 +1,12 @@
 import { auditActions } from '../../src/audit/actions.ts';
+import { sourceOf } from '../../src/texts/key.ts';
 import { Language } from '../../src/texts/language.ts';
 import type { Values } from '../../src/texts/pattern.ts';
 
 /** English with each text in brackets, so that what stands outside them is seen to be in no catalogue. */
 export class BracketLanguage extends Language {
-  constructor() {
-    super('en');
+  constructor(keys: Iterable<string> = []) {
+    super('en', new Map([...keys].map((key) => [key, sourceOf(key)])));
   }
 
   override fill(key: string, values: Values): readonly unknown[] {

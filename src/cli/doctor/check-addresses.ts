@@ -75,10 +75,11 @@ async function checkCertificate({ hostname, port }: URL): Promise<Finding> {
   socket.once('secureConnect', () => {
     const leftMs = Date.parse(socket.getPeerCertificate().valid_to) - Date.now();
     const days = Math.floor(leftMs / dayMs);
+    const left = days === 1 ? '1 day' : `${days} days`;
     resolve(
       leftMs < certificateWarningMs
-        ? warning(check, `that of ${host} ends in ${days} days`, 'renew it')
-        : ok(check, `that of ${host} is good for ${days} days`),
+        ? warning(check, `that of ${host} ends in ${left}`, 'renew it')
+        : ok(check, `that of ${host} is good for ${left}`),
     );
     socket.destroy();
   });

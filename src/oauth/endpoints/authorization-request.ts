@@ -1,4 +1,5 @@
 import { HubError } from '../../errors.ts';
+import { inEnglish } from '../../texts/text.ts';
 import type { Client } from '../clients/client.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import { absoluteRedirectUri, isSameRedirectUri } from '../clients/redirect-uri.ts';
@@ -76,7 +77,7 @@ export async function readAuthorizationRequest(
 function rejectRepeatedClientOrRedirectUri(parameters: URLSearchParams): void {
   const repeated = findRepeatedParameter(parameters, redirectionParameters);
   if (repeated !== undefined)
-    throw badRequest(`The parameter ${repeated} was sent more than once.`);
+    throw badRequest(inEnglish`The parameter ${repeated} was sent more than once.`);
 }
 
 async function requireKnownClient(
@@ -84,9 +85,10 @@ async function requireKnownClient(
   { clients }: AuthorizationRequestContext,
 ): Promise<Client> {
   const clientId = parameterValue(parameters, 'client_id');
-  if (clientId === undefined) throw badRequest('The parameter client_id is missing.');
+  if (clientId === undefined) throw badRequest(inEnglish`The parameter client_id is missing.`);
   const client = await clients.find(clientId);
-  if (client === undefined) throw badRequest('The application that sent you here is not known.');
+  if (client === undefined)
+    throw badRequest(inEnglish`The application that sent you here is not known.`);
   return client;
 }
 
@@ -98,7 +100,9 @@ function requireRegisteredRedirectUri(
   const redirectUri = parameterValue(parameters, 'redirect_uri');
   if (redirectUri === undefined) return undefined;
   if (isSameRedirectUri(redirectUri, client.redirectUri, client.origin)) return redirectUri;
-  throw badRequest('The application asked to send you to an address it has not registered.');
+  throw badRequest(
+    inEnglish`The application asked to send you to an address it has not registered.`,
+  );
 }
 
 function responseTarget(

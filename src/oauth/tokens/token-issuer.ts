@@ -8,7 +8,7 @@ import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
 import type { ScopeSet } from '../../rbac/scope.ts';
 import { sentences } from '../../texts/known-sentences.ts';
-import { text } from '../../texts/text.ts';
+import { message, text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
@@ -77,7 +77,7 @@ export function createTokenIssuer({
     if (maxLifetimeSeconds > 0 && lifetimeSeconds > maxLifetimeSeconds) {
       throw new HubError(
         'bad_request',
-        text`Tokens of this hub last ${sentences.seconds(String(maxLifetimeSeconds))} at most.`,
+        text`Tokens of this hub last ${sentences.seconds(maxLifetimeSeconds)} at most.`,
       );
     }
     const expiresAt = new Date(now() + lifetimeSeconds * 1000);
@@ -173,10 +173,16 @@ function tooManyTokens(limit: number, name: string, granter: Owner): HubError {
   return new HubError(
     'conflict',
     isOwn
-      ? text`You have ${limit} API tokens, the most that a user may have here.`
-      : text`${name} has ${limit} API tokens, the most that a user may have here.`,
+      ? message(
+          '{limit, plural, one {You have # API token, the most that a user may have here.} other {You have # API tokens, the most that a user may have here.}}',
+          { limit },
+        )
+      : message(
+          '{limit, plural, one {{name} has # API token, the most that a user may have here.} other {{name} has # API tokens, the most that a user may have here.}}',
+          { limit, name },
+        ),
     {
-      hint: `Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/{id}.`,
+      hint: `Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/ID.`,
     },
   );
 }

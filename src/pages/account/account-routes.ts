@@ -13,7 +13,7 @@ import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
 import { isExternal } from '../../plugin-host/login-kinds.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
-import { phraseIn, text } from '../../texts/text.ts';
+import { phraseIn, text, translated } from '../../texts/text.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import { deviceName } from '../elements/device.ts';
@@ -129,7 +129,9 @@ export function accountRoutes(
         await userProfiles.changeOwn(login.user, { displayName });
       } catch (error) {
         if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-        return show(ctx, login, { profile: { displayName, problem: error.shown.message } });
+        return show(ctx, login, {
+          profile: { displayName, problem: translated(error.shown.message) },
+        });
       }
       pages.redirectWithNotice(ctx, pages.urls.account, {
         kind: 'good',

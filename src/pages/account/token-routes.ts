@@ -11,7 +11,7 @@ import { type ScopeChoices, scopeChoices } from '../../rbac/scope-choices.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import { type PageEdge, readPageOf } from '../../store/page-edge.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { type Phrase, text, translated } from '../../texts/text.ts';
 import {
   bordersOf,
   edgeFields,
@@ -161,7 +161,10 @@ export function tokenPageRoutes(
     } catch (error) {
       if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
       if (error.code === 'conflict') {
-        return fail(html`${error.shown.message} ${text`Revoke one that you no longer need.`}`, 409);
+        return fail(
+          html`${translated(error.shown.message)} ${text`Revoke one that you no longer need.`}`,
+          409,
+        );
       }
       await fail(withHint(error), 400);
     }

@@ -3,7 +3,7 @@ import { announcedPages } from '../../config/hub-schema.ts';
 import { HubError } from '../../errors.ts';
 import { type Announcement, checkNotice } from '../../notices/notice.ts';
 import type { NoticeStore } from '../../notices/notice-store.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { type Phrase, text, translated } from '../../texts/text.ts';
 import type { AdminContext } from './admin-context.ts';
 import { type AnnouncementsView, announcementsPage, sameEnd } from './announcements-page.ts';
 
@@ -54,7 +54,7 @@ export function adminAnnouncementRoutes(
       await deed();
     } catch (error) {
       if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-      return show(ctx, { ...typed, problem: error.shown.message });
+      return show(ctx, { ...typed, problem: translated(error.shown.message) });
     }
     back(ctx, done);
   }

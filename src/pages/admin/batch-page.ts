@@ -1,6 +1,5 @@
 import type { BatchReport } from '../../accounts/batches.ts';
-import { translated } from '../../texts/known-sentences.ts';
-import { message, text } from '../../texts/text.ts';
+import { message, text, translated } from '../../texts/text.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';

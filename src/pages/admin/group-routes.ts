@@ -3,7 +3,7 @@ import type { GroupMembers } from '../../accounts/group-members.ts';
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { RoleStore } from '../../rbac/role-store.ts';
-import { message, type Phrase, text } from '../../texts/text.ts';
+import { message, type Phrase, text, translated } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
 import {
@@ -110,7 +110,7 @@ export function adminGroupRoutes(
       pages.redirectWithNotice(ctx, pages.urls.adminGroup(name), notice);
     } catch (error) {
       if (!isMistake(error)) throw error;
-      await showList(ctx, who, { typedName, problem: error.shown.message });
+      await showList(ctx, who, { typedName, problem: translated(error.shown.message) });
     }
   });
 
@@ -127,7 +127,7 @@ export function adminGroupRoutes(
       await members.add(who.caller, group.name, names);
     } catch (error) {
       if (!isMistake(error)) throw error;
-      return showGroup(ctx, who, group, { typedNames, problem: error.shown.message });
+      return showGroup(ctx, who, group, { typedNames, problem: translated(error.shown.message) });
     }
     const [first = ''] = names;
     const done = message('{count, plural, one {{first} is added.} other {# users are added.}}', {

@@ -1,7 +1,6 @@
 import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
-import { translated } from '../../texts/known-sentences.ts';
-import { message, type Phrase, type Text, text } from '../../texts/text.ts';
+import { message, type Phrase, type Text, text, translated } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';

@@ -11,7 +11,7 @@ import type { Service } from '../../services/service.ts';
 import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import { readPageOf } from '../../store/page-edge.ts';
-import { text } from '../../texts/text.ts';
+import { text, translated } from '../../texts/text.ts';
 import { spanIn } from '../elements/load-plots.ts';
 import { bordersOf, lastPageOf } from '../elements/paging.ts';
 import { placeKey, placeOf } from '../services/service-places.ts';
@@ -170,7 +170,7 @@ export function adminServiceRoutes(
       return { url, lines };
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
-      return { url, lines: [], problem: error.shown.message };
+      return { url, lines: [], problem: translated(error.shown.message) };
     }
   }
 

@@ -1,7 +1,6 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
-import { translated } from '../../texts/known-sentences.ts';
-import { message, type Phrase, text } from '../../texts/text.ts';
+import { message, type Phrase, text, translated } from '../../texts/text.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSpark } from '../elements/load-plots.ts';

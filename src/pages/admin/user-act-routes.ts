@@ -6,7 +6,7 @@ import { type Invitations, invitationLifetimeSeconds } from '../../accounts/invi
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { Caller } from '../../rbac/caller.ts';
-import { joined, message, type Phrase, phraseIn, text } from '../../texts/text.ts';
+import { joined, message, type Phrase, phraseIn, text, translated } from '../../texts/text.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import { textField } from '../elements/form.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
@@ -154,7 +154,7 @@ export function adminUserActRoutes(
         links.push({ userName: user.name, url, purpose });
       } catch (error) {
         if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
-        problems.push(joined([name, error.shown.message], ': '));
+        problems.push(joined([name, translated(error.shown.message)], ': '));
       }
     }
     const isInvitation = links.every(({ purpose }) => purpose === 'invitation');

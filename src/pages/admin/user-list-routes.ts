@@ -10,7 +10,7 @@ import { loadKeys } from '../../metrics/load-history.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
-import { joined, message, text } from '../../texts/text.ts';
+import { joined, message, text, translated } from '../../texts/text.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import { noInfo } from '../../users/user-info.ts';
@@ -145,7 +145,12 @@ export function adminUserListRoutes(
       if (!isMistake) throw error;
       const layout = await pages.formLayoutFor(ctx);
       const canInvite = invitations.isUsed;
-      const page = newUsersPage({ layout, typedNames, problem: error.shown.message, canInvite });
+      const page = newUsersPage({
+        layout,
+        typedNames,
+        problem: translated(error.shown.message),
+        canInvite,
+      });
       return pages.send(ctx, page, 400);
     }
     if (form.get('invite') === 'true' && invitations.isUsed) {

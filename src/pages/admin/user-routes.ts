@@ -12,7 +12,7 @@ import { loadKeys } from '../../metrics/load-history.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { type Phrase, text, translated } from '../../texts/text.ts';
 import type { IdentityStore } from '../../users/identity-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
@@ -74,7 +74,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
       await deps.userProfiles.change(who.caller, user, { displayName, email });
     } catch (error) {
       if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-      const typed = { displayName, email, problem: error.shown.message };
+      const typed = { displayName, email, problem: translated(error.shown.message) };
       const view = await viewOf(ctx, who, user, deps, admin, typed);
       return pages.send(ctx, adminUserPage(view), 400);
     }

@@ -23,7 +23,7 @@ function follow(url, texts) {
   for (const control of [pause, search]) control.hidden = false;
   pause.addEventListener('click', () => {
     isPaused = !isPaused;
-    pause.textContent = isPaused ? texts.goOn : texts.pause;
+    pause.textContent = isPaused ? texts.resume : texts.pause;
     if (!isPaused) box.scrollTop = 0;
     show();
   });
@@ -44,7 +44,8 @@ function follow(url, texts) {
     connection = new AbortController();
     try {
       let isFirst = true;
-      for await (const event of events(`${url}?follow&lines=${shownLines}`, connection.signal)) {
+      const address = `${url}?follow&lines=${shownLines}&language=${document.documentElement.lang}`;
+      for await (const event of events(address, connection.signal)) {
         take(event, isFirst);
         isFirst = false;
         failures = 0;
@@ -62,7 +63,9 @@ function follow(url, texts) {
 
   function take(event, isFirst) {
     if (isFirst || event.restarted === true) lines = [];
-    if (event.skipped > 0) lines.push(fill(texts.skipped, event.skipped));
+    if (event.skipped > 0) {
+      lines.push(event.skipped === 1 ? texts.skippedOne : fill(texts.skipped, event.skipped));
+    }
     lines.push(...event.lines);
     lines = lines.slice(-mostLines);
     problem = event.problem ?? '';

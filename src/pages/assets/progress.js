@@ -5,10 +5,10 @@ const panel = document.querySelector('[data-progress-url]');
 if (panel !== null) follow(panel);
 
 function follow({ dataset }) {
+  const language = document.documentElement.lang;
   const bar = document.getElementById('progress');
   const log = document.getElementById('events');
   const time = countOn(bar);
-  const translated = translator(JSON.parse(dataset.sentences));
   const shown = new Set(Array.from(log.children, (item) => item.textContent.trim()));
   // Cancelled, the start fails: to load the page again would break off what the button does.
   let isLeaving = false;
@@ -21,7 +21,8 @@ function follow({ dataset }) {
   async function listen() {
     let isOver = false;
     try {
-      for await (const event of events(dataset.progressUrl)) isOver = take(event);
+      for await (const event of events(`${dataset.progressUrl}?language=${language}`))
+        isOver = take(event);
     } catch {
       // The connection broke; the page says how things are.
     }
@@ -39,7 +40,7 @@ function follow({ dataset }) {
 
   // A page that is loaded again shows what was told, and the stream tells everything from the start.
   function show(message, phase) {
-    const text = translated(message.trim());
+    const text = message.trim();
     if (shown.has(text)) return;
     // The place in a queue changes for hours, and what is pulled of an image each second: one line tells it.
     const isRepeated = phase === 'pending' || phase === 'pulling';
@@ -50,19 +51,6 @@ function follow({ dataset }) {
     item.textContent = text;
     log.append(item);
   }
-}
-
-// Steps come in English; the page says how those that it knows read in its language.
-function translator(sentences) {
-  const known = sentences.map(([source, shown]) => [new RegExp(source), shown]);
-  return (english) => {
-    for (const [pattern, shown] of known) {
-      const match = pattern.exec(english);
-      if (match !== null)
-        return shown.replaceAll(/\{(\d+)\}/g, (_, index) => match[Number(index) + 1]);
-    }
-    return english;
-  };
 }
 
 const shownLines = 8;

@@ -1,10 +1,10 @@
 import type { Context } from 'koa';
 import type { RenderErrorPage } from '../../http/error-answers.ts';
-import { type ErrorResponse, unforeseen } from '../../http/error-response.ts';
+import type { ErrorResponse } from '../../http/error-response.ts';
 import type { CsrfProtection } from '../../sessions/csrf.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
 import type { Languages } from '../../texts/languages.ts';
-import { text } from '../../texts/text.ts';
+import { translated } from '../../texts/text.ts';
 import type { Announced } from '../announced.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, renderHtml } from '../html.ts';
@@ -52,12 +52,7 @@ export function createUserErrorPages(
 
 function pageOf(layout: LayoutProps, error: ErrorResponse): Html {
   const { status, shown, retryAfterSeconds, errorId } = error;
-  const said = shown.message === unforeseen.message ? unforeseenTexts : shown;
-  return errorPage({ layout, status, ...said, retryAfterSeconds, errorId });
+  const message = translated(shown.message);
+  const hint = shown.hint && translated(shown.hint);
+  return errorPage({ layout, status, message, hint, retryAfterSeconds, errorId });
 }
-
-/** As `unforeseen`, which clients of the hub have too, without the catalogues. */
-const unforeseenTexts = {
-  message: text`Something went wrong inside the hub.`,
-  hint: text`Try again; if it happens again, tell your administrator the id of this error.`,
-};

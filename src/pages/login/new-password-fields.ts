@@ -1,4 +1,4 @@
-import { joined, message, type Phrase, text } from '../../texts/text.ts';
+import { joined, message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { checkBox, textField } from '../elements/form.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
@@ -25,10 +25,7 @@ export function newPasswordFields(
     type: 'password',
     autocomplete: 'new-password',
     maxLength: 1024,
-    help:
-      minimumLength === undefined
-        ? advice
-        : joined([text`At least ${minimumLength} characters.`, advice]),
+    help: minimumLength === undefined ? advice : joined([atLeast(minimumLength), advice]),
     problem: problems.password,
   })}${textField({
     name: 'repeat_password',
@@ -75,4 +72,13 @@ export function newPasswordProblems(
   if (problem !== undefined) return { password: problem };
   if (form.get('new_password') === form.get('repeat_password')) return undefined;
   return { repeated: text`The two passwords are not the same.` };
+}
+
+function atLeast(characters: number): Text {
+  return message(
+    '{characters, plural, one {At least # character.} other {At least # characters.}}',
+    {
+      characters,
+    },
+  );
 }

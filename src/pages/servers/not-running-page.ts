@@ -1,6 +1,5 @@
 import type { ServerFailure } from '../../servers/server.ts';
-import { translated } from '../../texts/known-sentences.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { type Text, text, translated } from '../../texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';

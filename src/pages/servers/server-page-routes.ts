@@ -11,7 +11,7 @@ import { describeSetup } from '../../servers/server-setup.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { type Text, text, translated } from '../../texts/text.ts';
 import type { LiveOutputView } from '../elements/live-output.ts';
 import { spanIn } from '../elements/load-plots.ts';
 import type { PageContext } from '../page-context.ts';
@@ -97,7 +97,7 @@ export function serverPageRoutes(
       return { ...view, lines };
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
-      return { ...view, lines: [], problem: error.shown.message };
+      return { ...view, lines: [], problem: translated(error.shown.message) };
     }
   }
 

@@ -1,7 +1,7 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import { comingStop, limitMs } from '../../servers/time-limits.ts';
-import { translated } from '../../texts/known-sentences.ts';
+import { translated } from '../../texts/text.ts';
 import type { ServerSummary, ShownServerState } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */

@@ -1,6 +1,5 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { startStepsIn, translated } from '../../texts/known-sentences.ts';
-import { text, written } from '../../texts/text.ts';
+import { text, translated } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -76,7 +75,7 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
     title: text`Starting`,
     scripts: ['progress.js'],
     reloadSeconds: 3,
-    body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}" data-sentences="${written((language) => JSON.stringify(startStepsIn(language)))}">
+    body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}">
 <header class="titles"><h1>${text`${title} is starting`}</h1><p class="lead">${text`It opens here by itself as soon as it is ready.`}</p></header>
 <progress id="progress" max="100" value="${progress}" aria-label="${text`Progress of the start`}">${progress} %</progress>
 ${timeLine(view)}

@@ -11,7 +11,7 @@ import { hasChoices } from '../../servers/spawn-options.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import { ownPhrase } from '../../texts/own-text.ts';
-import { type Phrase, type Text, text } from '../../texts/text.ts';
+import { type Phrase, type Text, text, translated } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
@@ -141,7 +141,10 @@ export function spawnRoutes(
         return;
       }
       if (!isChoiceWrong) throw error;
-      await showOptions(ctx, target, { error: error.shown.message, values: toTexts(options) });
+      await showOptions(ctx, target, {
+        error: translated(error.shown.message),
+        values: toTexts(options),
+      });
       return;
     }
     const back = returnTo(form);
@@ -207,7 +210,10 @@ export function spawnRoutes(
             error instanceof HubError &&
             (error.code === 'bad_request' || error.code === 'conflict');
           if (!isMistake || user.id !== login.user.id) throw error;
-          await deps.showHome(ctx, login, { problem: error.shown.message, typedName: serverName });
+          await deps.showHome(ctx, login, {
+            problem: translated(error.shown.message),
+            typedName: serverName,
+          });
           return;
         }
         ctx.redirect(pages.urls.spawn(user.name, serverName));

@@ -3,7 +3,8 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { z } from 'zod';
 import type { SpawnerState } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { sentences } from '../../texts/known-sentences.ts';
+import { outOfMemory, sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 
 const schema = z.object({
   container: z.string().regex(/^[0-9a-f]{12,64}$/),
@@ -46,13 +47,16 @@ export function conditionOf({
 function exitOf(state: ContainerInspectInfo['State'], memoryBytes: number): ServerExit {
   const { ExitCode: code, OOMKilled, Error: error, Status } = state;
   if (Status === 'created') {
-    return { code: null, signal: null, reason: error === '' ? 'it was never started' : error };
+    return {
+      code: null,
+      signal: null,
+      reason: error === '' ? inEnglish`it was never started` : error,
+    };
   }
   const signal = signalOf(code);
   // A program that lost a part to the memory limit, and went on, ends with 0.
   if (OOMKilled && code !== 0) {
-    const limit = memoryBytes > 0 ? ` at ${mebibytes(memoryBytes)} MiB` : '';
-    return { code, signal, reason: `out of memory${limit}` };
+    return { code, signal, reason: outOfMemory(memoryBytes > 0 ? memoryBytes : undefined) };
   }
   return error === '' ? { code, signal } : { code, signal, reason: error };
 }
@@ -61,8 +65,4 @@ function exitOf(state: ContainerInspectInfo['State'], memoryBytes: number): Serv
 function signalOf(code: number): string | null {
   const found = Object.entries(constants.signals).find(([, number]) => number === code - 128);
   return found?.[0] ?? null;
-}
-
-function mebibytes(bytes: number): string {
-  return String(Math.round((bytes / 1024 ** 2) * 10) / 10);
 }

@@ -3,6 +3,7 @@ import { HubError } from '../../errors.ts';
 import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
 import { processTagVariable } from '../../processes/process-tag.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { environmentInImage } from '../images/image-environment.ts';
 import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 
@@ -160,18 +161,20 @@ function requireSafe({ source, target }: Volume, volumes: readonly Volume[]): vo
   const isFolder = source.startsWith('/');
   if (isFolder ? hasDots(source) : !volumeName.test(source)) {
     throw refuse(
-      isFolder ? 'its path has "." or ".." in it' : 'this cannot be the name of a volume',
+      isFolder
+        ? inEnglish`its path has "." or ".." in it`
+        : inEnglish`this cannot be the name of a volume`,
     );
   }
   if (!target.startsWith('/') || target === '/' || hasDots(target)) {
-    throw refuse('its target must be an absolute path below /');
+    throw refuse(inEnglish`its target must be an absolute path below /`);
   }
   // In a folder that they can write to, users could put a symbolic link to any other in place of this one.
   const outer = volumes.find(
     (each) => !each.readOnly && each.source !== source && isWithin(source, each.source),
   );
   if (isFolder && outer !== undefined)
-    throw refuse(`it lies in ${outer.source}, which users can write to`);
+    throw refuse(inEnglish`it lies in ${outer.source}, which users can write to`);
 }
 
 function hasDots(path: string): boolean {

@@ -5,6 +5,7 @@ import { HubError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { createAddressBook, type ServerAddress } from '../local-process/server-address.ts';
 import { createContainerEvents } from './container-events.ts';
@@ -283,7 +284,7 @@ export function createDockerSpawner(
         const condition = await readCondition(engine, state.container);
         if (!condition.running) return { running: false, exit: condition.exit };
         if (await hasMoved(state, condition.info)) {
-          const reason = 'its container was restarted and has another address';
+          const reason = inEnglish`its container was restarted and has another address`;
           return { running: false, exit: { code: null, signal: null, reason } };
         }
         return { running: true };

@@ -1,4 +1,5 @@
 import { HubError } from '../../errors.ts';
+import { inEnglish } from '../../texts/text.ts';
 
 /** Whether the engine itself refused: then it is up. */
 export function isEngineAnswer(thrown: unknown): thrown is Error & { readonly statusCode: number } {
@@ -29,14 +30,14 @@ export function engineMessage(thrown: unknown): string {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'its socket is not there; is it running?',
-  ECONNREFUSED: 'it is not running',
-  EACCES: 'the hub may not open its socket; its account must be in the group of the socket',
-  ECONNRESET: 'it closed the connection',
-  EPIPE: 'it closed the connection',
-  ENOTFOUND: 'its host name is unknown',
-  ETIMEDOUT: 'it took too long',
-  EHOSTUNREACH: 'its host cannot be reached',
+  ENOENT: inEnglish`its socket is not there; is it running?`,
+  ECONNREFUSED: inEnglish`it is not running`,
+  EACCES: inEnglish`the hub may not open its socket; its account must be in the group of the socket`,
+  ECONNRESET: inEnglish`it closed the connection`,
+  EPIPE: inEnglish`it closed the connection`,
+  ENOTFOUND: inEnglish`its host name is unknown`,
+  ETIMEDOUT: inEnglish`it took too long`,
+  EHOSTUNREACH: inEnglish`its host cannot be reached`,
 };
 
 /** The error for an engine that does not answer. */
@@ -53,11 +54,12 @@ export function explainUnreachable(thrown: unknown, address: string): HubError {
 
 function whyUnreachable(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError') return 'it took too long';
+  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError')
+    return inEnglish`it took too long`;
   const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
   // The engine refuses a certificate after the handshake, by an alert (RFC 8446 §6.2).
   if (/alert (?:bad|unknown|certificate)\b/.test(thrown.message)) {
-    return "it refuses the hub's certificate; check tls_cert and tls_key";
+    return inEnglish`it refuses the hub's certificate; check tls_cert and tls_key`;
   }
   return reasons[code] ?? thrown.message.replace(/\.$/, '');
 }
@@ -87,35 +89,35 @@ const refusals: readonly Refusal[] = [
   {
     pattern: /exec format error/i,
     sentence: (image) =>
-      `The image ${image} is for another processor architecture than the engine's machine.`,
+      inEnglish`The image ${image} is for another processor architecture than the engine's machine.`,
   },
   {
     pattern:
       /executable file not found|no such file or directory.*(?:exec|command)|(?:exec|stat) \S+: no such file/i,
     sentence: (image, message) =>
-      `The image ${image} has no such command: ${/"([^"]+)": (?:executable|stat)/.exec(message)?.[1] ?? message}.`,
+      inEnglish`The image ${image} has no such command: ${/"([^"]+)": (?:executable|stat)/.exec(message)?.[1] ?? message}.`,
   },
   {
     pattern:
       /bind source path does not exist|no such file or directory.*mount|statfs \S+: no such file/i,
     sentence: (_image, message) =>
-      `A folder to be mounted does not exist on the engine's machine: ${/(?:exist: |statfs )(\S+?):?(?: |$)/.exec(message)?.[1] ?? message}.`,
+      inEnglish`A folder to be mounted does not exist on the engine's machine: ${/(?:exist: |statfs )(\S+?):?(?: |$)/.exec(message)?.[1] ?? message}.`,
   },
   {
     pattern: /docker-init|catatonit|init binary/i,
-    sentence: (_image, message) => `The container engine has no init program: ${message}.`,
+    sentence: (_image, message) => inEnglish`The container engine has no init program: ${message}.`,
   },
   {
     pattern: /no space left on device|disk quota exceeded/i,
-    sentence: () => 'The disk of the container engine is full.',
+    sentence: () => inEnglish`The disk of the container engine is full.`,
   },
   {
     pattern: /network \S+ not found|unable to find network|network not found/i,
-    sentence: (_image, message) => `A network of the servers does not exist: ${message}.`,
+    sentence: (_image, message) => inEnglish`A network of the servers does not exist: ${message}.`,
   },
   {
     pattern: /could not select device driver|nvidia/i,
-    sentence: (_image, message) => `The container engine has no GPUs to give: ${message}.`,
+    sentence: (_image, message) => inEnglish`The container engine has no GPUs to give: ${message}.`,
   },
 ];
 
@@ -126,22 +128,22 @@ export function explainPull(message: string, image: string): HubError {
 
 function pullSentence(message: string, image: string): string {
   if (/unauthorized|no basic auth|authentication required|denied|forbidden/i.test(message)) {
-    return `The image ${image} is private, or there is none of that name: its registry does not give it without other credentials.`;
+    return inEnglish`The image ${image} is private, or there is none of that name: its registry does not give it without other credentials.`;
   }
   if (
     /no matching manifest|no image found in (?:manifest list|image index)|does not match the specified platform/i.test(
       message,
     )
   ) {
-    return `The image ${image} does not exist for the processor architecture of the engine's machine.`;
+    return inEnglish`The image ${image} does not exist for the processor architecture of the engine's machine.`;
   }
   if (
     /manifest unknown|not found|name unknown|no such image|repository does not exist/i.test(message)
   ) {
-    return `There is no image ${image} in its registry.`;
+    return inEnglish`There is no image ${image} in its registry.`;
   }
   if (/no space left on device|disk quota exceeded/i.test(message)) {
-    return `The image ${image} could not be pulled: the disk of the container engine is full.`;
+    return inEnglish`The image ${image} could not be pulled: the disk of the container engine is full.`;
   }
-  return `The image ${image} could not be pulled: ${message}.`;
+  return inEnglish`The image ${image} could not be pulled: ${message}.`;
 }

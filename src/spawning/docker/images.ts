@@ -3,6 +3,7 @@ import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { HubError } from '../../errors.ts';
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import type { DockerOptions } from './docker-options.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, explainPull, isEngineAnswer, isMissing } from './engine-errors.ts';
@@ -102,7 +103,7 @@ export function createImages(
               tell(event);
             },
           );
-          stream.once('close', () => reject(new Error('the engine broke off')));
+          stream.once('close', () => reject(new Error(inEnglish`the engine broke off`)));
         });
       },
       { isStream: true, signal: cancel.signal },

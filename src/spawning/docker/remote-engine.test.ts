@@ -178,7 +178,7 @@ describe.runIf(hasDocker() && hasRegistry())('an image in a registry with passwo
     }
     const pulling = events.filter(({ phase }) => phase === 'pulling');
     expect(pulling[0]?.message).toBe(`Pulling the image ${image}.`);
-    expect(pulling.at(-1)?.message).toMatch(/: \d of 1 layers/);
+    expect(pulling.at(-1)?.message).toMatch(/: \d of 1 layer[.,]/);
   });
 });
 

@@ -1,4 +1,5 @@
 import { HubError } from '../../errors.ts';
+import { inEnglish } from '../../texts/text.ts';
 
 /** What the Kubernetes API says of itself when it refuses (API reference, Status). */
 export interface ApiStatus {
@@ -14,7 +15,7 @@ export class ApiRefusal extends Error {
   readonly reason: string;
 
   constructor(statusCode: number, { message, reason = '' }: ApiStatus) {
-    super(oneLine(message ?? `it answered with status ${statusCode}`));
+    super(oneLine(message ?? inEnglish`it answered with status ${statusCode}`));
     this.statusCode = statusCode;
     this.reason = reason;
   }
@@ -35,23 +36,23 @@ export function isExpired(thrown: unknown): boolean {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'it closed the connection',
-  EPIPE: 'it closed the connection',
-  UND_ERR_SOCKET: 'it closed the connection',
-  ENOTFOUND: 'its host name is unknown',
-  EAI_AGAIN: 'its host name cannot be looked up',
-  ETIMEDOUT: 'it took too long',
-  UND_ERR_CONNECT_TIMEOUT: 'it took too long',
-  UND_ERR_HEADERS_TIMEOUT: 'it took too long',
-  UND_ERR_BODY_TIMEOUT: 'it took too long',
-  EHOSTUNREACH: 'its host cannot be reached',
-  ENETUNREACH: 'its network cannot be reached',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not of the configured authority',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not of the configured authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not of the configured authority',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ECONNREFUSED: inEnglish`nothing listens there`,
+  ECONNRESET: inEnglish`it closed the connection`,
+  EPIPE: inEnglish`it closed the connection`,
+  UND_ERR_SOCKET: inEnglish`it closed the connection`,
+  ENOTFOUND: inEnglish`its host name is unknown`,
+  EAI_AGAIN: inEnglish`its host name cannot be looked up`,
+  ETIMEDOUT: inEnglish`it took too long`,
+  UND_ERR_CONNECT_TIMEOUT: inEnglish`it took too long`,
+  UND_ERR_HEADERS_TIMEOUT: inEnglish`it took too long`,
+  UND_ERR_BODY_TIMEOUT: inEnglish`it took too long`,
+  EHOSTUNREACH: inEnglish`its host cannot be reached`,
+  ENETUNREACH: inEnglish`its network cannot be reached`,
+  SELF_SIGNED_CERT_IN_CHAIN: inEnglish`its certificate is not of the configured authority`,
+  DEPTH_ZERO_SELF_SIGNED_CERT: inEnglish`its certificate is not of the configured authority`,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: inEnglish`its certificate is not of the configured authority`,
+  ERR_TLS_CERT_ALTNAME_INVALID: inEnglish`its certificate is for another name`,
+  CERT_HAS_EXPIRED: inEnglish`its certificate has expired`,
 };
 
 /** The error for an API that does not answer. */
@@ -68,7 +69,8 @@ export function explainUnreachable(thrown: unknown, server: string): HubError {
 
 function whyUnreachable(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError') return 'it took too long';
+  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError')
+    return inEnglish`it took too long`;
   const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
   return reasons[code] ?? oneLine(thrown.message);
 }
@@ -95,63 +97,65 @@ const refusals: readonly Refusal[] = [
   {
     pattern: /exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: (.+)$/,
     sentence: ([, quota = '', requested = '', used = '', limited = '']) =>
-      `The quota ${quota} of the namespace is used up: ${requested} asked for, ${used} of ${limited} in use.`,
-    hint: 'Stop another server, choose a smaller profile, or ask the administrator.',
+      inEnglish`The quota ${quota} of the namespace is used up: ${requested} asked for, ${used} of ${limited} in use.`,
+    hint: inEnglish`Stop another server, choose a smaller profile, or ask the administrator.`,
   },
   {
     pattern: /failed quota: ([^:]+): must specify (.+)$/,
     sentence: ([, quota = '', missing = '']) =>
-      `The quota ${quota} of the namespace admits only servers with limits: ${missing} is missing.`,
-    hint: 'The administrator must set Spawner.mem_limit and cpu_limit, or those of the profile.',
+      inEnglish`The quota ${quota} of the namespace admits only servers with limits: ${missing} is missing.`,
+    hint: inEnglish`The administrator must set Spawner.mem_limit and cpu_limit, or those of the profile.`,
   },
   {
     pattern: /violates PodSecurity "([^"]+)": (.+)$/,
     sentence: ([, level = '', violations = '']) =>
-      `The namespace admits only pods that keep the security standard ${level}: ${violations}.`,
-    hint: 'The administrator must correct KubernetesSpawner.pod_patch and volumes, or the label of the namespace.',
+      inEnglish`The namespace admits only pods that keep the security standard ${level}: ${violations}.`,
+    hint: inEnglish`The administrator must correct KubernetesSpawner.pod_patch and volumes, or the label of the namespace.`,
   },
   {
     pattern: /admission webhook "([^"]+)" denied the request: (.+)$/,
     sentence: ([, webhook = '', reason = '']) =>
-      `The admission webhook ${webhook} denied the server: ${reason}.`,
+      inEnglish`The admission webhook ${webhook} denied the server: ${reason}.`,
   },
   {
     pattern:
       /(?:ValidatingAdmissionPolicy|admission policy) '?"?([\w.-]+)'?"? .*denied request: (.+)$/,
     sentence: ([, policy = '', reason = '']) =>
-      `The admission policy ${policy} denied the server: ${reason}.`,
+      inEnglish`The admission policy ${policy} denied the server: ${reason}.`,
   },
   {
     pattern:
       /(maximum|minimum) (\w+) usage per (?:Container|Pod) is ([^,]+), but (\w+) is ([\w.]+)/,
     sentence: ([, bound = '', resource = '', at = '', kind = '', asked = '']) =>
-      `The namespace allows ${bound === 'maximum' ? 'at most' : 'at least'} ${at} of ${resource} for a server; its ${kind} is ${asked}.`,
-    hint: 'Choose another profile, or ask the administrator.',
+      bound === 'maximum'
+        ? inEnglish`The namespace allows at most ${at} of ${resource} for a server; its ${kind} is ${asked}.`
+        : inEnglish`The namespace allows at least ${at} of ${resource} for a server; its ${kind} is ${asked}.`,
+    hint: inEnglish`Choose another profile, or ask the administrator.`,
   },
   {
     pattern: /error looking up service account \S+: serviceaccount "([^"]+)" not found/,
-    sentence: ([, name = '']) => `The namespace has no service account ${name}.`,
-    hint: 'The administrator must create it, or correct KubernetesSpawner.service_account.',
+    sentence: ([, name = '']) => inEnglish`The namespace has no service account ${name}.`,
+    hint: inEnglish`The administrator must create it, or correct KubernetesSpawner.service_account.`,
   },
   {
     pattern: /no PriorityClass with name (\S+) was found/,
-    sentence: ([, name = '']) => `The cluster has no PriorityClass ${name}.`,
-    hint: 'The administrator must create it, or correct KubernetesSpawner.priority_class.',
+    sentence: ([, name = '']) => inEnglish`The cluster has no PriorityClass ${name}.`,
+    hint: inEnglish`The administrator must create it, or correct KubernetesSpawner.priority_class.`,
   },
   {
     pattern: /^namespaces "([^"]+)" not found/,
-    sentence: ([, name = '']) => `The cluster has no namespace ${name}.`,
-    hint: 'The administrator must create it, or correct KubernetesSpawner.namespace.',
+    sentence: ([, name = '']) => inEnglish`The cluster has no namespace ${name}.`,
+    hint: inEnglish`The administrator must create it, or correct KubernetesSpawner.namespace.`,
   },
   {
     pattern: /namespace (\S+) because it is being terminated/,
-    sentence: ([, name = '']) => `The namespace ${name} is being deleted.`,
+    sentence: ([, name = '']) => inEnglish`The namespace ${name} is being deleted.`,
   },
   {
     pattern: /User "([^"]+)" cannot (\w+) resource "([^"]+)"/,
     sentence: ([, user = '', verb = '', resource = '']) =>
-      `The hub's account ${user} may not ${verb} ${resource} in the namespace of the servers.`,
-    hint: 'The administrator must give it a Role with that right.',
+      inEnglish`The hub's account ${user} may not ${verb} ${resource} in the namespace of the servers.`,
+    hint: inEnglish`The administrator must give it a Role with that right.`,
   },
 ];
 

@@ -2,6 +2,7 @@ import { HubError } from '../../errors.ts';
 import type { SpawnProgress, StartCallbacks } from '../../plugin-host/spawn-request.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import type { KubernetesOptions } from './kubernetes-options.ts';
 import type { PodEvents } from './pod-events.ts';
 import { hopelessness, progressOf } from './pod-progress.ts';
@@ -103,7 +104,7 @@ function createWaits(
       last = event.message;
       lastMs = nowMs;
       const message = isRepeated
-        ? event.message.replace(/\.$/, `, for ${Math.round(seconds)} seconds so far.`)
+        ? `${event.message} ${inEnglish`It has taken ${sentences.seconds(Math.round(seconds))} so far.`}`
         : event.message;
       onProgress({ ...event, message });
     },

@@ -3,6 +3,7 @@ import { HubError } from '../../errors.ts';
 import type { ServerIdentity, SpawnProgress } from '../../plugin-host/spawn-request.ts';
 import { objectName } from '../../protocol/object-name.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';
@@ -136,7 +137,7 @@ export function createClaims(
           await cluster.call('POST', collection, { body: bodyOf(claim, owner, name), signal });
         } catch (thrown) {
           if (!(thrown instanceof ApiRefusal)) throw thrown;
-          if (!alreadyExists(thrown)) throw explainRefusal(thrown, `the claim ${name}`);
+          if (!alreadyExists(thrown)) throw explainRefusal(thrown, inEnglish`the claim ${name}`);
           // Another server of the user made it at the same moment.
           const found = await find(`${collection}/${name}`, signal);
           if (found !== undefined) requireOwn(found, claim, owner);
@@ -159,7 +160,7 @@ export function createClaims(
         } catch (thrown) {
           if (isMissing(thrown)) continue;
           throw thrown instanceof ApiRefusal
-            ? explainRefusal(thrown, `to delete the claim ${found.metadata.name}`)
+            ? explainRefusal(thrown, inEnglish`to delete the claim ${found.metadata.name}`)
             : thrown;
         }
       }

@@ -5,6 +5,7 @@ import type { ResumeRequest, StartCallbacks } from '../../plugin-host/spawn-requ
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { ApiRefusal, explainRefusal, messageOf } from './api-errors.ts';
 import { untilRunning } from './await-pod.ts';
@@ -240,10 +241,13 @@ export function createKubernetesSpawner(
       const { view } = condition;
       if (hasEnded(view)) return { running: false, exit: exitOf(view) };
       if (view.isLost) {
-        return { running: 'unknown', reason: `The node ${view.node ?? ''} does not answer` };
+        return {
+          running: 'unknown',
+          reason: inEnglish`The node ${view.node ?? ''} does not answer`,
+        };
       }
       if (hasMoved(view, state)) {
-        const reason = 'its pod has another address';
+        const reason = inEnglish`its pod has another address`;
         return { running: false, exit: { code: null, signal: null, reason } };
       }
       return { running: true };
@@ -295,20 +299,20 @@ function requireKnown({ systemUser, socket, limits }: KubernetesRequest): void {
   const refuse = (message: string, hint: string) => new HubError('internal', message, { hint });
   if (systemUser !== undefined) {
     throw refuse(
-      'Servers in pods know no system users.',
-      'The administrator must remove Spawner.system_user and may set KubernetesSpawner.run_as_user.',
+      inEnglish`Servers in pods know no system users.`,
+      inEnglish`The administrator must remove Spawner.system_user and may set KubernetesSpawner.run_as_user.`,
     );
   }
   if (socket) {
     throw refuse(
-      'Servers in pods cannot listen on a Unix socket.',
-      'The administrator must remove Spawner.socket.',
+      inEnglish`Servers in pods cannot listen on a Unix socket.`,
+      inEnglish`The administrator must remove Spawner.socket.`,
     );
   }
   if (limits.processes !== undefined) {
     throw refuse(
-      'Kubernetes holds no limit of processes for one pod.',
-      'The administrator must remove process_limit; the kubelet has a limit for all pods (podPidsLimit).',
+      inEnglish`Kubernetes holds no limit of processes for one pod.`,
+      inEnglish`The administrator must remove process_limit; the kubelet has a limit for all pods (podPidsLimit).`,
     );
   }
 }
@@ -317,6 +321,8 @@ async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (thrown) {
-    throw thrown instanceof ApiRefusal ? explainRefusal(thrown, 'what the hub asked for') : thrown;
+    throw thrown instanceof ApiRefusal
+      ? explainRefusal(thrown, inEnglish`what the hub asked for`)
+      : thrown;
   }
 }

@@ -1,5 +1,6 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import type { PodEvent } from './pod-events.ts';
 import type { PodView } from './pod-view.ts';
 
@@ -12,7 +13,7 @@ export function progressOf(
   if (unscheduled !== undefined) return whileUnscheduled(unscheduled, events);
   const latest = events.findLast(({ reason }) => nodeEvents[reason] !== undefined);
   if (waiting !== undefined && isPullTrouble(waiting.reason)) {
-    const message = `The image cannot be pulled yet: ${pullMessage(waiting.message, events)}.`;
+    const message = inEnglish`The image cannot be pulled yet: ${pullMessage(waiting.message, events)}.`;
     return { progress: 30, phase: 'pulling', message, reason: waiting.reason };
   }
   const told = latest && nodeEvents[latest.reason]?.(latest.message);
@@ -52,12 +53,12 @@ const nodeEvents: Readonly<Record<string, (message: string) => NodeProgress>> = 
   FailedCreatePodSandBox: (message) => ({
     progress: 22,
     phase: 'starting',
-    message: `The node cannot prepare the pod yet: ${message}.`,
+    message: inEnglish`The node cannot prepare the pod yet: ${message}.`,
   }),
   NetworkNotReady: (message) => ({
     progress: 22,
     phase: 'starting',
-    message: `The network of the node is not ready yet: ${message}.`,
+    message: inEnglish`The network of the node is not ready yet: ${message}.`,
   }),
 };
 
@@ -135,10 +136,10 @@ export function hopelessness(
   const { reason, message } = view.waiting;
   switch (reason) {
     case 'InvalidImageName':
-      return { sentence: `The image ${image} has a name that no node understands.` };
+      return { sentence: inEnglish`The image ${image} has a name that no node understands.` };
     case 'ErrImageNeverPull':
       return {
-        sentence: `The image ${image} is not on the node, and none is pulled (pull_policy).`,
+        sentence: inEnglish`The image ${image} is not on the node, and none is pulled (pull_policy).`,
       };
     case 'ErrImagePull':
     case 'ImagePullBackOff':
@@ -147,7 +148,7 @@ export function hopelessness(
       return misconfigured(message, image);
     case 'CreateContainerError':
     case 'RunContainerError':
-      return { sentence: `The node cannot create the container: ${message}.` };
+      return { sentence: inEnglish`The node cannot create the container: ${message}.` };
     default:
       return undefined;
   }
@@ -157,18 +158,18 @@ export function hopelessness(
 function unpullable(message: string, image: string): { readonly sentence: string } | undefined {
   if (/no matching manifest|no match for platform/i.test(message)) {
     return {
-      sentence: `The image ${image} does not exist for the processor architecture of the node.`,
+      sentence: inEnglish`The image ${image} does not exist for the processor architecture of the node.`,
     };
   }
   if (
     /unauthorized|authentication required|access denied|forbidden|insufficient_scope/i.test(message)
   ) {
     return {
-      sentence: `The image ${image} is private, or there is none of that name: its registry does not give it without other credentials (pull_secrets).`,
+      sentence: inEnglish`The image ${image} is private, or there is none of that name: its registry does not give it without other credentials (pull_secrets).`,
     };
   }
   if (/not found|manifest unknown|does not exist|name unknown/i.test(message)) {
-    return { sentence: `There is no image ${image} in its registry.` };
+    return { sentence: inEnglish`There is no image ${image} in its registry.` };
   }
   return undefined;
 }
@@ -179,14 +180,14 @@ function misconfigured(
 ): { readonly sentence: string; readonly hint?: string } | undefined {
   if (/non-numeric user/.test(message)) {
     return {
-      sentence: `The server is not started: the user of the image ${image} has a name, not a number.`,
-      hint: 'The administrator must set KubernetesSpawner.run_as_user, such as 1000.',
+      sentence: inEnglish`The server is not started: the user of the image ${image} has a name, not a number.`,
+      hint: inEnglish`The administrator must set KubernetesSpawner.run_as_user, such as 1000.`,
     };
   }
   if (/runAsNonRoot|will run as root/.test(message)) {
     return {
-      sentence: `The server is not started: it would run as root in ${image}.`,
-      hint: 'The administrator must set KubernetesSpawner.run_as_user, such as 1000.',
+      sentence: inEnglish`The server is not started: it would run as root in ${image}.`,
+      hint: inEnglish`The administrator must set KubernetesSpawner.run_as_user, such as 1000.`,
     };
   }
   // The Secret may just not have reached the node.

@@ -9,6 +9,7 @@ import type {
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { environmentInImage } from '../images/image-environment.ts';
 import { claimNameOf } from './claims.ts';
 import { identityAnnotations, podNameOf, secretNameOf, serverLabels } from './hub-objects.ts';
@@ -256,10 +257,12 @@ function requireClaim({ source, target }: Volume): void {
       hint: 'The administrator must correct the volumes of servers.',
     });
   if (source.startsWith('/')) {
-    throw refuse('folders of nodes are not mounted; name a claim that exists in the namespace');
+    throw refuse(
+      inEnglish`folders of nodes are not mounted; name a claim that exists in the namespace`,
+    );
   }
   if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(source)) {
-    throw refuse('this cannot be the name of a claim');
+    throw refuse(inEnglish`this cannot be the name of a claim`);
   }
   const segments = target.split('/');
   if (
@@ -268,6 +271,6 @@ function requireClaim({ source, target }: Volume): void {
     segments.includes('..') ||
     target.includes(':')
   ) {
-    throw refuse('its target must be an absolute path below /');
+    throw refuse(inEnglish`its target must be an absolute path below /`);
   }
 }

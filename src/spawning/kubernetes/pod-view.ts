@@ -1,7 +1,8 @@
 import { constants } from 'node:os';
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { sentences } from '../../texts/known-sentences.ts';
+import { outOfMemory, sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { oneLine } from './api-errors.ts';
 import { hubLabels } from './hub-objects.ts';
 import { serverContainer } from './pod-patch.ts';
@@ -132,24 +133,31 @@ export function hasEnded({ phase, terminated }: PodView): boolean {
 }
 
 const failures: Readonly<Record<string, (message: string, view: PodView) => string>> = {
-  Evicted: (message) => `its node evicted it${told(message)}`,
-  NodeLost: (_, { node }) => `its node ${node ?? ''} was lost`.replace('  ', ' '),
-  NodeShutdown: (_, { node }) => `its node ${node ?? ''} was shut down`.replace('  ', ' '),
-  Terminated: (message) => `its node ended it${told(message)}`,
-  Shutdown: (message) => `its node was shut down${told(message)}`,
-  Preempting: () => 'it made room for a pod of higher priority',
-  PreemptionByScheduler: () => 'it made room for a pod of higher priority',
-  PreemptionByKubeScheduler: () => 'it made room for a pod of higher priority',
-  DeletionByTaintManager: (_, { node }) => `its node ${node ?? ''} was lost`.replace('  ', ' '),
-  EvictionByEvictionAPI: () => 'its node was drained',
-  TerminationByKubelet: (message) => `its node ended it${told(message)}`,
-  DeletionByPodGC: () => 'its node was removed',
-  DeadlineExceeded: () => 'it reached its time limit (activeDeadlineSeconds)',
-  UnexpectedAdmissionError: (message) => `its node refused it${told(message)}`,
-  OutOfcpu: () => 'its node had no CPU left for it',
-  OutOfmemory: () => 'its node had no memory left for it',
-  NodeAffinity: () => 'its node did not fit any more',
+  Evicted: (message) => inEnglish`its node evicted it` + told(message),
+  NodeLost: (_, { node }) => nodeLost(node),
+  NodeShutdown: (_, { node }) =>
+    node === undefined
+      ? inEnglish`its node was shut down`
+      : inEnglish`its node ${node} was shut down`,
+  Terminated: (message) => inEnglish`its node ended it` + told(message),
+  Shutdown: (message) => inEnglish`its node was shut down` + told(message),
+  Preempting: () => inEnglish`it made room for a pod of higher priority`,
+  PreemptionByScheduler: () => inEnglish`it made room for a pod of higher priority`,
+  PreemptionByKubeScheduler: () => inEnglish`it made room for a pod of higher priority`,
+  DeletionByTaintManager: (_, { node }) => nodeLost(node),
+  EvictionByEvictionAPI: () => inEnglish`its node was drained`,
+  TerminationByKubelet: (message) => inEnglish`its node ended it` + told(message),
+  DeletionByPodGC: () => inEnglish`its node was removed`,
+  DeadlineExceeded: () => inEnglish`it reached its time limit (activeDeadlineSeconds)`,
+  UnexpectedAdmissionError: (message) => inEnglish`its node refused it` + told(message),
+  OutOfcpu: () => inEnglish`its node had no CPU left for it`,
+  OutOfmemory: () => inEnglish`its node had no memory left for it`,
+  NodeAffinity: () => inEnglish`its node did not fit any more`,
 };
+
+function nodeLost(node: string | undefined): string {
+  return node === undefined ? inEnglish`its node was lost` : inEnglish`its node ${node} was lost`;
+}
 
 function told(message: string): string {
   return message === '' ? '' : `: ${message}`;
@@ -162,14 +170,13 @@ export function exitOf(view: PodView): ServerExit {
   const signal = signalName(terminated?.signal ?? (code === null ? undefined : code - 128));
   const exit = { code, signal };
   if (terminated?.reason === 'OOMKilled') {
-    const limit = memoryLimitBytes === undefined ? '' : ` at ${mebibytes(memoryLimitBytes)} MiB`;
-    return { ...exit, reason: `out of memory${limit}` };
+    return { ...exit, reason: outOfMemory(memoryLimitBytes) };
   }
   if (failure !== undefined) {
     const explain = failures[failure.reason];
     const reason =
       explain?.(failure.message, view) ??
-      `its pod failed: ${failure.reason}${told(failure.message)}`;
+      inEnglish`its pod failed: ${failure.reason}` + told(failure.message);
     return { ...exit, reason };
   }
   // What it ended with is what it makes of SIGTERM.
@@ -186,19 +193,15 @@ function startFailure(message: string): string {
   const command = /exec: "([^"]+)": (?:executable file not found|stat \S+: no such file)/.exec(
     message,
   );
-  if (command !== null) return `its image has no such command: ${command[1]}`;
+  if (command !== null) return inEnglish`its image has no such command: ${command[1] ?? ''}`;
   if (/exec format error/.test(message)) {
-    return "its image is for another processor architecture than the node's";
+    return inEnglish`its image is for another processor architecture than the node's`;
   }
-  return `its container could not be started${told(message)}`;
+  return inEnglish`its container could not be started` + told(message);
 }
 
 /** Container runtimes tell a signal as 128 and its number, as shells do. */
 function signalName(number: number | undefined): string | null {
   if (number === undefined || number <= 0) return null;
   return Object.entries(constants.signals).find(([, each]) => each === number)?.[0] ?? null;
-}
-
-function mebibytes(bytes: number): string {
-  return String(Math.round((bytes / 1024 ** 2) * 10) / 10);
 }

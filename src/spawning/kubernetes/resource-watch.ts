@@ -1,4 +1,5 @@
 import { systemClock } from '../../processes/clock.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { ApiRefusal, type ApiStatus, isExpired } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -120,7 +121,8 @@ async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<strin
     const parts = decoder.decode(chunk, { stream: true }).split('\n');
     parts[0] = pending + parts[0];
     pending = parts.pop() ?? '';
-    if (pending.length > longestLine) throw new Error('it sent an object that is too large');
+    if (pending.length > longestLine)
+      throw new Error(inEnglish`it sent an object that is too large`);
     for (const line of parts) if (line.trim() !== '') yield line;
   }
 }

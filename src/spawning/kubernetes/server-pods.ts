@@ -1,6 +1,7 @@
 import { HubError } from '../../errors.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import { systemClock } from '../../processes/clock.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, secretNameOf, selectorOf, serverLabelOf } from './hub-objects.ts';
@@ -83,7 +84,9 @@ export function createServerPods(
         pods.drop(uid);
         return false;
       }
-      throw thrown instanceof ApiRefusal ? explainRefusal(thrown, 'to delete the pod') : thrown;
+      throw thrown instanceof ApiRefusal
+        ? explainRefusal(thrown, inEnglish`to delete the pod`)
+        : thrown;
     }
     return true;
   }
@@ -127,7 +130,9 @@ export function createServerPods(
       await cluster.call('DELETE', `${await collection('secrets')}/${name}`);
     } catch (thrown) {
       if (isMissing(thrown)) return;
-      throw thrown instanceof ApiRefusal ? explainRefusal(thrown, 'to delete a Secret') : thrown;
+      throw thrown instanceof ApiRefusal
+        ? explainRefusal(thrown, inEnglish`to delete a Secret`)
+        : thrown;
     }
   }
 
@@ -140,7 +145,7 @@ export function createServerPods(
       return await cluster.call<Result>('POST', await collection(kind), { body, signal });
     } catch (thrown) {
       if (!(thrown instanceof ApiRefusal)) throw thrown;
-      throw explainRefusal(thrown, kind === 'pods' ? 'the pod' : 'the Secret');
+      throw explainRefusal(thrown, kind === 'pods' ? inEnglish`the pod` : inEnglish`the Secret`);
     }
   }
 
@@ -181,7 +186,7 @@ export function createServerPods(
             log.warn({ serverId, reason: messageOf(error) }, 'a pod is left, to be deleted later'),
           );
         throw thrown instanceof ApiRefusal && !alreadyExists(thrown)
-          ? explainRefusal(thrown, 'the Secret')
+          ? explainRefusal(thrown, inEnglish`the Secret`)
           : thrown;
       }
     },

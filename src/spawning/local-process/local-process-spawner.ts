@@ -24,6 +24,7 @@ import {
 } from '../../processes/supervised-process.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import {
   createLimitEvents,
   type LimitedServer,
@@ -280,8 +281,9 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       cgroups,
       user,
       refusal() {
-        if (givenUp.aborted) return 'the start was given up';
-        return request.isOurs() ? undefined : 'another instance of the hub may have it by now';
+        if (givenUp.aborted) return inEnglish`the start was given up`;
+        if (request.isOurs()) return undefined;
+        return inEnglish`another instance of the hub may have it by now`;
       },
       view,
     });

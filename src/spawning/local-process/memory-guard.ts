@@ -2,6 +2,7 @@ import { createPeriodic } from '../../concurrency/periodic.ts';
 import { mebibytes } from '../../logging/mebibytes.ts';
 import type { SpawnerHost } from '../../plugin-host/spawner.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
+import { inEnglish } from '../../texts/text.ts';
 
 /** A server whose memory is limited. */
 export interface GuardedServer {
@@ -32,7 +33,7 @@ export function createMemoryGuard(options: {
       const { memoryBytes = 0 } = usages.get(pid) ?? {};
       if (memoryBytes <= limitBytes) continue;
       onExceeded(
-        `it uses ${mebibytes(memoryBytes)} of memory, its limit is ${mebibytes(limitBytes)}`,
+        inEnglish`it uses ${mebibytes(memoryBytes)} of memory, its limit is ${mebibytes(limitBytes)}`,
       );
     }
   }

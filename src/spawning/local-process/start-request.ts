@@ -3,6 +3,7 @@ import type { ResourceLimits, SpawnRequest } from '../../plugin-host/spawn-reque
 import type { CgroupLimits } from '../../processes/cgroup.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
 import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { makeOwnedDirectory } from './owned-directory.ts';
 import type { ServerAddress } from './server-address.ts';
 
@@ -12,8 +13,8 @@ export function requireLocal({ limits, volumes }: Pick<SpawnRequest, 'limits' | 
     new HubError('bad_request', `The server cannot be started: local-process ${what}.`, {
       hint: 'The operator takes it out of the Spawner section or the profile, or uses another spawner.',
     });
-  if (volumes.length > 0) throw refuse('mounts no volumes (volumes)');
-  if ((limits.gpus ?? 0) > 0) throw refuse('gives out no GPUs (gpu_limit)');
+  if (volumes.length > 0) throw refuse(inEnglish`mounts no volumes (volumes)`);
+  if ((limits.gpus ?? 0) > 0) throw refuse(inEnglish`gives out no GPUs (gpu_limit)`);
 }
 
 export function cgroupLimitsOf({ memoryBytes, cpuCores, processes }: ResourceLimits): CgroupLimits {

@@ -1,3 +1,5 @@
+import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish, message, type Text, type TextValue, text } from '../../texts/text.ts';
 /** What Slurm says of a job, as `squeue` prints it. */
 export interface Job {
   readonly id: string;
@@ -44,30 +46,30 @@ export function phaseOf({ state }: Pick<Job, 'state'>): JobPhase {
 
 /** Reasons for which a job waits until its owner or the operator does something. */
 const blocked: Readonly<Record<string, string>> = {
-  AssocMaxJobsLimit: 'as many jobs run for this account as it may have',
-  AssocGrpCpuLimit: 'the account uses as many cores as it may',
-  AssocGrpMemLimit: 'the account uses as much memory as it may',
-  AssocGrpGRES: 'the account uses as many GPUs as it may',
-  AssociationJobLimit: 'as many jobs run for this account as it may have',
-  BadConstraints: 'no node has what is asked for',
-  InvalidAccount: 'the account does not exist',
-  InvalidQOS: 'the quality of service does not exist',
-  JobHeldAdmin: 'an operator of the cluster holds it back',
-  JobHeldUser: 'its owner holds it back',
-  JobLaunchFailure: 'the node could not begin it; the folder of its output may be missing there',
-  Licenses: 'it waits for a licence',
-  MaxMemPerLimit: 'it asks for more memory than the partition allows',
-  NodeDown: 'a node that it needs is down',
-  PartitionDown: 'the partition is down',
-  PartitionInactive: 'the partition is not active',
-  PartitionNodeLimit: 'it asks for more nodes than the partition has',
-  PartitionConfig: 'it asks for more than the partition offers',
-  PartitionTimeLimit: 'it asks for more time than the partition allows',
-  Priority: 'others come first',
-  QOSMaxJobsPerUserLimit: 'as many jobs run for this user as may',
-  ReqNodeNotAvail: 'a node that it needs is not available',
-  Reservation: 'it waits for a reservation',
-  Resources: 'it waits for free resources',
+  AssocMaxJobsLimit: inEnglish`as many jobs run for this account as it may have`,
+  AssocGrpCpuLimit: inEnglish`the account uses as many cores as it may`,
+  AssocGrpMemLimit: inEnglish`the account uses as much memory as it may`,
+  AssocGrpGRES: inEnglish`the account uses as many GPUs as it may`,
+  AssociationJobLimit: inEnglish`as many jobs run for this account as it may have`,
+  BadConstraints: inEnglish`no node has what is asked for`,
+  InvalidAccount: inEnglish`the account does not exist`,
+  InvalidQOS: inEnglish`the quality of service does not exist`,
+  JobHeldAdmin: inEnglish`an operator of the cluster holds it back`,
+  JobHeldUser: inEnglish`its owner holds it back`,
+  JobLaunchFailure: inEnglish`the node could not begin it; the folder of its output may be missing there`,
+  Licenses: inEnglish`it waits for a licence`,
+  MaxMemPerLimit: inEnglish`it asks for more memory than the partition allows`,
+  NodeDown: inEnglish`a node that it needs is down`,
+  PartitionDown: inEnglish`the partition is down`,
+  PartitionInactive: inEnglish`the partition is not active`,
+  PartitionNodeLimit: inEnglish`it asks for more nodes than the partition has`,
+  PartitionConfig: inEnglish`it asks for more than the partition offers`,
+  PartitionTimeLimit: inEnglish`it asks for more time than the partition allows`,
+  Priority: inEnglish`others come first`,
+  QOSMaxJobsPerUserLimit: inEnglish`as many jobs run for this user as may`,
+  ReqNodeNotAvail: inEnglish`a node that it needs is not available`,
+  Reservation: inEnglish`it waits for a reservation`,
+  Resources: inEnglish`it waits for free resources`,
 };
 
 /** Why a job waits, for its user: in words where they are known, and as Slurm puts it. */
@@ -77,54 +79,79 @@ export function describeReason(reason: string): string {
 }
 
 /** Why a job ended, in words for its user that begin small and have no full stop. */
-export function describeEnd({ state, reason, timeLimit, node }: Job): string {
+export function describeEnd(job: Job | undefined): string {
+  if (job === undefined) return inEnglish`Slurm does not know its job any more`;
+  const { state, reason, timeLimit, node } = job;
   switch (state) {
     case 'TIMEOUT':
     case 'DEADLINE':
-      return `the job reached its time limit of ${describeDuration(timeLimit)}`;
+      return inEnglish`the job reached its time limit of ${describeDuration(timeLimit)}`;
     case 'OUT_OF_MEMORY':
-      return 'the job needed more memory than it had asked for';
+      return inEnglish`the job needed more memory than it had asked for`;
     case 'CANCELLED':
-      return 'the job was cancelled in Slurm';
+      return inEnglish`the job was cancelled in Slurm`;
     case 'NODE_FAIL':
     case 'BOOT_FAIL':
-      return `the node ${node ?? ''} of the job failed`.replace('  ', ' ');
+      return node === undefined
+        ? inEnglish`the node of the job failed`
+        : inEnglish`the node ${node} of the job failed`;
     case 'PREEMPTED':
-      return 'the job had to make room for another one';
+      return inEnglish`the job had to make room for another one`;
     case 'COMPLETED':
-      return 'its program ended by itself';
+      return inEnglish`its program ended by itself`;
     default:
       return reason === 'None' || reason === 'NonZeroExitCode' || reason === ''
-        ? 'its program ended with an error'
-        : `Slurm ended the job: ${describeReason(reason)}`;
+        ? inEnglish`its program ended with an error`
+        : inEnglish`Slurm ended the job: ${describeReason(reason)}`;
   }
 }
 
+const units = [
+  (days: number) => message('{days, plural, one {# day} other {# days}}', { days }),
+  (hours: number) => message('{hours, plural, one {# hour} other {# hours}}', { hours }),
+  (minutes: number) => message('{minutes, plural, one {# minute} other {# minutes}}', { minutes }),
+  (seconds: number) => sentences.seconds(seconds),
+];
+
 /** `1-02:30:00` as `1 day 2 hours 30 minutes`. */
-export function describeDuration(text: string): string {
-  const match = /^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)$/.exec(text);
-  if (match === null) return text;
-  const names = ['day', 'hour', 'minute', 'second'];
+export function describeDuration(limit: string): string {
+  const match = /^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)$/.exec(limit);
+  if (match === null) return limit;
   const parts = match.slice(1).flatMap((part, index) => {
     const value = Number(part ?? 0);
-    return value === 0 ? [] : [`${value} ${names[index]}${value === 1 ? '' : 's'}`];
+    return value === 0 ? [] : [String(units[index]?.(value))];
   });
-  return parts.length === 0 ? text : parts.join(' ');
+  return parts.length === 0 ? limit : parts.join(' ');
 }
 
 /** Where a job stands in the queue of its partition, those that come first before the others. */
 export function describeWait(job: Job, queue: readonly string[]): string {
+  const { partition, startTime } = job;
   const place = queue.indexOf(job.id) + 1;
-  const where = place === 0 ? '' : `, ${ordinal(place)} of ${queue.length}`;
-  const start =
-    job.startTime === undefined
-      ? ''
-      : ` Slurm expects it to start at ${job.startTime.replace('T', ' ')}.`;
-  const why = job.reason === 'None' ? '' : `: ${describeReason(job.reason)}`;
-  return `Waiting in the queue of the partition ${job.partition}${where}${why}.${start}`;
+  const why = job.reason === 'None' ? undefined : describeReason(job.reason);
+  const wait = String(
+    place === 0
+      ? waitIn(partition, why)
+      : waitAt({ partition, place, jobs: queue.length, ...(why !== undefined && { why }) }),
+  );
+  if (startTime === undefined) return wait;
+  return `${wait} ${inEnglish`Slurm expects it to start at ${startTime.replace('T', ' ')}.`}`;
 }
 
-function ordinal(place: number): string {
-  const endings = { one: 'st', two: 'nd', few: 'rd', other: 'th', zero: 'th', many: 'th' } as const;
-  return `${place}${endings[new Intl.PluralRules('en', { type: 'ordinal' }).select(place)]}`;
+function waitIn(partition: string, why: string | undefined): Text {
+  if (why === undefined) return text`Waiting in the queue of the partition ${partition}.`;
+  return text`Waiting in the queue of the partition ${partition}: ${why}.`;
+}
+
+function waitAt(values: Readonly<Record<string, TextValue>>): Text {
+  if (values['why'] === undefined) {
+    return message(
+      'Waiting in the queue of the partition {partition}, {place, selectordinal, one {#st} two {#nd} few {#rd} other {#th}} of {jobs, number}.',
+      values,
+    );
+  }
+  return message(
+    'Waiting in the queue of the partition {partition}, {place, selectordinal, one {#st} two {#nd} few {#rd} other {#th}} of {jobs, number}: {why}.',
+    values,
+  );
 }

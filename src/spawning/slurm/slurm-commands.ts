@@ -4,6 +4,8 @@ import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { findSystemUser, runsAsRoot, type SystemUser } from '../../processes/system-user.ts';
+import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { type JobFigures, readFigures } from './job-figures.ts';
 import type { Job } from './job-states.ts';
 
@@ -111,8 +113,7 @@ export function createSlurmCommands(options: {
     const isDirect = user === undefined || (sudo === undefined && runsAsRoot());
     if (user !== undefined && !isDirect && sudo === undefined) {
       throw new Error(
-        'Jobs cannot be submitted under the accounts of users: the hub does not run as root, and ' +
-          'SlurmSpawner.sudo is not set.',
+        inEnglish`Jobs cannot be submitted under the accounts of users: the hub does not run as root, and SlurmSpawner.sudo is not set.`,
       );
     }
     const [command = '', ...args] = isDirect
@@ -237,8 +238,7 @@ export function createSlurmCommands(options: {
         refusal ??= describeMissing(errors);
         // Steps are listed without their memory where nothing is measured, and for a moment after they began.
         if (read.length === 0 && output.trim() !== '' && (await measuresNone())) {
-          refusal ??=
-            'Slurm measures none: set JobAcctGatherType=jobacct_gather/cgroup in slurm.conf';
+          refusal ??= inEnglish`Slurm measures none: set JobAcctGatherType=jobacct_gather/cgroup in slurm.conf`;
         }
       }
       return { figures, refusal };
@@ -278,7 +278,8 @@ async function unlessUnknown(running: Promise<string>): Promise<string> {
 
 async function requireAccount(name: string): Promise<SystemUser> {
   const user = await findSystemUser(name);
-  if (user === undefined) throw new Error(`The machine of the hub has no account "${name}".`);
+  if (user === undefined)
+    throw new Error(inEnglish`The machine of the hub has no account "${name}".`);
   return user;
 }
 
@@ -304,7 +305,7 @@ function linesOf(output: string): string[] {
 
 /** What a program of Slurm said, in one line and without its own name. */
 function describeErrors(errors: string): string {
-  const [line = 'it gave no reason'] = linesOf(errors).slice(-1);
+  const [line = inEnglish`it gave no reason`] = linesOf(errors).slice(-1);
   return line.replace(/^\w+: (?:error|fatal): /, '').slice(0, 300);
 }
 
@@ -315,7 +316,7 @@ function describeMissing(errors: string): string | undefined {
   );
   if (lines.length === 0) return undefined;
   return /Invalid user id/i.test(errors)
-    ? 'Slurm shows those of a job to root, the SlurmUser and the account of the job alone'
+    ? inEnglish`Slurm shows those of a job to root, the SlurmUser and the account of the job alone`
     : describeErrors(errors);
 }
 
@@ -330,11 +331,13 @@ function explainRun(error: unknown, command: string): Error {
   const { code, name } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
     return new Error(
-      `The program ${command} is not there: install Slurm's clients beside the hub.`,
+      inEnglish`The program ${command} is not there: install Slurm's clients beside the hub.`,
     );
   }
   if (name === 'AbortError' || name === 'TimeoutError') {
-    return new SlurmUnavailable(`${command} gave no answer within ${timeoutMs / 1000} seconds`);
+    return new SlurmUnavailable(
+      inEnglish`${command} gave no answer within ${sentences.seconds(timeoutMs / 1000)}`,
+    );
   }
   return error instanceof Error ? error : new Error(String(error));
 }

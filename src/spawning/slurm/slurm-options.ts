@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import { inEnglish } from '../../texts/text.ts';
 
 const name = z
   .string()
@@ -140,7 +141,7 @@ function choosePartition(
   if (typeof wanted === 'string' && choosable_partitions.includes(wanted)) return wanted;
   const offered = choosable_partitions.join(', ') || 'none';
   throw new Error(
-    `The partition ${JSON.stringify(wanted)} is not on offer; there are: ${offered}.`,
+    inEnglish`The partition ${JSON.stringify(wanted)} is not on offer; there are: ${offered}.`,
   );
 }
 
@@ -153,7 +154,9 @@ function chooseTime(
   if (isOffered && wanted >= 1 && wanted <= longest) return wanted;
   throw new Error(
     longest === undefined
-      ? 'The time limit cannot be chosen here.'
-      : `The time limit must be between 1 and ${longest} minutes.`,
+      ? inEnglish`The time limit cannot be chosen here.`
+      : longest === 1
+        ? inEnglish`The time limit must be 1 minute.`
+        : inEnglish`The time limit must be between 1 and ${longest} minutes.`,
   );
 }

@@ -1,4 +1,5 @@
 import type { OptionsForm, SpawnerPlugin } from '../../plugin-host/spawner.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { examineSlurm } from './examine-slurm.ts';
 import { createJobUsage } from './job-usage.ts';
 import { createSlurmCommands } from './slurm-commands.ts';
@@ -64,8 +65,8 @@ function formOf({
       : [
           {
             name: 'time_limit',
-            label: 'Time limit in minutes',
-            help: `At most ${longest_time_limit}; a shorter one may start sooner.`,
+            label: inEnglish`Time limit in minutes`,
+            help: inEnglish`At most ${longest_time_limit}; a shorter one may start sooner.`,
             type: 'number',
             min: 1,
             max: longest_time_limit,

@@ -21,6 +21,7 @@ import type {
   SpawnerHost,
 } from '../../plugin-host/spawner.ts';
 import { sentences } from '../../texts/known-sentences.ts';
+import { inEnglish } from '../../texts/text.ts';
 import { jobArguments } from './job-arguments.ts';
 import { createJobOutputs } from './job-outputs.ts';
 import { writeJobScript } from './job-script.ts';
@@ -109,7 +110,7 @@ export function createSlurmSpawner(deps: {
       const state = await submitted;
       const job = await lookUp(state.jobId);
       if (job?.node === undefined || phaseOf(job) !== 'running') {
-        throw new Error('Slurm does not run this job.');
+        throw new Error(inEnglish`Slurm does not run this job.`);
       }
       const address = (await addresses.fetch(job.node)) ?? job.node;
       const host = address.includes(':') ? `[${address}]` : address;
@@ -137,19 +138,18 @@ export function createSlurmSpawner(deps: {
         const job = await lookUp(jobId);
         if (job === undefined || phaseOf(job) === 'ended') {
           await outputs.finish(jobId);
-          const why = job === undefined ? 'Slurm does not know the job any more' : describeEnd(job);
-          throw new SlurmRefusal(`The server did not start: ${why}.`);
+          throw new SlurmRefusal(String(sentences.notStartedBecause(describeEnd(job))));
         }
         if (phaseOf(job) === 'waiting') {
           const message = await describeQueue(job);
           say(message, { progress: 20, message, phase: 'pending', reason: job.reason });
         } else {
-          const message = String(sentences.jobRuns(jobId, job.node ?? 'a node'));
+          const message = String(sentences.jobRuns(jobId, job.node ?? inEnglish`a node`));
           say(message, { progress: 40, message, phase: 'starting' });
         }
       } catch (error) {
         if (!(error instanceof SlurmUnavailable)) throw error;
-        const message = `Slurm gives no answer: ${error.message}.`;
+        const message = inEnglish`Slurm gives no answer: ${error.message}.`;
         say(message, { progress: 20, message, phase: 'pending', reason: error.message });
       }
       await sleep(pollMs, undefined, {
@@ -209,7 +209,7 @@ export function createSlurmSpawner(deps: {
     const exit = {
       code: job === undefined ? null : ((await commands.exitCodeOf(jobId)) ?? null),
       signal: null,
-      reason: job === undefined ? 'Slurm does not know its job any more' : describeEnd(job),
+      reason: describeEnd(job),
     };
     live.get(jobId)?.(exit);
     live.delete(jobId);
@@ -239,8 +239,8 @@ export function createSlurmSpawner(deps: {
         failure = error;
       }
       if (signal.aborted) {
-        const why = failure instanceof Error ? failure.message : 'Slurm still lists it';
-        throw new Error(`The job ${jobId} could not be ended: ${why}.`);
+        const why = failure instanceof Error ? failure.message : inEnglish`Slurm still lists it`;
+        throw new Error(inEnglish`The job ${jobId} could not be ended: ${why}.`);
       }
       await sleep(failure === undefined ? stopLookMs : retryMs, undefined, { signal }).catch(
         () => undefined,
@@ -290,10 +290,10 @@ export function createSlurmSpawner(deps: {
       } catch (error) {
         submitted.reject(error);
         if (error instanceof SlurmUnavailable) {
-          throw new Error(`Slurm gives no answer: ${error.message}.`, { cause: error });
+          throw new Error(inEnglish`Slurm gives no answer: ${error.message}.`, { cause: error });
         }
         throw error instanceof SlurmRefusal
-          ? new Error(`Slurm refuses the job: ${error.message}.`, { cause: error })
+          ? new Error(inEnglish`Slurm refuses the job: ${error.message}.`, { cause: error })
           : error;
       }
       const state: JobState = {
@@ -373,12 +373,12 @@ function readState(state: SpawnerState): JobState | undefined {
 
 function refuseWhatSlurmLacks({ limits, socket, volumes }: SpawnRequest): void {
   if (limits.processes !== undefined) {
-    throw new Error('Slurm holds no limit of processes: leave it out of the profile.');
+    throw new Error(inEnglish`Slurm holds no limit of processes: leave it out of the profile.`);
   }
   if (volumes.length > 0) {
-    throw new Error('Jobs of Slurm see the file systems of their node: leave volumes out.');
+    throw new Error(inEnglish`Slurm jobs see the file systems of their node: leave volumes out.`);
   }
-  if (socket) throw new Error('Jobs of Slurm listen on a port: leave the socket out.');
+  if (socket) throw new Error(inEnglish`Jobs of Slurm listen on a port: leave the socket out.`);
 }
 
 /** `{username}` and `{server}` filled in; `%j` is for Slurm to fill in. */
