@@ -3,6 +3,7 @@ import type { LoginRevalidation } from '../authentication/login-revalidation.ts'
 import { createKeyedHash } from '../crypto/keyed-hash.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { Announcements } from '../pages/announcements.ts';
+import { createKeptInput } from '../pages/kept-input.ts';
 import { createConfirmLogin } from '../pages/login/confirm-login.ts';
 import { createLogIn } from '../pages/login/log-in.ts';
 import { createWaitingForms } from '../pages/login/waiting-forms.ts';
@@ -67,6 +68,12 @@ export function composeBrowser(
     publicUrl,
     origins: site.origins,
     csrf,
+    keptInput: createKeptInput({
+      sealer: createSealer(secrets, 'kept-input'),
+      publicUrl,
+      cookiePath: urls.hub,
+      now: database.now,
+    }),
     authorizer,
     userInfo: stores.userInfo,
     announcements,

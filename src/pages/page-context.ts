@@ -24,7 +24,9 @@ import type {
   OfferedLanguage,
   PageNotice,
 } from './elements/layout-props.ts';
+import { fillIn } from './fill-in.ts';
 import { type Html, renderHtml } from './html.ts';
+import type { KeptInput } from './kept-input.ts';
 import { languageOf } from './language-of.ts';
 import type { PageUrls } from './page-urls.ts';
 import { readPreferences } from './preferences.ts';
@@ -56,8 +58,9 @@ export interface PageContext {
    */
   formWithoutLogin(ctx: Context): Promise<URLSearchParams | undefined>;
   /**
-   * Shows a page to a user who is logged in only; others are sent to log in first. `typed` makes of a form that was
-   * sent when the login had ended the address of its page with what was typed: after a login it stands there again.
+   * Shows a page to a user who is logged in only; others are sent to log in first. What they have typed into a form
+   * stands there again afterwards, also when they have logged in meanwhile in another window. `typed` makes the
+   * address of the page with it, where that can hold it; else the browser keeps it.
    */
   loggedIn(
     page: (ctx: Context, login: Login) => Promise<void>,
@@ -75,12 +78,14 @@ export function createPageContext(deps: {
   readonly publicUrl: URL;
   readonly origins: Origins;
   readonly csrf: CsrfProtection;
+  readonly keptInput: KeptInput;
   readonly authorizer: Authorizer;
   readonly userInfo: Pick<UserInfoStore, 'of'>;
   readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
-  const { urls, assets, look, publicUrl, origins, csrf, authorizer, announcements } = deps;
+  const { urls, assets, look, publicUrl, origins, csrf, authorizer, announcements, keptInput } =
+    deps;
 
   function offeredLanguages(ctx: Context): OfferedLanguage[] {
     const { tag: current } = pages.languageOf(ctx);
@@ -124,6 +129,28 @@ export function createPageContext(deps: {
     };
   }
 
+  async function showWithInput(ctx: Context, show: () => Promise<void>): Promise<void> {
+    const input = keptInput.take(ctx);
+    if (input === undefined) return show();
+    const kept = text`You had been logged out. What you typed is here again: send it once more.`;
+    ctx['session'].notice ??= { kind: 'warn', text: phraseIn(kept, pages.languageOf(ctx)) };
+    await show();
+    if (typeof ctx.body === 'string') ctx.body = await fillIn(ctx.body, input.action, input.form);
+  }
+
+  /** A form of a page from before the last login shows what was typed again, too. */
+  async function act(ctx: Context, run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      const form = ctx.state['refusedForm'] as URLSearchParams | undefined;
+      const address = form && keptInput.keep(ctx, form);
+      if (address === undefined) throw error;
+      ctx.redirect(address);
+      ctx.status = 303;
+    }
+  }
+
   const pages: PageContext = {
     urls,
     languageOf: (ctx) => languageOf(deps.languages, ctx.req.headers),
@@ -139,7 +166,13 @@ export function createPageContext(deps: {
 
     async readForm(ctx) {
       const form = await readFormBody(ctx.req, deps.formLimitBytes);
-      csrf.require(ctx, form.get('_csrf') ?? undefined);
+      const token = form.get('_csrf') ?? undefined;
+      try {
+        csrf.require(ctx, token);
+      } catch (error) {
+        if (token !== undefined && isSameOrigin(ctx, publicUrl)) ctx.state['refusedForm'] = form;
+        throw error;
+      }
       return form;
     },
 
@@ -168,12 +201,13 @@ export function createPageContext(deps: {
 
     loggedIn: (page, typed) => async (ctx) => {
       const login = loginOf(ctx);
-      if (login !== undefined) return page(ctx, login);
-      if (ctx.method === 'GET' || ctx.method === 'HEAD') return pages.redirectToLogin(ctx);
-      const form = typed && (await pages.formWithoutLogin(ctx));
-      if (typed !== undefined && form !== undefined) {
-        return pages.redirectToLogin(ctx, typed(form, ctx));
-      }
+      const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
+      if (login !== undefined && isRead) return showWithInput(ctx, () => page(ctx, login));
+      if (login !== undefined) return act(ctx, () => page(ctx, login));
+      if (isRead) return pages.redirectToLogin(ctx);
+      const form = await pages.formWithoutLogin(ctx);
+      const address = form && (typed?.(form, ctx) ?? keptInput.keep(ctx, form));
+      if (address !== undefined) return pages.redirectToLogin(ctx, address);
       throw new HubError('forbidden', text`You are no longer logged in.`, {
         hint: text`Log in and try again.`,
       });

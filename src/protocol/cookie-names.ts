@@ -31,6 +31,9 @@ export const arrivedCookie = 'hub-arrived';
 /** How a browser wants the pages to be. */
 export const preferencesCookie = 'hub-preferences';
 
+/** What was typed into a form whose login had ended, until the form is shown again. */
+export const keptInputCookie = 'hub-kept-input';
+
 /** What a form is bound to before login. */
 export const formCookie = 'hub-form';
 

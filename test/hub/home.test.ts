@@ -219,6 +219,71 @@ describe('a form that is sent when the login has ended', () => {
     expect(again.body).toContain(shown);
   });
 
+  const ownForms = [
+    ['hub/admin/new-users', 'hub/admin/new-users', { names: 'eve\nfay' }, '>eve\nfay</textarea>'],
+    ['hub/admin/groups', 'hub/admin/groups', { name: 'night "shift"' }, 'night &quot;shift&quot;'],
+    ['hub/admin/announcements', 'hub/admin/announcements', { text: 'Cake <at> 3' }, '>Cake &lt;at'],
+    [
+      'hub/admin/new-role',
+      'hub/admin/new-role',
+      { name: 'tutor', description: 'Helps.' },
+      'Helps.',
+    ],
+    ['hub/admin/new-service', 'hub/admin/new-service', { title: 'Wiki of all' }, 'Wiki of all'],
+    ['hub/account', 'hub/account/profile', { display_name: 'Root R.' }, 'Root R.'],
+    ['hub/share/root', 'hub/share/root', { name: 'carol' }, 'value="carol"'],
+  ] as const;
+
+  test.for(ownForms)('of %s keeps what was typed, done is nothing', async (own) => {
+    const [path, action, typed, shown] = own;
+    const root = await hub.logIn('root');
+    const page = await root.request(hub.url + path);
+    expect(page.body).not.toContain(shown);
+    const form = new RegExp(`action="(/${action}[^"]*)"`).exec(page.body)?.[1] ?? '';
+    root.setCookie('hub-hub-login', '', '/hub/');
+    const sent = await submitTo(root, page, form, typed);
+    expect([sent.status, sent.headers.location]).toEqual([
+      303,
+      `/hub/login?next=${encodeURIComponent(`/${path}`)}`,
+    ]);
+    const login = await root.request(`${hub.url}hub/login?next=/${path}`);
+    await submitMain(root, login, { username: 'root', password: 'test' });
+    const again = await root.request(hub.url + path);
+    expect(again.body).toContain(shown);
+    expect(again.body).toContain('What you typed is here again');
+    expect((await root.request(hub.url + path)).body).not.toContain(shown);
+  });
+
+  test('and a form from before a login in another window are filled in again', async () => {
+    const root = await hub.logIn('root');
+    const page = await root.request(`${hub.url}hub/admin/groups`);
+    const login = await hub.logIn('root');
+    root.setCookie('hub-hub-login', login.cookie('hub-hub-login')?.value ?? '', '/hub/');
+    root.setCookie('hub-session-id', login.cookie('hub-session-id')?.value ?? '', '/');
+    const sent = await submitTo(root, page, '/hub/admin/groups', { name: 'late shift' });
+    expect([sent.status, sent.headers.location]).toEqual([303, '/hub/admin/groups']);
+    const again = await root.follow(sent);
+    expect(again.body).toContain('value="late shift"');
+    const done = await submitTo(root, again, '/hub/admin/groups', { name: 'late shift' });
+    expect((await root.follow(done)).body).toContain('The group late shift is made.');
+  });
+
+  test('from another site, from nowhere, or one too long, is not kept', async () => {
+    const send = (headers: Record<string, string>, names = 'eve') =>
+      new FakeBrowser().request(`${hub.url}hub/admin/new-users`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+        body: new URLSearchParams({ names }).toString(),
+      });
+    const referer = `${hub.url}hub/admin/new-users`;
+    expect((await send({ referer })).status).toBe(303);
+    expect((await send({})).status).toBe(403);
+    expect((await send({ referer: 'https://example.org/hub/home' })).status).toBe(403);
+    expect((await send({ referer, 'sec-fetch-site': 'same-site' })).status).toBe(403);
+    const random = Array.from({ length: 900 }, () => Math.random().toString(36)).join('\n');
+    expect((await send({ referer }, random)).status).toBe(403);
+  });
+
   test('to another site, or with a body of none, leads nowhere', async () => {
     const browser = new FakeBrowser();
     const post = (body: string, type = 'application/x-www-form-urlencoded') =>

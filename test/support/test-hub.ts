@@ -196,7 +196,7 @@ export async function submitForm(
   for (const [name, value] of Object.entries(values)) fields.set(name, value);
   return browser.request(new URL(unescapeHtml(action), page.url).href, {
     method: 'POST',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    headers: { 'content-type': 'application/x-www-form-urlencoded', referer: page.url },
     body: fields.toString(),
   });
 }
