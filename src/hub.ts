@@ -38,12 +38,18 @@ import { startPurging } from './composition/purge.ts';
 import { createReadiness } from './composition/readiness.ts';
 import { recordLife } from './composition/record-life.ts';
 import { registerMetricSources } from './composition/register-metric-sources.ts';
-import { createReload, type ReloadedConfig } from './composition/reload.ts';
+import {
+  createReload,
+  hearReloads,
+  type ReloadedConfig,
+  type ReloadListeners,
+} from './composition/reload.ts';
 import { addOuterPages, addServerPages } from './composition/server-pages.ts';
 import { watchSettings } from './composition/settings-difference.ts';
 import { createStopRequest } from './composition/stop-request.ts';
 import type { Config } from './config/config.ts';
 import { createSealer } from './crypto/sealer.ts';
+import type { ReloadReport } from './instances/reload-operation.ts';
 import type { OwnLook } from './look/look.ts';
 import { createUserErrorPages } from './pages/errors/error-page-renderer.ts';
 import { errorRoutes } from './pages/errors/error-routes.ts';
@@ -66,12 +72,12 @@ export interface Hub extends AsyncDisposable {
   readonly stopRequested: Promise<void>;
   /** Makes its gateway processes end with it; otherwise they wait for the next hub. */
   endGateways(): void;
-  /** Changes to a new, already checked configuration, and logs the difference. */
-  reload(reloaded: ReloadedConfig): Promise<void>;
+  /** Changes to a new, already checked configuration, and logs and tells the difference. */
+  reload(reloaded: ReloadedConfig): Promise<ReloadReport>;
   /** Makes the other instances read their configuration files again. */
   requestReload(): Promise<void>;
-  /** Calls back when another instance asks for that. */
-  onReloadRequested(listener: () => void): void;
+  /** Calls back when another instance asks for that, or an operator of this one. */
+  onReloadRequested(listeners: ReloadListeners): void;
 }
 
 export interface HubOptions {
@@ -364,18 +370,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       site,
       gateways,
       languages: site.languages,
+      lookDigest: options.look.digest,
       catalogue,
       ...accounts,
     }),
     requestReload: () => database.requestReload(instances.self.id),
-    onReloadRequested(listener) {
-      database.onChange((subject) => {
-        if (subject?.kind !== 'reload_requested' || subject.instanceId === instances.self.id)
-          return;
-        log.info({ by: instances.directory.find(subject.instanceId)?.name }, 'asked to reload');
-        listener();
-      });
-    },
+    onReloadRequested: (listeners) => hearReloads(listeners, { database, instances, log }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
 }

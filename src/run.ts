@@ -6,6 +6,7 @@ import type { StartGateway, StartHub } from './cli/cli-io.ts';
 import { readVersion, runCli } from './cli/run-cli.ts';
 import { catchSignals, type Signals } from './cli/signals.ts';
 import type { Hub } from './hub.ts';
+import type { ReloadOutcome } from './instances/reload-operation.ts';
 import { type OpenedLog, openLog, writeWithoutWaiting } from './logging/open-log.ts';
 import { limitHeapGrowth } from './processes/memory-settings.ts';
 import { connectServiceManager } from './processes/service-manager.ts';
@@ -55,27 +56,34 @@ async function startHub(
     void announce(hub, openedLog);
     limitHeapGrowth();
     collectWhenQuiet();
-    const reloadNow = async (): Promise<boolean> => {
-      if (signals.stop.aborted) return false;
+    const reloadNow = async (): Promise<ReloadOutcome> => {
+      if (signals.stop.aborted) return { outcome: 'refused', problem: 'The hub is stopping.' };
       manager.reloading();
       try {
-        await hub.reload(await reload());
+        const report = await hub.reload(await reload());
         manager.ready(status);
-        return true;
+        return report;
       } catch (error) {
         const message = 'the configuration was not reloaded; the former one stays in force';
         log.error({ err: error }, message);
         manager.ready(`${status}; ${message}`);
-        return false;
+        return {
+          outcome: 'refused',
+          problem: String(error instanceof Error ? error.message : error),
+        };
       }
     };
-    hub.onReloadRequested(() => void reloadNow());
-    signals.onHangup(async () => {
-      if (!(await reloadNow())) return;
-      await hub.requestReload().catch((error: unknown) => {
-        log.error({ err: error }, 'the other instances could not be told to reload');
-      });
-    });
+    const reloadEverywhere = async (): Promise<ReloadOutcome> => {
+      const outcome = await reloadNow();
+      if (outcome.outcome === 'reloaded') {
+        await hub.requestReload().catch((error: unknown) => {
+          log.error({ err: error }, 'the other instances could not be told to reload');
+        });
+      }
+      return outcome;
+    };
+    hub.onReloadRequested({ byInstance: () => void reloadNow(), byOperator: reloadEverywhere });
+    signals.onHangup(() => void reloadEverywhere());
     void hub.stopRequested.then(() => beginStop('POST /hub/api/shutdown'));
     // Only what may come back at once leaves them without a hub.
     if ((await stopping.promise) !== 'SIGTERM') hub.endGateways();

@@ -173,8 +173,9 @@ name says otherwise.
 
 \`hub reload\` and SIGHUP check the whole file, then take over services, roles, groups, the settings of
 authenticators, announcements, languages, the title, the accent colour and
-[the rest of the look](../how-to/give-it-your-look.md), on gateways too. When other settings have changed, the log names
-them: they need a restart.
+[the rest of the look](../how-to/give-it-your-look.md), on gateways too. Other settings need a
+restart. \`hub reload\` waits, prints what changed and which settings need a restart, and fails where the hub keeps its former
+configuration; the log says the same.
 
 ${sections.join('\n')}`;
 }

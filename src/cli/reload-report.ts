@@ -1,51 +1,70 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { Config } from '../config/config.ts';
+import { HubError } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
-import { createInstanceStore } from '../instances/instance-store.ts';
-import type { HubDatabase } from '../store/database.ts';
+import { createInstanceStore, type InstanceStore } from '../instances/instance-store.ts';
+import {
+  type ReloadReport,
+  reloadOperation,
+  reloadOutcomeSchema,
+  reloadTimeoutMs,
+} from '../instances/reload-operation.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { createHubChannel } from './hub-channel.ts';
 
-const reloadLimitMs = 15_000;
 const othersLimitMs = 10_000;
 const pollMs = 200;
 
 /**
- * Tells a hub to reload, and what came of it among the instances on its PostgreSQL. Empty for a hub on SQLite, which is
- * the only one, and where the database cannot be reached.
+ * Has the hub of this process reload, waits, and says what changed, and whether the other instances on its database
+ * have the same settings now. Throws where the hub keeps its former configuration or does not say what came of it.
  */
 export async function reloadAndReport(
-  { Hub, directory }: Pick<Config, 'Hub' | 'directory'>,
-  tellHub: () => void,
+  config: Pick<Config, 'Hub' | 'directory' | 'basePath'>,
+  pid: number,
 ): Promise<string> {
-  const database = Hub.database_url.startsWith('sqlite:')
-    ? undefined
-    : await openDatabase(Hub.database_url, { directory, log: pino({ level: 'silent' }) }).catch(
-        () => undefined,
-      );
-  if (database === undefined) {
-    tellHub();
-    return '';
+  const { Hub, directory } = config;
+  const log = pino({ level: 'silent' });
+  await using database = await openDatabase(Hub.database_url, { directory, log });
+  const store = createInstanceStore(database);
+  const channel = createHubChannel(config);
+  const { machineId } = channel.here;
+  const instance = (await store.list()).find(
+    (each) => each.isLive && each.machineId === machineId && each.process.pid === pid,
+  );
+  if (instance === undefined) {
+    // It counts once the hub has started.
+    process.kill(pid, 'SIGHUP');
+    return `The hub (process ${pid}) is still starting: it reads the configuration again as soon as it is ready.\n`;
   }
-  await using _open = database;
-  const reloaded = hearReload(database);
-  tellHub();
-  const instanceId = await Promise.race([
-    reloaded,
-    delay(reloadLimitMs, undefined, { ref: false }),
-  ]);
-  if (instanceId === undefined) {
-    return 'The hub has not taken the configuration over within 15 seconds; its log says why.\n';
+  const answer = await channel.call(instance, reloadOperation, undefined, {
+    timeoutMs: reloadTimeoutMs,
+  });
+  const outcome = reloadOutcomeSchema.parse(answer);
+  if (outcome.outcome === 'refused') {
+    throw new HubError('conflict', `The hub keeps its former configuration: ${outcome.problem}`);
   }
-  return describe(await waitForOthers(database, instanceId));
+  const changes = describeChanges(outcome);
+  const comparison = await waitForOthers(store, instance.id);
+  return `The hub (process ${pid}) has reloaded.\n${changes}${describeOthers(comparison)}`;
 }
 
-function hearReload(database: HubDatabase): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  database.onChange((subject) => {
-    if (subject?.kind === 'reload_requested') resolve(subject.instanceId);
-  });
-  return promise;
+function describeChanges(report: ReloadReport): string {
+  const { services, warnings } = report;
+  const rows: readonly (readonly [string, readonly string[]])[] = [
+    ['In force now', [...report.changed, ...(report.filesChanged ? ['files of the look'] : [])]],
+    ['Services added', services.added],
+    ['Services removed', services.removed],
+    ['Services restarted', services.restarted],
+    ['Services changed while running', services.updated],
+    ['Needs a restart of the hub', report.needRestart],
+  ];
+  const lines = rows.flatMap(([title, names]) =>
+    names.length === 0 ? [] : `${title}: ${names.join(', ')}`,
+  );
+  if (lines.length === 0) lines.push('Nothing has changed.');
+  return [...lines, ...warnings.map((warning) => `Warning: ${warning}`), ''].join('\n');
 }
 
 interface Comparison {
@@ -53,8 +72,10 @@ interface Comparison {
   readonly others: readonly Instance[];
 }
 
-async function waitForOthers(database: HubDatabase, instanceId: string): Promise<Comparison> {
-  const store = createInstanceStore(database);
+async function waitForOthers(
+  store: Pick<InstanceStore, 'list'>,
+  instanceId: string,
+): Promise<Comparison> {
   const giveUpAtMs = performance.now() + othersLimitMs;
   for (;;) {
     const live = (await store.list()).filter(({ isLive }) => isLive);
@@ -66,7 +87,7 @@ async function waitForOthers(database: HubDatabase, instanceId: string): Promise
   }
 }
 
-function describe({ count, others }: Comparison): string {
+function describeOthers({ count, others }: Comparison): string {
   if (count === 1) return '';
   if (others.length === 0) return `All ${count} instances have the same settings now.\n`;
   const names = others.map(({ name, host }) => `${name} (on ${host})`).join(', ');

@@ -1,16 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { resolve } from 'node:path';
-import { pino } from 'pino';
 import type { Config } from '../config/config.ts';
-import { loadCookieSecrets } from '../config/cookie-secret.ts';
 import { HubError } from '../errors.ts';
-import { createChannelCaller, type InstanceAddress } from '../instances/channel-caller.ts';
-import { channelPath, createChannelSignature } from '../instances/channel-signature.ts';
 import type { Instance } from '../instances/instance.ts';
-import { urlFrom } from '../instances/instance-directory.ts';
 import { placeOf } from '../instances/instance-overview.ts';
 import { createInstanceStore } from '../instances/instance-store.ts';
-import { readMachineId } from '../processes/machine-id.ts';
 import type { OutputPart, OutputPosition } from '../processes/output-feed.ts';
 import { serverOutputOperation } from '../servers/server-output.ts';
 import { createServerStore } from '../servers/server-store.ts';
@@ -20,6 +12,7 @@ import {
 } from '../services/service-owner-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Program } from './find-program.ts';
+import { createHubChannel } from './hub-channel.ts';
 
 /** Reads what programs write, by asking the hub that runs them as other instances of it do. */
 export interface RunningOutput {
@@ -41,25 +34,10 @@ export function createRunningOutput(
   database: HubDatabase,
   config: Pick<Config, 'Hub' | 'directory' | 'basePath'>,
 ): RunningOutput {
-  const here = { id: randomUUID(), machineId: readMachineId() };
+  const channel = createHubChannel(config);
   const instances = createInstanceStore(database);
   const servers = createServerStore(database);
   const owners = createServiceOwnerStore(database, '');
-
-  /** With the key as it is now: a hub that has never run has none, and none is to be made for it. */
-  async function openChannel() {
-    const secrets = await loadCookieSecrets({
-      configured: config.Hub.cookie_secret,
-      file: resolve(config.directory, config.Hub.cookie_secret_file),
-    });
-    return createChannelCaller({
-      path: `${config.basePath}hub/${channelPath}`,
-      self: here,
-      signature: createChannelSignature(secrets),
-      log: pino({ level: 'silent' }),
-    });
-  }
-  let channel: ReturnType<typeof openChannel> | undefined;
 
   async function whoRuns(program: Program): Promise<string | undefined> {
     if (program.kind === 'server') {
@@ -71,7 +49,7 @@ export function createRunningOutput(
 
   return {
     async read(program, options) {
-      const up = (await instances.list()).filter((each) => placeOf(each, here).isUp);
+      const up = (await instances.list()).filter((each) => placeOf(each, channel.here).isUp);
       if (up.length === 0) {
         throw new HubError('unavailable', 'No hub runs on this database.', {
           hint: 'Start one with: hub start',
@@ -88,27 +66,12 @@ export function createRunningOutput(
           hint: 'hub status shows which do run.',
         });
       }
-      const { id, name } = instance;
       const [operation, params] =
         program.kind === 'server'
           ? [serverOutputOperation, { serverId: program.server.id, ...options }]
           : [serviceOutputOperation, { name: program.name, ...options }];
-      channel ??= openChannel();
-      const address = { id, name, url: urlFrom(here, instance) };
-      const opened = await channel;
-      const part = await opened.call(address, operation, params).catch((error: unknown) => {
-        throw withCause(error, address);
-      });
+      const part = await channel.call(instance, operation, params);
       return { part: part as OutputPart, instance };
     },
   };
-}
-
-/** Says why a hub does not answer, which among instances only their logs tell. */
-function withCause(error: unknown, { name, url }: InstanceAddress): unknown {
-  if (!(error instanceof HubError && error.cause instanceof Error)) return error;
-  const reason = error.cause.message;
-  return new HubError('unavailable', `The hub "${name}" does not answer at ${url}: ${reason}.`, {
-    hint: 'Run this with the configuration file of that hub.',
-  });
 }

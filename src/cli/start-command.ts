@@ -26,7 +26,7 @@ export function addStartCommand(program: Command, io: CliIo): void {
 /** Adds `hub reload`. */
 export function addReloadCommand(program: Command, io: CliIo): void {
   withConfig(program.command('reload'))
-    .description('check the configuration, then tell the running hub to take it over')
+    .description('check the configuration, have the running hub take it over, and say what changed')
     .action(async (_flags: unknown, command: Command) => {
       const { config } = await loadFor(command, io);
       const pid = findRunningHub(config);
@@ -36,11 +36,7 @@ export function addReloadCommand(program: Command, io: CliIo): void {
         });
       }
       const { reloadAndReport } = await import('./reload-report.ts');
-      const report = await reloadAndReport(config, () => {
-        process.kill(pid, 'SIGHUP');
-        io.stdout.write(`The hub (process ${pid}) reloads; its log shows what changed.\n`);
-      });
-      io.stdout.write(report);
+      io.stdout.write(await reloadAndReport(config, pid));
     });
 }
 

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { RoleAdministration } from '../accounts/role-administration.ts';
 import type { SecondFactorRule } from '../accounts/second-factor-rule.ts';
@@ -6,13 +7,20 @@ import { languageSettingsOf } from '../config/language-settings.ts';
 import { lookSettings } from '../config/look-schema.ts';
 import { routeOrigins } from '../config/route-services.ts';
 import type { ConfigProblem } from '../errors.ts';
+import {
+  type ReloadOutcome,
+  type ReloadReport,
+  reloadOperation,
+} from '../instances/reload-operation.ts';
 import type { OwnLook } from '../look/look.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { giveWayToConfig } from '../services/service-administration.ts';
+import type { HubDatabase } from '../store/database.ts';
 import type { Languages } from '../texts/languages.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
@@ -26,6 +34,11 @@ export interface ReloadedConfig {
   readonly look: OwnLook;
   /** What works but is probably a mistake. */
   readonly warnings: readonly ConfigProblem[];
+}
+
+export interface ReloadListeners {
+  byInstance(): void;
+  byOperator(): Promise<ReloadOutcome>;
 }
 
 /** Settings of `Hub` that a reload changes; all others need a restart, and the log says so. */
@@ -45,6 +58,10 @@ const reloadedSettings = new Set([
   'accent_color',
   ...Object.keys(lookSettings),
 ]);
+/** What files of the look are named by, and what stands beside them on pages. */
+const ofTheLook = new Set(
+  ['title', 'accent_color', ...Object.keys(lookSettings)].map((key) => `Hub.${key}`),
+);
 /** Read once at start by what a reload does not build again. */
 const keptAuthenticatorSettings = new Set([
   'auto_login',
@@ -67,18 +84,22 @@ export function createReload(
     readonly gateways: Pick<ComposedGateways, 'tellLook'>;
     readonly languages: Pick<Languages, 'reload'>;
     readonly catalogue: ScopeCatalogue;
+    /** Of the look at the start. */
+    readonly lookDigest: string;
     readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
     readonly secondFactorRule: Pick<SecondFactorRule, 'configure'>;
   },
-): (reloaded: ReloadedConfig) => Promise<void> {
+): (reloaded: ReloadedConfig) => Promise<ReloadReport> {
   const { login, catalogue } = deps;
   const { registry, extraRoutes } = deps.services;
   const { announcements } = deps.browser;
   let current = config;
-  let reloading: Promise<void> = Promise.resolve();
+  let currentLookDigest = deps.lookDigest;
+  let reloading: Promise<unknown> = Promise.resolve();
 
-  async function reload({ config: next, plugins, look, warnings }: ReloadedConfig): Promise<void> {
-    const needRestart = settingsThatNeedRestart(current, next);
+  async function reload(reloaded: ReloadedConfig): Promise<ReloadReport> {
+    const { config: next, plugins, look, warnings } = reloaded;
+    const { changed, needRestart } = compareSettings(current, next);
     // First, since it is what may still fail: then everything stays as it was.
     await login.reload(next, plugins);
     await giveWayToConfig(next.Hub.services, { store: stores.runtimeServices, log });
@@ -94,6 +115,9 @@ export function createReload(
     deps.gateways.tellLook();
     database.announceChange();
     current = next;
+    const filesChanged =
+      look.digest !== currentLookDigest && !changed.some((name) => ofTheLook.has(name));
+    currentLookDigest = look.digest;
     await instance.setSettingsDigest(digestSettings(next, look.digest));
     for (const { path, message } of warnings) log.warn({ setting: path }, message);
     log.info({ services }, 'the new configuration is in force');
@@ -108,6 +132,19 @@ export function createReload(
         'these settings changed too and need a restart of the hub',
       );
     }
+    return {
+      outcome: 'reloaded',
+      changed,
+      needRestart,
+      filesChanged,
+      services: {
+        added: [...services.added],
+        removed: [...services.removed],
+        restarted: [...services.restarted],
+        updated: [...services.updated],
+      },
+      warnings: warnings.map(({ path, message }) => `${path}: ${message}`),
+    };
   }
 
   return (reloaded) => {
@@ -117,17 +154,37 @@ export function createReload(
   };
 }
 
-function settingsThatNeedRestart(before: Config, after: Config): string[] {
+function compareSettings(before: Config, after: Config) {
   const changed: string[] = [];
+  const needRestart: string[] = [];
   for (const section of ['Hub', 'Authenticator', 'Spawner', 'Proxy'] as const) {
     const [old, now] = [before[section], after[section]] as Record<string, unknown>[];
     for (const key of Object.keys({ ...old, ...now })) {
-      if (section === 'Hub' && reloadedSettings.has(key)) continue;
-      if (section === 'Proxy' && key === 'extra_routes') continue;
-      if (section === 'Authenticator' && !keptAuthenticatorSettings.has(key)) continue;
-      if (JSON.stringify(old?.[key]) !== JSON.stringify(now?.[key]))
-        changed.push(`${section}.${key}`);
+      if (JSON.stringify(old?.[key]) === JSON.stringify(now?.[key])) continue;
+      const isInForce =
+        (section === 'Hub' && reloadedSettings.has(key)) ||
+        (section === 'Proxy' && key === 'extra_routes') ||
+        (section === 'Authenticator' && !keptAuthenticatorSettings.has(key));
+      (isInForce ? changed : needRestart).push(`${section}.${key}`);
     }
   }
-  return changed;
+  return { changed, needRestart };
+}
+
+/** Calls back when another instance has reloaded, and when an operator asks for it, who is told what came of it. */
+export function hearReloads(
+  listeners: ReloadListeners,
+  deps: {
+    readonly database: Pick<HubDatabase, 'onChange'>;
+    readonly instances: Pick<ComposedInstances, 'self' | 'directory' | 'channel'>;
+    readonly log: Logger;
+  },
+): void {
+  const { self, directory, channel } = deps.instances;
+  deps.database.onChange((subject) => {
+    if (subject?.kind !== 'reload_requested' || subject.instanceId === self.id) return;
+    deps.log.info({ by: directory.find(subject.instanceId)?.name }, 'asked to reload');
+    listeners.byInstance();
+  });
+  channel.handle(reloadOperation, () => listeners.byOperator());
 }

@@ -286,14 +286,50 @@ describe('SIGHUP', () => {
     expect(await (await fetch(`${folder.url}services/kept/`)).text()).toBe('quick');
   });
 
-  test('is what `hub reload` sends, after it has checked the file', async () => {
-    await using folder = await createHubFolder();
+  test('is waited for by `hub reload`, which checks the file and says what changed', async () => {
+    await using upstream = await startUpstream();
+    const serviceAt = (name: string) => ({ name, url: upstream.url, access: 'public' });
+    await using folder = await createHubFolder({ Hub: { services: [serviceAt('former')] } });
     const hub = await folder.start();
-    expect(await folder.run(['reload'])).toMatchObject({ code: 0 });
-    await until(() => hub.logged(/is in force/).length > 0, 'the hub has reloaded');
+    const nothing = await folder.run(['reload']);
+    expect(nothing).toMatchObject({ code: 0 });
+    expect(nothing.stdout).toMatch(
+      /The hub \(process \d+\) has reloaded\.\nNothing has changed\.\n$/,
+    );
+
+    await folder.configure({
+      Hub: { title: 'Physics', services: [serviceAt('wiki')] },
+      Proxy: { api_body_size: 2_000_000 },
+    });
+    const changed = await folder.run(['reload']);
+    // At once: it was waited for.
+    expect(await (await fetch(`${folder.url}services/wiki/`)).text()).toBe('quick');
+    expect(changed.stdout.split('\n').slice(1)).toEqual([
+      'In force now: Hub.title, Hub.services',
+      'Services added: wiki',
+      'Services removed: former',
+      'Needs a restart of the hub: Proxy.api_body_size',
+      '',
+    ]);
+
     await folder.configure({ Hub: { services: [{ name: '?' }] } });
     expect(await folder.run(['reload'])).toMatchObject({ code: 2 });
     expect(hub.logged(/was not reloaded/)).toEqual([]);
+  });
+
+  test('that the hub refuses fails `hub reload`, with the reason', async () => {
+    await using folder = await createHubFolder();
+    await folder.start();
+    await folder.configure({
+      Hub: { services: [{ name: 'robot', api_token: { env: 'ONLY_IN_THE_SHELL' } }] },
+    });
+    const { code, stderr } = await folder.run(['reload'], '', {
+      ONLY_IN_THE_SHELL: 'a-secret-that-the-hub-does-not-have',
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('The hub keeps its former configuration');
+    expect(stderr).toContain('ONLY_IN_THE_SHELL');
+    expect(stderr).not.toContain('a-secret');
   });
 });
 

@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgres())('hub reload with several instances', () => {
     const same = await here.folder.run(['reload']);
     expect(same).toMatchObject({ code: 0, stderr: '' });
     expect(same.stdout).toMatch(
-      /^The hub \(process \d+\) reloads.*\nAll 2 instances have the same settings now\.\n$/,
+      /^The hub \(process \d+\) has reloaded\.\nIn force now: Hub\.announcement\nAll 2 instances have the same settings now\.\n$/,
     );
     expect(await here.page()).toContain('after');
     expect(await there.page()).toContain('after');

@@ -23,7 +23,11 @@ export interface HubFolder extends AsyncDisposable {
   /** Starts the program, with another configuration file if told, and waits until it is ready. */
   start(file?: string): Promise<HubProcess>;
   /** Runs the program to its end, with the configuration file unless the arguments name one. */
-  run(args: readonly string[], input?: string): Promise<Run>;
+  run(
+    args: readonly string[],
+    input?: string,
+    environment?: Readonly<Record<string, string>>,
+  ): Promise<Run>;
 }
 
 export interface ProcessConfig {
@@ -99,9 +103,10 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
       return hub;
     },
 
-    async run(args, input = '') {
+    async run(args, input = '', environment = {}) {
       const child = spawn(process.execPath, [program, ...withConfig(args)], {
         cwd: directory,
+        env: { ...process.env, ...environment },
         stdio: ['pipe', 'pipe', 'pipe'],
       });
       child.stdin.on('error', () => undefined);

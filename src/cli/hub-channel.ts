@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import { pino } from 'pino';
+import type { Config } from '../config/config.ts';
+import { loadCookieSecrets } from '../config/cookie-secret.ts';
+import { HubError } from '../errors.ts';
+import { createChannelCaller, type InstanceAddress } from '../instances/channel-caller.ts';
+import { channelPath, createChannelSignature } from '../instances/channel-signature.ts';
+import type { Instance } from '../instances/instance.ts';
+import { urlFrom } from '../instances/instance-directory.ts';
+import { readMachineId } from '../processes/machine-id.ts';
+
+/** Asks running hubs as their instances ask each other, with the key of `Hub.cookie_secret`. */
+export interface HubChannel {
+  readonly here: Pick<Instance, 'id' | 'machineId'>;
+  /** Throws what the hub threw, and `unavailable` with the reason where it does not answer. */
+  call(
+    instance: Instance,
+    operation: string,
+    params?: unknown,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<unknown>;
+}
+
+export function createHubChannel(
+  config: Pick<Config, 'Hub' | 'directory' | 'basePath'>,
+): HubChannel {
+  const here = { id: randomUUID(), machineId: readMachineId() };
+
+  /** With the key as it is now: a hub that has never run has none, and none is to be made for it. */
+  async function open() {
+    const secrets = await loadCookieSecrets({
+      configured: config.Hub.cookie_secret,
+      file: resolve(config.directory, config.Hub.cookie_secret_file),
+    });
+    return createChannelCaller({
+      path: `${config.basePath}hub/${channelPath}`,
+      self: here,
+      signature: createChannelSignature(secrets),
+      log: pino({ level: 'silent' }),
+    });
+  }
+  let opened: ReturnType<typeof open> | undefined;
+
+  return {
+    here,
+    async call(instance, operation, params, options) {
+      const { id, name } = instance;
+      const address = { id, name, url: urlFrom(here, instance) };
+      opened ??= open();
+      const caller = await opened;
+      return caller.call(address, operation, params, options).catch((error: unknown) => {
+        throw withCause(error, address);
+      });
+    },
+  };
+}
+
+/** Says why a hub does not answer, which among instances only their logs tell. */
+function withCause(error: unknown, { name, url }: InstanceAddress): unknown {
+  if (!(error instanceof HubError && error.cause instanceof Error)) return error;
+  const reason = error.cause.message;
+  return new HubError('unavailable', `The hub "${name}" does not answer at ${url}: ${reason}.`, {
+    hint: 'Run this with the configuration file of that hub.',
+  });
+}
