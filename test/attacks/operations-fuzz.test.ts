@@ -359,13 +359,18 @@ async function victim(): Promise<unknown> {
   return answers.map((text) => text.replaceAll(/"last_\w+":("[^"]*"|null)/g, ''));
 }
 
+/** A gateway tells services who visits them, and so learns what is public of any user who might. */
+function isTaskOfGateways({ id, caller }: Call): boolean {
+  return id === 'readInfoForGateway' && caller.name === 'a gateway';
+}
+
 test('whatever strangers send, nothing fails, nothing hangs, and no one learns or changes what is not theirs', {
   timeout: 60_000 + cases * 20,
 }, async () => {
   const before = await victim();
   const succeeded = await fuzz(strangers, Math.ceil(cases * 0.7), (call, answer) => {
     expectNoFailure(call, answer);
-    expect(answer.text, shown(call)).not.toContain(mark);
+    if (!isTaskOfGateways(call)) expect(answer.text, shown(call)).not.toContain(mark);
   });
   expect(await victim()).toEqual(before);
   // The calls are near enough to right ones: of those that strangers may make for themselves, many succeed.
