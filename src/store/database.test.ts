@@ -16,7 +16,10 @@ describeEachDatabase('a database', (open) => {
   test('keeps what was written, times as numbers', async () => {
     const { kysely } = await open();
     await kysely.insertInto('users').values(alice).execute();
-    expect(await kysely.selectFrom('users').selectAll().execute()).toEqual([alice]);
+    expect(await kysely.selectFrom('users').selectAll().execute()).toEqual([
+      // Who has no server stands between what runs and what has failed.
+      { ...alice, server_rank: 3 },
+    ]);
   });
 
   test('undoes a whole transaction when its work fails', async () => {

@@ -222,10 +222,15 @@ interface Call {
 
 const isForm = ({ bodyMediaType }: OperationDeclaration) => bodyMediaType !== undefined;
 
+/** Objects may have a member called toString. */
+function textOf(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
 function formOf(value: unknown): string {
   const members = Object.entries(Object(value)).map(([key, each]): [string, string] => [
     key,
-    typeof each === 'string' ? each : JSON.stringify(each),
+    textOf(each),
   ]);
   return new URLSearchParams(members.slice(0, 100)).toString();
 }
@@ -264,7 +269,7 @@ function createCalls(random: Random) {
     ];
     const parameters = new URLSearchParams();
     for (const key of known) {
-      while (random.chance(0.3)) parameters.append(key, String(values.junk()).slice(0, 500));
+      while (random.chance(0.3)) parameters.append(key, textOf(values.junk()).slice(0, 500));
       if (random.chance(0.3)) parameters.append(key, values.name());
     }
     if (random.chance(0.05)) parameters.append(random.pick(oddTexts), 'x');
