@@ -126,7 +126,7 @@ export const noticeOperations = [
     tag: 'hub',
     summary: 'Begin maintenance: no servers are started',
     description:
-      'Starts are answered with 503 and `Retry-After`, but for holders of `admin:servers` for all users. Servers that run go on.',
+      'Starts are answered with 503 and `Retry-After`, but for holders of `admin:servers` for all users. Running servers keep running.',
     scopes,
     needsRecentLogin: true,
     body: z

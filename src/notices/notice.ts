@@ -64,7 +64,7 @@ export function inMaintenance({ text: reason, until }: Maintenance, now: number)
     until === undefined
       ? text`No servers are started during maintenance.`
       : text`No servers are started during maintenance until ${shortTime(until)}.`;
-  const others = text`Servers that run go on.`;
+  const others = text`Running servers keep running.`;
   return new HubError('unavailable', message, {
     hint: reason === '' ? others : joined([reason, others]),
     retryAfterSeconds: until === undefined ? 300 : Math.ceil((until.getTime() - now) / 1000),

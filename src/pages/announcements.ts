@@ -145,7 +145,7 @@ function maintenanceNotice({
 }: Pick<Maintenance, 'text' | 'until'>): ShownAnnouncement {
   const rule =
     until === undefined
-      ? text`Maintenance: no servers are started. Those that run go on.`
-      : text`Maintenance until ${exactTime(until)}: no servers are started. Those that run go on.`;
+      ? text`Maintenance: no servers are started. Running servers keep running.`
+      : text`Maintenance until ${exactTime(until)}: no servers are started. Running servers keep running.`;
   return { rule, text: own, level: 'warning' };
 }

@@ -105,7 +105,7 @@ test('a login that is right in every way succeeds', async () => {
 });
 
 describe('state', () => {
-  const cannotGoOn = 'This login cannot go on';
+  const cannotGoOn = 'This login cannot continue';
 
   test('missing, twice, or too long to be one', async () => {
     const expected = { status: 403, page: cannotGoOn, log: /the state parameter is missing/ };

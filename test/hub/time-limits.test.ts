@@ -87,7 +87,7 @@ test('a server that is not used is stopped, its user is warned before and told w
   );
   await submitFormTo(browser, home, /^\/hub\/extend\/ann$/);
   expect(minutesLeft(await getServer(hub, serverPath('ann')))).toBeGreaterThanOrEqual(55);
-  expect((await browser.open(`${hub.url}hub/home`)).body).toContain('The server goes on running.');
+  expect((await browser.open(`${hub.url}hub/home`)).body).toContain('The server keeps running.');
 
   await age('ann', `last_activity_at = last_activity_at - ${61 * minute}`);
   await look();

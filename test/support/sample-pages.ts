@@ -639,14 +639,16 @@ export function samplePages(
       layout: anonymous,
       title: text('Logged out'),
       provider: text('University SSO'),
-      message: text('You are logged out here, and go on to University SSO to log out there too.'),
+      message: text(
+        'You are logged out here, and continue to University SSO to log out there too.',
+      ),
       url: text('https://login.example.org/logout?id_token_hint=x'),
     }),
     'login-failed': loginFailedPage({
       layout: anonymous,
       title: text('The login provider does not answer'),
       message: text('University SSO does not answer at the moment, so no one can log in with it.'),
-      hint: text('Wait a little and try again. If this goes on, tell your administrator.'),
+      hint: text('Wait a little and try again. If this keeps happening, tell your administrator.'),
       action: { label: text('Try again'), url: text('/hub/login/with/sso') },
       otherWays: text('/hub/login'),
     }),

@@ -135,12 +135,12 @@ ${
 
 function maintenanceWords(maintenance: Maintenance | undefined): Phrase {
   if (maintenance === undefined) {
-    return text`While it is on, no servers are started. Those that run go on, and administrators may still start servers.`;
+    return text`While it is on, no servers are started. Running servers keep running, and administrators may still start servers.`;
   }
   const { until } = maintenance;
   return until === undefined
-    ? text`No servers are started. Those that run go on, and administrators may still start servers.`
-    : text`No servers are started. It ends at ${exactTime(until)}. Those that run go on, and administrators may still start servers.`;
+    ? text`No servers are started. Running servers keep running, and administrators may still start servers.`
+    : text`No servers are started. It ends at ${exactTime(until)}. Running servers keep running, and administrators may still start servers.`;
 }
 
 function endField(of: 'announcement' | 'maintenance', until: Date | undefined): Html {

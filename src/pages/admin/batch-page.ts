@@ -24,7 +24,7 @@ export function batchPage({
     tab: 'users',
     scripts: isOver ? [] : ['live-state.js'],
     reloadSeconds: isOver ? undefined : 3,
-    body: html`${pageHead(title, message('{count, plural, one {# user} other {# users}}. It goes on when you leave this page.', { count: total }))}
+    body: html`${pageHead(title, message('{count, plural, one {# user} other {# users}}. It continues when you leave this page.', { count: total }))}
 <div class="stack-loose" id="batch"${!isOver && html` data-live-seconds="2"`}>
 ${stateNotice(report)}
 <progress max="${total}" value="${handled}" aria-label="${text`Users that are done`}">${text`${handled} of ${total}`}</progress>

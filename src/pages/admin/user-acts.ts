@@ -65,7 +65,7 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
           '{count, plural, one {Start the servers of # user?} other {Start the servers of # users?}}',
           { count },
         ),
-      consequence: text`They start with the options of their last start. Those that run go on.`,
+      consequence: text`They start with the options of their last start. Running servers keep running.`,
       button: text`Start servers`,
       told: (count) =>
         message(

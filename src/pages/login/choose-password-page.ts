@@ -109,8 +109,8 @@ function wording({ layout, purpose }: ChoosePasswordView): {
     case 'required':
       return {
         title: text`Choose a new password`,
-        lead: text`The one you logged in with was only meant for the first time. Choose your own to go on.`,
-        button: text`Save and go on`,
+        lead: text`The one you logged in with was only meant for the first time. Choose your own to continue.`,
+        button: text`Save and continue`,
         action: urls.loginPassword,
       };
   }

@@ -146,7 +146,7 @@ export function goOnPage(view: {
   return focusLayout(layout, {
     title: text`It’s you`,
     body: html`<div class="panel">
-<header class="titles"><h1>${text`It’s you`}</h1><p class="lead">${text`Go on with what you were about to do.`}</p></header>
+<header class="titles"><h1>${text`It’s you`}</h1><p class="lead">${text`Continue with what you were about to do.`}</p></header>
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields(fields)}
 <div class="decision"><a class="button" href="${cancelUrl}">${text`Cancel`}</a><button class="button primary">${text`Continue`}</button></div>

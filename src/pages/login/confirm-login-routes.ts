@@ -58,7 +58,7 @@ export function confirmLoginRoutes(
       interstitialRedirect(ctx, pages, {
         title: text`Confirm it’s you`,
         provider,
-        message: text`You go on to ${provider} and come back when you have logged in there once more.`,
+        message: text`You continue to ${provider} and come back when you have logged in there once more.`,
         url: begun.location,
         layout: await pages.layoutFor(ctx),
       });

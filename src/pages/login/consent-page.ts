@@ -35,7 +35,7 @@ ${scopeNames(scopes)}
 ${csrfField(layout)}${hiddenFields({ scopes: grantedScopes })}
 <div class="decision"><button class="button" name="decision" value="deny">${text`Deny`}</button><button class="button primary" name="decision" value="allow">${text`Allow`}</button></div>
 </form>
-<p class="small soft">${leadsElsewhere && redirectHost !== '' && html`${text`Either way you go on to ${html`<b>${redirectHost}</b>`}.`} `}${text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
+<p class="small soft">${leadsElsewhere && redirectHost !== '' && html`${text`Either way you continue to ${html`<b>${redirectHost}</b>`}.`} `}${text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
 </div>
 <div class="aside">${text`You are ${userName}.`} ${actionForm(layout, { action: layout.urls.logout, label: text`Not you?`, style: 'plain' })}</div>`,
   });

@@ -63,36 +63,36 @@ const failurePages: Readonly<
   >
 > = {
   state_missing: {
-    title: text`This login cannot go on`,
+    title: text`This login cannot continue`,
     message: () => text`The login provider sent you back without saying which login this is about.`,
     hint: beginAgain,
   },
   state_unknown: {
-    title: text`This login cannot go on`,
+    title: text`This login cannot continue`,
     message: () => text`This login was not begun in this browser, or it took too long.`,
     hint: beginAgain,
   },
   state_used: {
-    title: text`This login cannot go on`,
+    title: text`This login cannot continue`,
     message: () => text`This login has been completed already. It works only once.`,
     hint: beginAgain,
   },
   other_callback: {
-    title: text`This login cannot go on`,
+    title: text`This login cannot continue`,
     message: () => text`You came back from another login provider than the one you left for.`,
     hint: text`Do not use the provider you began with until your administrator has looked at it.`,
     counted: 'refused',
   },
   answer_missing: {
-    title: text`This login cannot go on`,
+    title: text`This login cannot continue`,
     message: () => text`The login provider sent you back without an answer.`,
-    hint: text`Try again. If this goes on, tell your administrator.`,
+    hint: text`Try again. If this keeps happening, tell your administrator.`,
   },
   unavailable: {
     title: text`The login provider does not answer`,
     message: (provider) =>
       text`${provider} does not answer at the moment, so no one can log in with it.`,
-    hint: text`Wait a little and try again. If this goes on, tell your administrator.`,
+    hint: text`Wait a little and try again. If this keeps happening, tell your administrator.`,
     counted: 'failed',
   },
   cancelled: {

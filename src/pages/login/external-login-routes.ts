@@ -108,7 +108,7 @@ export function externalLoginRoutes(
       interstitialRedirect(ctx, pages, {
         title: text`Link an account`,
         provider: begun.provider,
-        message: text`You go on to ${begun.provider} and come back when it knows you.`,
+        message: text`You continue to ${begun.provider} and come back when it knows you.`,
         url: begun.location,
         layout: await pages.layoutFor(ctx),
       });

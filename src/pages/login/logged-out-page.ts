@@ -14,7 +14,7 @@ export function loggedOutPage({ layout, provider }: LoggedOutView): Html {
   return focusLayout(layout, {
     title: text`Logged out`,
     body: html`<div class="panel">
-<header class="titles"><h1>${text`You are logged out`}</h1><p class="lead">${text`Everything you had open here is closed to this browser. A server of yours that was running goes on running.`}</p></header>
+<header class="titles"><h1>${text`You are logged out`}</h1><p class="lead">${text`Everything you had open here is closed to this browser. A server of yours that was running keeps running.`}</p></header>
 ${provider !== undefined && html`<p class="soft">${text`You may still be logged in at ${provider}. On a shared computer, log out there too.`}</p>`}
 <a class="button primary wide" href="${layout.urls.login}">${text`Log in again`}</a>
 </div>`,

@@ -174,7 +174,7 @@ export function loginRoutes(
     // A provider or a proxy in front of the hub has a login of its own, which goes on.
     const provider = authenticator?.login.kind === 'form' ? undefined : authenticator?.login.label;
     if (upstream !== undefined && provider !== undefined) {
-      const message = text`You are logged out here, and go on to ${provider} to log out there too.`;
+      const message = text`You are logged out here, and continue to ${provider} to log out there too.`;
       const layout = await pages.layoutFor(ctx);
       return interstitialRedirect(ctx, pages, {
         layout,

@@ -86,7 +86,7 @@ ${
   html`<div id="start-output" data-output-url="${output.url}"${output.lines.length === 0 && html` hidden`}>${outputBlock(output.lines)}</div>`
 }
 </div>
-<p class="aside">${text`${html`<a href="${layout.urls.home}">${text`Back to home`}</a>`}: it goes on starting.`}</p>`,
+<p class="aside">${text`${html`<a href="${layout.urls.home}">${text`Back to home`}</a>`}: the start continues.`}</p>`,
   });
 }
 
@@ -102,7 +102,7 @@ export function stopPendingPage({ layout, server }: StopPendingView): Html {
     scripts: ['live-state.js'],
     reloadSeconds: 3,
     body: html`<div class="panel" id="stopping" data-live-seconds="2">
-<header class="titles"><h1>${text`${serverTitle(server, layout.user?.name)} is stopping`}</h1><p class="lead">${text`This page goes on by itself when it has stopped. You can start it again then.`}</p></header>
+<header class="titles"><h1>${text`${serverTitle(server, layout.user?.name)} is stopping`}</h1><p class="lead">${text`This page continues by itself when it has stopped. You can start it again then.`}</p></header>
 <progress aria-label="${text`Stopping`}"></progress>
 <a class="button wide" href="${layout.urls.home}">${text`Back to home`}</a>
 </div>`,

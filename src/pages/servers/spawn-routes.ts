@@ -183,7 +183,7 @@ export function spawnRoutes(
       pages.redirectWithNotice(ctx, to, { kind: 'bad', text: withHint(error) });
       return;
     }
-    pages.redirectWithNotice(ctx, to, { kind: 'good', text: text`The server goes on running.` });
+    pages.redirectWithNotice(ctx, to, { kind: 'good', text: text`The server keeps running.` });
   });
 
   for (const path of ['', '/:user', '/:user/:server']) {

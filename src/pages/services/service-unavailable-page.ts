@@ -47,10 +47,10 @@ function reason({ layout: { now }, why, contact }: ServiceUnavailableView): Html
     case 'starting':
       return text`It is starting or was just restarted. That rarely takes longer than a few seconds.`;
     case 'crash_looping':
-      return text`It has stopped several times in a row. The hub goes on restarting it; if this lasts, tell ${whom}.`;
+      return text`It has stopped several times in a row. The hub keeps restarting it; if this lasts, tell ${whom}.`;
     case 'stopped':
       return text`It was stopped by an administrator ${timeElement(why.at, now)}, and comes back when an administrator starts it. If you need it, ask ${whom}.`;
     case 'silent':
-      return text`It has not answered since ${timeElement(why.since, now)}. The hub goes on trying; if you need it, ask ${whom}.`;
+      return text`It has not answered since ${timeElement(why.since, now)}. The hub keeps trying; if you need it, ask ${whom}.`;
   }
 }
