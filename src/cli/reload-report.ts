@@ -11,7 +11,7 @@ import {
   reloadTimeoutMs,
 } from '../instances/reload-operation.ts';
 import { openDatabase } from '../store/open-database.ts';
-import { createHubChannel } from './hub-channel.ts';
+import { createHubChannel, type HubChannel } from './hub-channel.ts';
 
 const othersLimitMs = 10_000;
 const pollMs = 200;
@@ -33,14 +33,15 @@ export async function reloadAndReport(
   const instance = (await store.list()).find(
     (each) => each.isLive && each.machineId === machineId && each.process.pid === pid,
   );
-  if (instance === undefined) {
-    // It counts once the hub has started.
+  const answer =
+    instance && (await ask(channel, instance).catch((error: unknown) => unlessSilent(error)));
+  if (instance === undefined || answer === undefined) {
     process.kill(pid, 'SIGHUP');
-    return `The hub (process ${pid}) is still starting: it reads the configuration again as soon as it is ready.\n`;
+    return (
+      `The hub (process ${pid}) does not answer yet: it reads the configuration again as soon as it has started.\n` +
+      'Its log says what comes of it.\n'
+    );
   }
-  const answer = await channel.call(instance, reloadOperation, undefined, {
-    timeoutMs: reloadTimeoutMs,
-  });
   const outcome = reloadOutcomeSchema.parse(answer);
   if (outcome.outcome === 'refused') {
     throw new HubError('conflict', `The hub keeps its former configuration: ${outcome.problem}`);
@@ -48,6 +49,16 @@ export async function reloadAndReport(
   const changes = describeChanges(outcome);
   const comparison = await waitForOthers(store, instance.id);
   return `The hub (process ${pid}) has reloaded.\n${changes}${describeOthers(comparison)}`;
+}
+
+function ask(channel: HubChannel, instance: Instance): Promise<unknown> {
+  return channel.call(instance, reloadOperation, undefined, { timeoutMs: reloadTimeoutMs });
+}
+
+/** A hub that starts has its lease before it answers. */
+function unlessSilent(error: unknown): undefined {
+  if (error instanceof HubError && error.code === 'unavailable') return undefined;
+  throw error;
 }
 
 function describeChanges(report: ReloadReport): string {
