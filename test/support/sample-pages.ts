@@ -23,6 +23,7 @@ import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
 import { adminUserPage } from '../../src/pages/admin/user-page.ts';
 import { adminUsersPage } from '../../src/pages/admin/users-page.ts';
 import type { AssetUrls } from '../../src/pages/assets/assets.ts';
+import { addressElement } from '../../src/pages/elements/address.ts';
 import type { FormLayoutProps } from '../../src/pages/elements/layout-props.ts';
 import { confirmPage } from '../../src/pages/errors/confirm-page.ts';
 import { errorPage, notFoundPage } from '../../src/pages/errors/error-page.ts';
@@ -311,6 +312,7 @@ export function samplePages(
     place: [
       { label: text('Runs at'), value: text('hub-a') },
       { label: text('Container'), value: text('5f2c') },
+      { label: text('Reached at'), value: addressElement('http://127.0.0.1:40745') },
     ],
     load: { series: sampleLoad(), silent: [text('hub-b')] },
     span: 'hour',

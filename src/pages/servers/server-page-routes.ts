@@ -12,6 +12,7 @@ import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import { type Text, text, translated } from '../../texts/text.ts';
+import { addressElement } from '../elements/address.ts';
 import type { LiveOutputView } from '../elements/live-output.ts';
 import { spanIn } from '../elements/load-plots.ts';
 import type { PageContext } from '../page-context.ts';
@@ -155,7 +156,7 @@ function placeOf({ instance, spawnerState, url }: Server): ServerPageView['place
   return [
     ...(instance === undefined ? [] : [{ label: text`Runs at`, value: instance.name }]),
     ...known,
-    ...(url === undefined ? [] : [{ label: text`Reached at`, value: url }]),
+    ...(url === undefined ? [] : [{ label: text`Reached at`, value: addressElement(url) }]),
   ];
 }
 

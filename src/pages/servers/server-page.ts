@@ -28,7 +28,7 @@ export interface ServerPageView {
   readonly server: ServerSummary;
   readonly setup: ServerSetup;
   /** Where it runs, for administrators: what its spawner and the hub know it by. */
-  readonly place: readonly { readonly label: Phrase; readonly value: string }[];
+  readonly place: readonly { readonly label: Phrase; readonly value: HtmlValue }[];
   /** The last one, until a start goes well. */
   readonly lastFailure?: ServerFailure | undefined;
   readonly load: LoadReport;
