@@ -313,7 +313,7 @@ async function explainSpawnError(
     case 'EPERM':
       return user === undefined
         ? inEnglish`the hub may not switch to another user`
-        : inEnglish`the hub may not switch to another user for user ${user.name}`;
+        : inEnglish`the hub may not run programs as user ${user.name}`;
     case 'E2BIG':
       return inEnglish`arguments and environment of ${program} are too long`;
     case 'EAGAIN':

@@ -145,7 +145,8 @@ function isBeyond(
     if (isDescending) return isBeyondOfThese;
     return where.or([isBeyondOfThese, where('users.last_activity_at', 'is not', null)]);
   }
-  const isPast = sql<boolean>`(${sql.ref(`users.${column}`)}, users.name) ${sql.raw(beyond)} (${value}, ${name})`;
+  // By itself PostgreSQL takes the number for one of the column, and refuses what that cannot hold.
+  const isPast = sql<boolean>`(${sql.ref(`users.${column}`)}, users.name) ${sql.raw(beyond)} (cast(${value} as bigint), ${name})`;
   return column === 'last_activity_at' && isDescending ? where.or([isPast, isNever]) : isPast;
 }
 

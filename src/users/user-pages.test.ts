@@ -158,6 +158,9 @@ describeEachDatabase('lists of users', (open) => {
         const page = await users.list({ offset: 1, limit: 5, sort, edge });
         expect(page, key).toMatchObject({ items: [{ name: 'bob' }], total: 2, isLast: true });
       }
+      const late = { side: 'after', key: `${'9'.repeat(15)},ann` } as const;
+      const page = await users.list({ offset: 1, limit: 5, sort, edge: late });
+      expect(page).toMatchObject({ items: [], total: 2, isLast: true });
     }
   });
 
