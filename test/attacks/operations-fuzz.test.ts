@@ -5,13 +5,18 @@ import { z } from 'zod';
 import { endpoints } from '../../src/api/endpoints.ts';
 import type { OperationDeclaration } from '../../src/api/operation.ts';
 import { operations as apiOperations } from '../../src/api/operations.ts';
+import { usePostgres } from '../support/databases.ts';
 import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 import { createRandom, type Random } from './request-mutator.ts';
 
-/** Further runs by hand: HUB_FUZZ_SEED=7 HUB_FUZZ_CASES=100000 npx vitest run test/attacks/operations-fuzz.test.ts */
+/**
+ * Further runs by hand:
+ * HUB_FUZZ_DATABASE=postgres HUB_FUZZ_SEED=7 HUB_FUZZ_CASES=100000 npx vitest run test/attacks/operations-fuzz.test.ts
+ */
 const seed = Number(env['HUB_FUZZ_SEED'] ?? 5);
 const cases = Number(env['HUB_FUZZ_CASES'] ?? 3_000);
+const cluster = env['HUB_FUZZ_DATABASE'] === 'postgres' ? usePostgres() : undefined;
 const atOnce = 8;
 /** Long for the slowest answer on a busy machine: a start. */
 const patienceMs = 45_000;
@@ -46,6 +51,7 @@ async function post<Answer>(path: string, body: unknown, method = 'POST'): Promi
 beforeAll(async () => {
   hub = await createTestHub({
     Hub: {
+      ...(cluster && { database_url: await cluster().createDatabase() }),
       cleanup_servers: true,
       allow_named_servers: true,
       active_server_limit: 2,
