@@ -107,6 +107,24 @@ describe('validating services', () => {
       /same address and port as service "a" \(service "b"\)/,
     ],
     [
+      'a managed service on the port of an external one',
+      [
+        { name: 'a', url: 'http://127.0.0.1:9000' },
+        { name: 'b', command: 'x', url: 'http://localhost:9000/' },
+      ],
+      'url',
+      /same address and port as service "a" \(service "b"\)/,
+    ],
+    [
+      'an external service on the port of a managed one',
+      [
+        { name: 'a', command: 'x', url: 'http://127.0.0.1:9000' },
+        { name: 'b', url: 'http://localhost:9000/' },
+      ],
+      'url',
+      /same address and port as service "a" \(service "b"\)/,
+    ],
+    [
       "a managed service on the hub's own port",
       [{ name: 'a', command: 'x', url: 'http://localhost:8080' }],
       'url',

@@ -64,9 +64,11 @@ export function findServiceProblems(
   facts: ServiceFacts,
 ): readonly ServiceProblem[] {
   const problems: ServiceProblem[] = [];
-  const seen = new Map<string, string>();
+  const seen = new Map<string, { readonly owner: string; readonly isShareable: boolean }>();
   const hubKeys = new Set(hubUrls.map(listenKey));
-  for (const key of hubKeys) seen.set(`listen ${key}`, 'the hub itself');
+  // What else forwards to the hub is told below that it may not.
+  for (const key of hubKeys)
+    seen.set(`listen ${key}`, { owner: 'the hub itself', isShareable: true });
 
   for (const [index, service] of services.entries()) {
     const report: Report = (field, message, { isTaken = false } = { isTaken: false }) =>
@@ -82,10 +84,12 @@ export function findServiceProblems(
     if (service.command === undefined) checkExternal(service, report);
     else checkManaged(service, { directory, facts, report });
 
-    for (const { field, key, message } of uniqueValues(service)) {
-      const owner = seen.get(key);
-      if (owner === undefined) seen.set(key, `service "${service.name}"`);
-      else report(field, `${message} ${owner}`, { isTaken: true });
+    for (const { field, key, message, isShareable = false } of uniqueValues(service)) {
+      const other = seen.get(key);
+      if (other === undefined) seen.set(key, { owner: `service "${service.name}"`, isShareable });
+      else if (!isShareable || !other.isShareable) {
+        report(field, `${message} ${other.owner}`, { isTaken: true });
+      }
     }
   }
   return problems;
@@ -148,10 +152,12 @@ interface UniqueValue {
   readonly key: string;
   /** Continues with the service that has it already. */
   readonly message: string;
+  /** Whether others may have it as well that say so. */
+  readonly isShareable?: boolean;
 }
 
 function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
-  const { name, api_token, url, command } = service;
+  const { name, api_token, url, command, place } = service;
   const tokenHash = api_token === undefined ? service.tokenHash : hashSecret(api_token.reveal());
   const clientId = clientIdOf(service);
   const clientField = service.oauth_client_id === undefined ? 'name' : 'oauth_client_id';
@@ -171,13 +177,15 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
             message: 'must be unique, but is also that of',
           },
         ]),
-    ...(url === undefined || command === undefined
+    // An extra route is a further way to an app; external services may be two names of one.
+    ...(url === undefined || place !== undefined
       ? []
       : [
           {
             field: 'url',
             key: `listen ${listenKey(url)}`,
             message: 'has the same address and port as',
+            isShareable: command === undefined,
           },
         ]),
   ];

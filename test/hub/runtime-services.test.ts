@@ -284,6 +284,17 @@ describe('bad input:', () => {
       'environment',
     ],
     [
+      'a rule that cannot match',
+      'bad-p',
+      () => ({
+        url: 'http://127.0.0.1:9',
+        access: 'gateway',
+        rules: [{ paths: ['/a/*'] }, { paths: ['/a/b'], allow: 'nobody' }],
+      }),
+      400,
+      'rules[1]: can never match: rules[0] before it matches all of it.',
+    ],
+    [
       'more than it may hold',
       'bad-o',
       () => ({ info: { a: 'x'.repeat(70_000) } }),
@@ -513,10 +524,16 @@ describe('the pages, with managed services at run time,', () => {
       return [answer.status, ((await answer.json()) as ServiceModel).message];
     };
     expect(await add('of-the-api', listening(freshPort))).toEqual([201, undefined]);
+    const elsewherePort = await freePort();
+    const elsewhere = { url: `http://127.0.0.1:${elsewherePort}` };
+    expect(await add('elsewhere', elsewhere)).toEqual([201, undefined]);
+    // Two names of one app that runs elsewhere.
+    expect(await add('elsewhere-too', elsewhere)).toEqual([201, undefined]);
     const hubPort = Number(new URL(own.apiUrl).port);
     for (const [taken, owner] of [
       [port, 'service "of-the-file"'],
       [freshPort, 'service "of-the-api"'],
+      [elsewherePort, 'service "elsewhere"'],
       [hubPort, 'the hub itself'],
     ] as const) {
       const byOtherName = {
@@ -529,6 +546,10 @@ describe('the pages, with managed services at run time,', () => {
       ]);
       expect((await own.api('/services/late', adminToken)).status).toBe(404);
     }
+    expect(await add('late', { url: `http://localhost:${freshPort}/` })).toEqual([
+      409,
+      'url: has the same address and port as service "of-the-api".',
+    ]);
   });
 
   test('ask for no command where it is not allowed', async () => {
