@@ -55,6 +55,15 @@ test('no markup has words that are in no text', () => {
   }
 });
 
+test('times in texts are written as the language does', () => {
+  const found = sourceFiles().flatMap((path) =>
+    (readSource(path).match(/\btext`[^`]*\.toISOString\(\)[^`]*`/g) ?? []).map(
+      (text) => `${path}: ${text}`,
+    ),
+  );
+  expect(found).toEqual([]);
+});
+
 /** Where errors take what they say from, which is a text there. */
 const saidElsewhere: Readonly<Record<string, string>> = {
   'accounts/first-administrator.ts': 'the authenticator says what is wrong with a password',

@@ -4,7 +4,6 @@ import type { Config } from '../config/config.ts';
 import { listStartedGateways, type StartedGateway } from '../gateway/gateway-process-store.ts';
 import { nothing, placeOf } from '../instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../instances/instance-store.ts';
-import { shortTime as shortMinute } from '../notices/notice.ts';
 import { createNoticeStore, type Notices } from '../notices/notice-store.ts';
 import { readMachineId } from '../processes/machine-id.ts';
 import { isSameProcess } from '../processes/process-identity.ts';
@@ -13,6 +12,7 @@ import { createServiceOwnerStore } from '../services/service-owner-store.ts';
 import { readReport } from '../services/service-report.ts';
 import { createServiceStopStore } from '../services/service-stop-store.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { exactTime } from '../texts/exact-time.ts';
 import { ownPhrase } from '../texts/own-text.ts';
 import type { CliIo } from './cli-io.ts';
 import { namesOfManaged } from './find-program.ts';
@@ -188,7 +188,7 @@ function describe(status: {
 
 function describeNotices({ announcement, maintenance }: Notices): string[] {
   const end = ({ until }: { readonly until?: Date | undefined }) =>
-    until === undefined ? '' : ` until ${shortMinute(until)}`;
+    until === undefined ? '' : ` until ${exactTime(until)}`;
   const told = (text: string) => (text === '' ? '' : `: ${text.replaceAll(/\s+/g, ' ')}`);
   return [
     ...(maintenance === undefined

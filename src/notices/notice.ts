@@ -4,6 +4,7 @@ import {
   longestAnnouncement,
 } from '../config/hub-schema.ts';
 import { HubError } from '../errors.ts';
+import { exactTime } from '../texts/exact-time.ts';
 import type { OwnText } from '../texts/own-text.ts';
 import { joined, text } from '../texts/text.ts';
 
@@ -36,7 +37,7 @@ export function checkNotice(
   const texts = typeof announced === 'string' ? [announced] : Object.values(announced);
   for (const each of texts) checkText(each, mayBeEmpty);
   if (until !== undefined && until.getTime() <= now) {
-    throw new HubError('bad_request', text`The end, ${until.toISOString()}, is in the past.`);
+    throw new HubError('bad_request', text`The end, ${exactTime(until)}, is in the past.`);
   }
 }
 
@@ -63,15 +64,10 @@ export function inMaintenance({ text: reason, until }: Maintenance, now: number)
   const message =
     until === undefined
       ? text`No servers are started during maintenance.`
-      : text`No servers are started during maintenance until ${shortTime(until)}.`;
+      : text`No servers are started during maintenance until ${exactTime(until)}.`;
   const others = text`Running servers keep running.`;
   return new HubError('unavailable', message, {
     hint: reason === '' ? others : joined([reason, others]),
     retryAfterSeconds: until === undefined ? 300 : Math.ceil((until.getTime() - now) / 1000),
   });
-}
-
-/** As `2026-01-31 18:00 UTC`. */
-export function shortTime(moment: Date): string {
-  return `${moment.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -1,9 +1,9 @@
 import type { HubConfig } from '../config/config.ts';
 import type { AnnouncedPage, Announcement, Maintenance } from '../notices/notice.ts';
 import type { NoticeStore, Notices } from '../notices/notice-store.ts';
+import { exactTime } from '../texts/exact-time.ts';
 import { text } from '../texts/text.ts';
 import type { ShownAnnouncement } from './elements/layout-props.ts';
-import { exactTime } from './elements/time.ts';
 
 /** What the operator tells all users, by page. */
 export interface Announcements {

@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { exactTime } from '../texts/exact-time.ts';
 import { text } from '../texts/text.ts';
 import { type Server, unreachableSince } from './server.ts';
 
@@ -14,10 +15,10 @@ export function withoutLease(): HubError {
 }
 
 export function unreachable(server: Server): HubError {
-  const since = unreachableSince(server)?.toISOString() ?? '';
+  const since = unreachableSince(server);
   return new HubError(
     'conflict',
-    text`The server cannot be reached since ${since.slice(0, 19).replace('T', ' ')} UTC: the instance "${server.instance?.name ?? ''}" of the hub, which runs it, is away.`,
+    text`The server cannot be reached since ${since === undefined ? '' : exactTime(since)}: the instance "${server.instance?.name ?? ''}" of the hub, which runs it, is away.`,
     { hint: text`It comes back with its instance. To start it elsewhere, stop it first.` },
   );
 }

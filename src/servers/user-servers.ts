@@ -7,6 +7,7 @@ import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
+import { exactTime } from '../texts/exact-time.ts';
 import { message, text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
@@ -338,7 +339,7 @@ export function createUserServers(deps: {
       const stopAfter = comingStop(extended);
       if (stopBefore?.reason === 'max_age' && stopAfter?.reason === 'max_age') {
         throw new HubError('conflict', text`The server has a longest time to run, which stays.`, {
-          hint: text`It is stopped at ${stopAfter.at.toISOString()}; save your work before, and start it again after that.`,
+          hint: text`It is stopped at ${exactTime(stopAfter.at)}; save your work before, and start it again after that.`,
         });
       }
       return extended;

@@ -75,7 +75,7 @@ describe('a string of elsewhere', () => {
     ],
     [
       'Waiting in the queue of the partition gpu, 22nd of 1,234: others come first (Priority). Slurm expects it to start at 2030-01-02 03:04:05.',
-      'Warten in der Warteschlange der Partition gpu, Platz 22 von 1.234: andere sind vorher an der Reihe (Priority). Slurm erwartet den Start um 2030-01-02 03:04:05.',
+      'Warten in der Warteschlange der Partition gpu, Platz 22 von 1.234: andere sind vorher an der Reihe (Priority). Slurm erwartet den Start am 2030-01-02 03:04:05.',
     ],
     [
       'The server ended: the job reached its time limit of 1 day 2 hours.',

@@ -1,10 +1,10 @@
 import type { AnnouncedPage, Announcement, Maintenance } from '../../notices/notice.ts';
+import { exactTime } from '../../texts/exact-time.ts';
 import { ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { exactTime } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 

@@ -1,3 +1,4 @@
+import { exactTime } from '../../texts/exact-time.ts';
 import type { Language } from '../../texts/language.ts';
 import { type Text, text, writeNumber, written } from '../../texts/text.ts';
 import { type Html, html } from '../html.ts';
@@ -30,17 +31,6 @@ export function relativeTime(moment: Date, now: Date): Text {
 /** Shows a moment relative to now, with the exact time for machines and as a tooltip. */
 export function timeElement(moment: Date, now: Date): Html {
   return html`<time datetime="${moment.toISOString()}" title="${exactTime(moment)}">${relativeTime(moment, now)}</time>`;
-}
-
-/** A moment to the minute, in UTC: `2026-01-31 18:00 UTC`, or as the language has it. */
-export function exactTime(moment: Date): Text {
-  return written((language) => {
-    // Of the two orders of English, neither is clear to all.
-    if (language.tag === 'en') return `${moment.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-    const options = { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' } as const;
-    const format = language.format('moment', (tag) => new Intl.DateTimeFormat(tag, options));
-    return `${format.format(moment)} UTC`;
-  });
 }
 
 /** Says how long something takes: `45 seconds`, `3 minutes`. */

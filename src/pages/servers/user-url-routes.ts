@@ -11,6 +11,7 @@ import type { ServerOutput } from '../../servers/server-output.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import { exactTime } from '../../texts/exact-time.ts';
 import { text } from '../../texts/text.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
@@ -109,7 +110,7 @@ export function userUrlRoutes(
     const since = server && unreachableSince(server);
     if (since !== undefined) {
       return new HubError('unavailable', text`The server cannot be reached at the moment.`, {
-        hint: text`Contact with the machine it runs on was lost at ${since.toISOString()}; it comes back with it.`,
+        hint: text`Contact with the machine it runs on was lost at ${exactTime(since)}; it comes back with it.`,
         details: {
           user: userName,
           server: server?.name ?? '',

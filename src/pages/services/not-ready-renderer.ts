@@ -6,6 +6,7 @@ import type { Service } from '../../services/service.ts';
 import { serviceText } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
+import { exactTime } from '../../texts/exact-time.ts';
 import type { Languages } from '../../texts/languages.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import type { Announced } from '../announced.ts';
@@ -77,7 +78,7 @@ function hintOf(why: Unavailability): Text {
     case 'stopped':
       return text`An administrator stopped it.`;
     case 'silent':
-      return text`It has not answered since ${why.since.toISOString()}.`;
+      return text`It has not answered since ${exactTime(why.since)}.`;
     case 'starting':
     case 'crash_looping':
       return text`Try again in a few seconds.`;

@@ -1,4 +1,5 @@
 import type { Share, ShareCode, ShareRecipient } from '../../sharing/share.ts';
+import { exactTime } from '../../texts/exact-time.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import { actionForm, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
@@ -193,7 +194,7 @@ function linkTable({ layout, ownerName, serverName, links, levels }: ShareView):
           html`<div class="actions">${actionForm(layout, {
             action: layout.urls.share(ownerName, serverName),
             label: text`Delete`,
-            accessibleLabel: text`Delete the link made at ${createdAt.toISOString()}`,
+            accessibleLabel: text`Delete the link made at ${exactTime(createdAt)}`,
             style: 'small danger',
             fields: { deed: 'delete_link', id },
           })}</div>`,
