@@ -1,3 +1,4 @@
+import type { RequireVersion } from '../crypto/version.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -9,14 +10,23 @@ export interface GroupMembers {
    * Throws `forbidden` when the group may do more than the caller, and for users over whom others would
    * get rights that the caller does not have.
    */
-  add(caller: Caller, groupName: string, userNames: readonly string[]): Promise<void>;
+  add(
+    caller: Caller,
+    groupName: string,
+    userNames: readonly string[],
+    requireVersion?: RequireVersion,
+  ): Promise<void>;
   /** Creates groups with members, all or none. Throws as `add` does, and `conflict` for taken names. */
   createGroups(
     caller: Caller,
     groupNames: readonly string[],
     userNames: readonly string[],
   ): Promise<Group[]>;
-  remove(groupName: string, userNames: readonly string[]): Promise<void>;
+  remove(
+    groupName: string,
+    userNames: readonly string[],
+    requireVersion?: RequireVersion,
+  ): Promise<void>;
 }
 
 export function createGroupMembers(deps: {
@@ -33,9 +43,9 @@ export function createGroupMembers(deps: {
   }
 
   return {
-    async add(caller, groupName, userNames) {
+    async add(caller, groupName, userNames, requireVersion) {
       await acting.requireMayAddTo(caller, groupName, await usersOf(userNames));
-      await groups.addMembers(groupName, userNames, 'api');
+      await groups.addMembers(groupName, userNames, 'api', requireVersion);
     },
 
     async createGroups(caller, names, memberNames) {
@@ -46,6 +56,7 @@ export function createGroupMembers(deps: {
       return groups.createAll({ names, memberNames, origin: 'api' });
     },
 
-    remove: (groupName, userNames) => groups.removeMembers(groupName, userNames),
+    remove: (groupName, userNames, requireVersion) =>
+      groups.removeMembers(groupName, userNames, requireVersion),
   };
 }

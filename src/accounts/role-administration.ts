@@ -1,5 +1,5 @@
 import type { RoleConfig } from '../config/config.ts';
-import { hashSecret } from '../crypto/hash.ts';
+import { versionOf } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { findDefaultRole } from '../rbac/default-roles.ts';
@@ -231,6 +231,6 @@ function definitionProblem(description: string, scopes: readonly string[]): stri
 }
 
 /** Tells whether a role has changed: two with the same version are defined alike. */
-export function versionOf({ description, scopes, origin }: Role): string {
-  return hashSecret(JSON.stringify([description, scopes, origin])).slice(0, 22);
+export function versionOfRole({ description, scopes, origin }: Role): string {
+  return versionOf([description, scopes, origin]);
 }

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { HubError } from '../errors.ts';
+import { readIfMatch, writeETag } from '../http/if-match.ts';
 import { setBody } from '../http/json-body.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
@@ -90,7 +91,7 @@ export function addOperations<Deps>(
         anyContentType: caller !== undefined && presentsToken(caller),
       }));
     const may = createMay(caller, membership);
-    const requireVersion = (version: string) => requireMatch(ctx, version);
+    const requireVersion = readIfMatch(ctx.get('If-Match'));
     const accepts = (...types: string[]) => ctx.accepts(...types) as string | false;
     const request = { params, query, body, caller, rows, page, may, requireVersion, accepts };
     const reply = await operation.handle(request, deps);
@@ -125,7 +126,7 @@ export function addOperations<Deps>(
 
   function write(ctx: Context, operation: OperationDeclaration, page: Page, reply: AnyReply): void {
     const { status, headers = {}, body, text, items, total = 0, events, onSent, version } = reply;
-    if (version !== undefined) ctx.set('ETag', `"${version}"`);
+    if (version !== undefined) ctx.set('ETag', writeETag(version));
     ctx.status = status;
     if (onSent !== undefined) ctx.res.once('close', onSent);
     if (operation.answers[status]?.others !== undefined) ctx.vary('Accept');
@@ -140,15 +141,6 @@ export function addOperations<Deps>(
     } else setBody(ctx, body ?? (status === 204 ? null : ''));
     ctx.set({ ...headers });
   }
-}
-
-function requireMatch(ctx: Context, version: string): void {
-  const wanted = ctx.get('If-Match').trim();
-  if (wanted === '' || wanted === '*') return;
-  if (wanted.split(',').some((tag) => tag.trim() === `"${version}"`)) return;
-  throw new HubError('precondition_failed', 'This has been changed since it was read.', {
-    hint: 'Read it again, and send the change with its new ETag.',
-  });
 }
 
 function requireServerToken(params: AnyRequest['params'], caller: Caller | undefined): void {

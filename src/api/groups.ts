@@ -3,6 +3,7 @@ import type { GroupMembers } from '../accounts/group-members.ts';
 import { HubError } from '../errors.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
+import { versionOfGroup } from '../users/group-version-store.ts';
 import { longestName } from '../users/user-name.ts';
 import { freeData, names } from './models.ts';
 import { type ModelOf, type OperationRequest, operation } from './operation.ts';
@@ -66,6 +67,7 @@ export const groupOperations = [
     id: 'getGroup',
     method: 'GET',
     path: '/groups/{group}',
+    isVersioned: true,
     tag: 'groups',
     summary: 'Read a group',
     scopes: ['read:groups', 'read:groups:name', 'read:roles:groups'],
@@ -73,13 +75,14 @@ export const groupOperations = [
     answers: { 200: { description: 'What the caller may see.', schema: groupModel } },
   }).handle(async ({ params, may }, deps: Deps) => {
     const group = await deps.groups.getByName(params.group);
-    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
+    return answer(group, await loadFacts([group], deps), may);
   }),
   operation({
     id: 'createGroup',
     method: 'POST',
     path: '/groups/{group}',
     audit: ['group.create'],
+    isVersioned: true,
     tag: 'groups',
     summary: 'Create a group',
     scopes: ['admin:groups'],
@@ -90,22 +93,24 @@ export const groupOperations = [
     const created = await deps.groupMembers.createGroups(caller, [params.group], body.users);
     const [group] = created;
     if (group === undefined) throw new HubError('internal', 'No group was made.');
-    return { status: 201, body: present(group, await loadFacts(created, deps), may) };
+    const facts = await loadFacts(created, deps);
+    return { ...answer(group, facts, may), status: 201 };
   }),
   operation({
     id: 'deleteGroup',
     method: 'DELETE',
     path: '/groups/{group}',
     audit: ['group.delete'],
+    isVersioned: true,
     tag: 'groups',
     summary: 'Delete a group',
     scopes: ['delete:groups'],
     needsRecentLogin: true,
     target: 'group',
     answers: { 204: { description: 'The group is gone.' } },
-  }).handle(async ({ params }, { groups }: Deps) => {
+  }).handle(async ({ params, requireVersion }, { groups }: Deps) => {
     await groups.getByName(params.group);
-    await groups.delete(params.group);
+    await groups.delete(params.group, requireVersion);
     return { status: 204 };
   }),
   operation({
@@ -113,6 +118,7 @@ export const groupOperations = [
     method: 'POST',
     path: '/groups/{group}/users',
     audit: ['group.add_members'],
+    isVersioned: true,
     tag: 'groups',
     summary: 'Add members to a group',
     scopes: ['groups'],
@@ -120,16 +126,17 @@ export const groupOperations = [
     target: 'group',
     body: members,
     answers: { 200: { description: 'The group.', schema: groupModel } },
-  }).handle(async ({ params, body, caller, may }, deps: Deps) => {
+  }).handle(async ({ params, body, caller, may, requireVersion }, deps: Deps) => {
     const group = await deps.groups.getByName(params.group);
-    await deps.groupMembers.add(caller, params.group, body.users);
-    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
+    await deps.groupMembers.add(caller, params.group, body.users, requireVersion);
+    return answer(group, await loadFacts([group], deps), may);
   }),
   operation({
     id: 'removeGroupMembers',
     method: 'DELETE',
     path: '/groups/{group}/users',
     audit: ['group.remove_members'],
+    isVersioned: true,
     tag: 'groups',
     summary: 'Remove members from a group',
     scopes: ['groups'],
@@ -137,16 +144,17 @@ export const groupOperations = [
     target: 'group',
     body: members,
     answers: { 200: { description: 'The group.', schema: groupModel } },
-  }).handle(async ({ params, body, may }, deps: Deps) => {
+  }).handle(async ({ params, body, may, requireVersion }, deps: Deps) => {
     const group = await deps.groups.getByName(params.group);
-    await deps.groupMembers.remove(params.group, body.users);
-    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
+    await deps.groupMembers.remove(params.group, body.users, requireVersion);
+    return answer(group, await loadFacts([group], deps), may);
   }),
   operation({
     id: 'setGroupProperties',
     method: 'PUT',
     path: '/groups/{group}/properties',
     audit: ['group.change'],
+    isVersioned: true,
     tag: 'groups',
     summary: 'Replace the properties of a group',
     scopes: ['groups'],
@@ -154,10 +162,10 @@ export const groupOperations = [
     target: 'group',
     body: freeData,
     answers: { 200: { description: 'The group.', schema: groupModel } },
-  }).handle(async ({ params, body, may }, deps: Deps) => {
-    await deps.groups.setProperties(params.group, body);
+  }).handle(async ({ params, body, may, requireVersion }, deps: Deps) => {
+    await deps.groups.setProperties(params.group, body, requireVersion);
     const group = await deps.groups.getByName(params.group);
-    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
+    return answer(group, await loadFacts([group], deps), may);
   }),
 ];
 
@@ -176,6 +184,17 @@ async function loadFacts(
 interface GroupFacts {
   readonly members: ReadonlyMap<string, readonly string[]>;
   readonly roleNames: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Its version is as good as its members and properties for who guesses them. */
+function answer(group: Group, facts: GroupFacts, may: OperationRequest<never>['may']) {
+  const isShown = may('read:groups', { kind: 'group', name: group.name });
+  const members = facts.members.get(group.name) ?? [];
+  return {
+    status: 200,
+    body: present(group, facts, may),
+    ...(isShown && { version: versionOfGroup(group, members) }),
+  } as const;
 }
 
 function present(

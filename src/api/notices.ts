@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { announcedPages, announcementLevels, longestAnnouncement } from '../config/hub-schema.ts';
 import { ownText } from '../config/language-schema.ts';
-import { type Announcement, checkNotice, type Maintenance } from '../notices/notice.ts';
+import {
+  type Announcement,
+  checkNotice,
+  type Maintenance,
+  versionOfAnnouncement,
+  versionOfMaintenance,
+} from '../notices/notice.ts';
 import type { NoticeStore } from '../notices/notice-store.ts';
 import type { OwnText } from '../texts/own-text.ts';
 import { time } from './models.ts';
@@ -46,20 +52,21 @@ export const noticeOperations = [
     id: 'getAnnouncement',
     method: 'GET',
     path: '/announcement',
+    isVersioned: true,
     tag: 'hub',
     summary: 'Read the announcement that was made at run time',
     description: 'That of the configuration file, `Hub.announcement`, is not told here.',
     scopes: 'authenticated',
     answers: { 200: { description: 'The announcement.', schema: announcementModel } },
-  }).handle(async (_request, { notices }: Deps) => ({
-    status: 200,
-    body: presentAnnouncement((await notices.current()).announcement),
-  })),
+  }).handle(async (_request, { notices }: Deps) =>
+    answerAnnouncement((await notices.current()).announcement),
+  ),
   operation({
     id: 'putAnnouncement',
     method: 'PUT',
     path: '/announcement',
     audit: ['announcement.set'],
+    isVersioned: true,
     tag: 'hub',
     summary: 'Announce something to all users',
     description:
@@ -81,7 +88,7 @@ export const noticeOperations = [
       until,
     }),
     answers: { 200: { description: 'The announcement.', schema: announcementModel } },
-  }).handle(async ({ body }, { notices, now }: Deps) => {
+  }).handle(async ({ body, requireVersion }, { notices, now }: Deps) => {
     const announcement: Announcement = {
       text: trimmed(body.text),
       level: body.level,
@@ -89,40 +96,42 @@ export const noticeOperations = [
       until: dateOf(body.until),
     };
     checkNotice(announcement, { now: now(), mayBeEmpty: false });
-    await notices.announce(announcement);
-    return { status: 200, body: presentAnnouncement(announcement) };
+    await notices.announce(announcement, requireVersion);
+    return answerAnnouncement(announcement);
   }),
   operation({
     id: 'deleteAnnouncement',
     method: 'DELETE',
     path: '/announcement',
     audit: ['announcement.remove'],
+    isVersioned: true,
     tag: 'hub',
     summary: 'Take the announcement back',
     scopes,
     needsRecentLogin: true,
     answers: { 204: { description: 'There is none any more.' } },
-  }).handle(async (_request, { notices }: Deps) => {
-    await notices.withdraw();
+  }).handle(async ({ requireVersion }, { notices }: Deps) => {
+    await notices.withdraw(requireVersion);
     return { status: 204 };
   }),
   operation({
     id: 'getMaintenance',
     method: 'GET',
     path: '/maintenance',
+    isVersioned: true,
     tag: 'hub',
     summary: 'Read whether the hub is in maintenance mode',
     scopes: 'authenticated',
     answers: { 200: { description: 'Whether it is, and until when.', schema: maintenanceModel } },
-  }).handle(async (_request, { notices }: Deps) => ({
-    status: 200,
-    body: presentMaintenance((await notices.current()).maintenance),
-  })),
+  }).handle(async (_request, { notices }: Deps) =>
+    answerMaintenance((await notices.current()).maintenance),
+  ),
   operation({
     id: 'putMaintenance',
     method: 'PUT',
     path: '/maintenance',
     audit: ['maintenance.begin'],
+    isVersioned: true,
     tag: 'hub',
     summary: 'Begin maintenance: no servers are started',
     description:
@@ -139,7 +148,7 @@ export const noticeOperations = [
       })
       .prefault({}),
     answers: { 200: { description: 'The maintenance.', schema: maintenanceModel } },
-  }).handle(async ({ body }, { notices, now }: Deps) => {
+  }).handle(async ({ body, requireVersion }, { notices, now }: Deps) => {
     const known = (await notices.current()).maintenance;
     const maintenance: Maintenance = {
       text: body.text.trim(),
@@ -147,42 +156,45 @@ export const noticeOperations = [
       until: dateOf(body.until),
     };
     checkNotice(maintenance, { now: now(), mayBeEmpty: true });
-    await notices.beginMaintenance(maintenance);
-    return { status: 200, body: presentMaintenance(maintenance) };
+    await notices.beginMaintenance(maintenance, requireVersion);
+    return answerMaintenance(maintenance);
   }),
   operation({
     id: 'deleteMaintenance',
     method: 'DELETE',
     path: '/maintenance',
     audit: ['maintenance.end'],
+    isVersioned: true,
     tag: 'hub',
     summary: 'End maintenance',
     scopes,
     needsRecentLogin: true,
     answers: { 204: { description: 'Servers are started again.' } },
-  }).handle(async (_request, { notices }: Deps) => {
-    await notices.endMaintenance();
+  }).handle(async ({ requireVersion }, { notices }: Deps) => {
+    await notices.endMaintenance(requireVersion);
     return { status: 204 };
   }),
 ];
 
-function presentAnnouncement(announcement: Announcement | undefined) {
-  return {
+function answerAnnouncement(announcement: Announcement | undefined) {
+  const body = {
     active: announcement !== undefined,
     text: announcement?.text ?? null,
     level: announcement?.level ?? null,
     pages: announcement?.pages === undefined ? null : [...announcement.pages],
     until: announcement?.until?.toISOString() ?? null,
   };
+  return { status: 200, body, version: versionOfAnnouncement(announcement) } as const;
 }
 
-function presentMaintenance(maintenance: Maintenance | undefined) {
-  return {
+function answerMaintenance(maintenance: Maintenance | undefined) {
+  const body = {
     active: maintenance !== undefined,
     text: maintenance?.text ?? null,
     since: maintenance?.since.toISOString() ?? null,
     until: maintenance?.until?.toISOString() ?? null,
   };
+  return { status: 200, body, version: versionOfMaintenance(maintenance) } as const;
 }
 
 function trimmed(text: OwnText): OwnText {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AuditAction } from '../audit/actions.ts';
+import type { RequireVersion } from '../crypto/version.ts';
 import type { ListFilter, Resource } from '../rbac/access-check.ts';
 import type { Caller } from '../rbac/caller.ts';
 
@@ -107,8 +108,8 @@ export interface OperationRequest<Declaration extends OperationDeclaration> {
   /** Which rows of a list the caller may see. */
   readonly rows: 'all' | ListFilter;
   readonly page: Page;
-  /** Throws `precondition_failed` when the client wants to change another version than this (RFC 9110 §13.1.1). */
-  readonly requireVersion: (version: string) => void;
+  /** By `If-Match`. */
+  readonly requireVersion: RequireVersion;
   /** Whether the caller holds a scope for something; decides what an answer shows. */
   readonly may: (scope: string, resource: Resource) => boolean;
   /** Which of some media types the client would like best, the first of equals; false for none of them. */

@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { type RoleAdministration, roleLimits, versionOf } from '../accounts/role-administration.ts';
+import {
+  type RoleAdministration,
+  roleLimits,
+  versionOfRole,
+} from '../accounts/role-administration.ts';
 import type { Role, RoleAssignment, RoleSubjectKind } from '../rbac/role.ts';
 import type { RoleMembers } from '../rbac/role-change-store.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
@@ -100,7 +104,7 @@ export const roleOperations = [
     answers: { 200: { description: 'The role.', schema: heldRoleModel } },
   }).handle(async ({ params }, deps: Deps) => {
     const role = await deps.roles.getByName(params.role);
-    return { status: 200, body: await presentWhole(role, deps), version: versionOf(role) };
+    return { status: 200, body: await presentWhole(role, deps), version: versionOfRole(role) };
   }),
   operation({
     id: 'listRoleHolders',
@@ -141,7 +145,7 @@ export const roleOperations = [
     answers: { 201: { description: 'The new role.', schema: heldRoleModel } },
   }).handle(async ({ params, body, caller }, deps: Deps) => {
     const role = await deps.roleAdministration.create(caller, { name: params.role, ...body });
-    return { status: 201, body: await presentWhole(role, deps), version: versionOf(role) };
+    return { status: 201, body: await presentWhole(role, deps), version: versionOfRole(role) };
   }),
   operation({
     id: 'changeRole',
@@ -159,9 +163,9 @@ export const roleOperations = [
     answers: { 200: { description: 'The role.', schema: heldRoleModel } },
   }).handle(async ({ params, body, caller, requireVersion }, deps: Deps) => {
     const before = await deps.roles.getByName(params.role);
-    requireVersion(versionOf(before));
+    requireVersion(versionOfRole(before));
     const role = await deps.roleAdministration.change(caller, before, body);
-    return { status: 200, body: await presentWhole(role, deps), version: versionOf(role) };
+    return { status: 200, body: await presentWhole(role, deps), version: versionOfRole(role) };
   }),
   operation({
     id: 'deleteRole',
@@ -178,7 +182,7 @@ export const roleOperations = [
     answers: { 204: { description: 'The role is gone.' } },
   }).handle(async ({ params, caller, requireVersion }, deps: Deps) => {
     const role = await deps.roles.getByName(params.role);
-    requireVersion(versionOf(role));
+    requireVersion(versionOfRole(role));
     await deps.roleAdministration.delete(caller, role);
     return { status: 204 };
   }),
@@ -216,12 +220,12 @@ function changeHolders(change: 'assign' | 'takeAway') {
     { roles, roleAdministration }: Deps,
   ) => {
     const role = await roles.getByName(params.role);
-    requireVersion(versionOf(role));
+    requireVersion(versionOfRole(role));
     await roleAdministration[change](caller, role, membersOf(body));
     return {
       status: 200,
       body: await presentWhole(role, { roles }),
-      version: versionOf(role),
+      version: versionOfRole(role),
     } as const;
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { longestSecret, serviceDefinition, versionOf } from '../services/runtime-service.ts';
+import { longestSecret, serviceDefinition, versionOfService } from '../services/runtime-service.ts';
 import type {
   ServiceAdministration,
   ServiceOutcome,
@@ -147,5 +147,5 @@ async function answerOf({ service, token }: ServiceOutcome, deps: ServiceDeps) {
     ...(await describeService(found, deps)),
     ...(token !== undefined && { api_token: token }),
   };
-  return { body, version: versionOf(service) };
+  return { body, version: versionOfService(service) };
 }

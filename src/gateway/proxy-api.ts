@@ -7,12 +7,14 @@ import type { Deed } from '../audit/deed.ts';
 import { dateOf } from '../concurrency/monotonic-clock.ts';
 import type { Secret } from '../config/secret.ts';
 import { equalSecrets } from '../crypto/hash.ts';
+import { versionOf } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import { writeAnswer } from '../http/answer.ts';
 import { readJsonBody } from '../http/body.ts';
 import { canonicalPath, decodePath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
+import { readIfMatch, writeETag } from '../http/if-match.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
@@ -142,15 +144,21 @@ export function createProxyApi(deps: {
     if (match === null) throw new HubError('not_found', 'There is only /api/routes.');
     const isAll = match[1] === undefined || match[1] === '/';
     const path = readPath(match[1] ?? '/');
+    const requireVersion = (each: Given | undefined) =>
+      readIfMatch(req.headers['if-match'])(versionOf(each?.body ?? null));
     switch (method) {
       case 'GET': {
         const each = given.get(path);
         if (!isAll && each === undefined) throw noRoute();
-        const body =
-          isAll || each === undefined ? list(new URLSearchParams(search)) : modelOf(each);
+        const isList = isAll || each === undefined;
+        const body = isList ? list(new URLSearchParams(search)) : modelOf(each);
         writeAnswer(req, res, {
           status: 200,
-          headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+          headers: {
+            'content-type': 'application/json',
+            'cache-control': 'no-store',
+            ...(!isList && eTagOf(each)),
+          },
           body: JSON.stringify(body),
         });
         return;
@@ -160,14 +168,16 @@ export function createProxyApi(deps: {
         const parsed = routeBody.safeParse(body);
         if (!parsed.success) throw badRequest('The body needs a target, as text.');
         const { target } = parsed.data;
+        requireVersion(given.get(path));
         if (put(path, parsed.data)) {
           keep();
           await audit.recordAlone(deedOf('route.save', path, { target }));
         }
-        writeAnswer(req, res, { status: 201, headers: {}, body: '' });
+        writeAnswer(req, res, { status: 201, headers: eTagOf({ body: parsed.data }), body: '' });
         return;
       }
       case 'DELETE':
+        if (given.has(path)) requireVersion(given.get(path));
         remove(path);
         keep();
         await audit.recordAlone(deedOf('route.delete', path));
@@ -203,6 +213,10 @@ export function createProxyApi(deps: {
       });
     });
   };
+}
+
+function eTagOf({ body }: Pick<Given, 'body'>): { readonly etag: string } {
+  return { etag: writeETag(versionOf(body)) };
 }
 
 function isAuthorized({ headers }: IncomingMessage, token: Secret): boolean {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
+import { oneOfVersions } from '../crypto/version.ts';
 import { createAuditStore } from '../store/audit-store.ts';
-import { createNoticeStore } from './notice-store.ts';
+import { versionOfAnnouncement, versionOfMaintenance } from './notice.ts';
+import { createNoticeStore, type NoticeStore } from './notice-store.ts';
 
 describeEachDatabase('the store of notices', (open) => {
   test('tells what is announced to every process, until its end', async () => {
@@ -45,6 +47,39 @@ describeEachDatabase('the store of notices', (open) => {
     expect(retryAfterSeconds).toBeLessThanOrEqual(90);
     expect(await store.endMaintenance()).toBe(true);
     await store.requireNoMaintenance();
+  });
+
+  test('of two changes to one version makes one, and tells the other', async () => {
+    const database = await open();
+    const stores = [createNoticeStore(database), createNoticeStore(database)];
+    const [store] = stores as [NoticeStore];
+    const told = { status: 'rejected', reason: { code: 'precondition_failed' } };
+    const outcomes = async (change: (store: NoticeStore, index: number) => Promise<unknown>) =>
+      (await Promise.allSettled(stores.map(change))).toSorted((one) =>
+        one.status === 'fulfilled' ? -1 : 1,
+      );
+    const none = oneOfVersions([versionOfAnnouncement(undefined)]);
+    const texts = ['Hello.', 'Welcome.'] as const;
+    const announced = await outcomes((each, index) =>
+      each.announce({ text: texts[index] ?? '', level: 'info' }, none),
+    );
+    expect(announced).toMatchObject([{ status: 'fulfilled' }, told]);
+    const { announcement } = await store.current();
+    expect(texts).toContain(announcement?.text);
+    await expect(store.withdraw(none)).rejects.toMatchObject(told.reason);
+    expect((await store.current()).announcement).toEqual(announcement);
+    const drawn = oneOfVersions([versionOfAnnouncement(announcement)]);
+    const withdrawn = await outcomes((each) => each.withdraw(drawn));
+    expect(withdrawn).toMatchObject([{ status: 'fulfilled', value: true }, told]);
+
+    const noMaintenance = oneOfVersions([versionOfMaintenance(undefined)]);
+    const since = new Date();
+    const begun = await outcomes((each, index) =>
+      each.beginMaintenance({ text: texts[index] ?? '', since }, noMaintenance),
+    );
+    expect(begun).toMatchObject([{ status: 'fulfilled' }, told]);
+    await expect(store.endMaintenance(noMaintenance)).rejects.toMatchObject(told.reason);
+    expect((await store.current()).maintenance).toBeDefined();
   });
 
   test('notes each deed in the audit log', async () => {

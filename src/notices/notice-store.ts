@@ -1,20 +1,32 @@
+import { type Kysely, sql } from 'kysely';
 import type { Deed } from '../audit/deed.ts';
+import { anyVersion, type RequireVersion } from '../crypto/version.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { noticesId } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
+import type { Tables } from '../store/tables.ts';
 import { ownPhrase } from '../texts/own-text.ts';
-import { type Announcement, inMaintenance, type Maintenance } from './notice.ts';
+import {
+  type Announcement,
+  inMaintenance,
+  type Maintenance,
+  versionOfAnnouncement,
+  versionOfMaintenance,
+} from './notice.ts';
 
-/** What is told to all users at run time, by every instance. What has ended is none. */
+/**
+ * What is told to all users at run time, by every instance. What has ended is none. Each change is made only to a
+ * version that may be changed.
+ */
 export interface NoticeStore {
   current(): Promise<Notices>;
   /** Throws `unavailable` while no servers are started. */
   requireNoMaintenance(): Promise<void>;
-  announce(announcement: Announcement): Promise<void>;
+  announce(announcement: Announcement, requireVersion?: RequireVersion): Promise<void>;
   /** False when there was none. */
-  withdraw(): Promise<boolean>;
-  beginMaintenance(maintenance: Maintenance): Promise<void>;
-  endMaintenance(): Promise<boolean>;
+  withdraw(requireVersion?: RequireVersion): Promise<boolean>;
+  beginMaintenance(maintenance: Maintenance, requireVersion?: RequireVersion): Promise<void>;
+  endMaintenance(requireVersion?: RequireVersion): Promise<boolean>;
 }
 
 export interface Notices {
@@ -32,8 +44,8 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
     voidedBy: { changeOf: () => noticesId },
   });
 
-  async function load(): Promise<Notices> {
-    const rows = await kysely.selectFrom('notices').selectAll().execute();
+  async function read(from: Kysely<Tables>): Promise<Notices> {
+    const rows = await from.selectFrom('notices').selectAll().execute();
     const contentOf = (kind: Kind) => {
       const row = rows.find((each) => each.kind === kind);
       if (row === undefined) return undefined;
@@ -50,8 +62,7 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
     };
   }
 
-  async function current(): Promise<Notices> {
-    const { announcement, maintenance } = await cache.getOrLoad('all', load);
+  function lasting({ announcement, maintenance }: Notices): Notices {
     const lasts = ({ until }: { until?: Date | undefined }) =>
       until === undefined || until.getTime() > now();
     return {
@@ -60,9 +71,37 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
     };
   }
 
-  async function put(kind: Kind, content: object, until: Date | undefined, deed: Deed) {
+  async function current(): Promise<Notices> {
+    return lasting(await cache.getOrLoad('all', () => read(kysely)));
+  }
+
+  /** What there is, which nobody else changes until the end of the transaction. */
+  async function hold(
+    transaction: Kysely<Tables>,
+    kind: Kind,
+    requireVersion: RequireVersion,
+  ): Promise<Notices[Kind]> {
+    // Transactions of SQLite come one after another anyway.
+    if (database.dialect === 'postgres') {
+      await sql`lock table notices in share row exclusive mode`.execute(transaction);
+    }
+    const { announcement, maintenance } = lasting(await read(transaction));
+    const isAnnouncement = kind === 'announcement';
+    requireVersion(
+      isAnnouncement ? versionOfAnnouncement(announcement) : versionOfMaintenance(maintenance),
+    );
+    return isAnnouncement ? announcement : maintenance;
+  }
+
+  async function put(
+    kind: Kind,
+    { until, ...content }: { readonly until?: Date | undefined },
+    deed: Deed,
+    requireVersion: RequireVersion = anyVersion,
+  ): Promise<void> {
     const values = { content: JSON.stringify(content), until: until?.getTime() ?? null };
     await database.transaction(async (transaction) => {
+      await hold(transaction, kind, requireVersion);
       await transaction
         .insertInto('notices')
         .values({ kind, ...values })
@@ -73,11 +112,16 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
     database.announceChange({ kind: 'notices_changed' });
   }
 
-  async function remove(kind: Kind, deed: Deed): Promise<boolean> {
-    const isThere = (await current())[kind] !== undefined;
-    await database.transaction(async (transaction) => {
+  async function remove(
+    kind: Kind,
+    deed: Deed,
+    requireVersion: RequireVersion = anyVersion,
+  ): Promise<boolean> {
+    const isThere = await database.transaction(async (transaction) => {
+      const held = await hold(transaction, kind, requireVersion);
       await transaction.deleteFrom('notices').where('kind', '=', kind).execute();
-      if (isThere) await audit.record(transaction, deed);
+      if (held !== undefined) await audit.record(transaction, deed);
+      return held !== undefined;
     });
     database.announceChange({ kind: 'notices_changed' });
     return isThere;
@@ -91,26 +135,29 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
       if (maintenance !== undefined) throw inMaintenance(maintenance, now());
     },
 
-    announce: ({ until, ...content }) =>
-      put('announcement', content, until, {
-        action: 'announcement.set',
-        detail: {
-          text: String(ownPhrase(content.text)),
-          ...(typeof content.text === 'object' && { languages: Object.keys(content.text) }),
-          level: content.level,
-          ...untilIn(until),
-        },
-      }),
+    announce(announcement, requireVersion) {
+      const { text, level, until } = announcement;
+      const detail = {
+        text: String(ownPhrase(text)),
+        ...(typeof text === 'object' && { languages: Object.keys(text) }),
+        level,
+        ...untilIn(until),
+      };
+      const deed = { action: 'announcement.set', detail } as const;
+      return put('announcement', announcement, deed, requireVersion);
+    },
 
-    withdraw: () => remove('announcement', { action: 'announcement.remove' }),
+    withdraw: (requireVersion) =>
+      remove('announcement', { action: 'announcement.remove' }, requireVersion),
 
-    beginMaintenance: ({ until, since, text }) =>
-      put('maintenance', { text, since: since.getTime() }, until, {
-        action: 'maintenance.begin',
-        detail: { text, ...untilIn(until) },
-      }),
+    beginMaintenance({ until, since, text }, requireVersion) {
+      const deed = { action: 'maintenance.begin', detail: { text, ...untilIn(until) } } as const;
+      const content = { text, since: since.getTime(), until };
+      return put('maintenance', content, deed, requireVersion);
+    },
 
-    endMaintenance: () => remove('maintenance', { action: 'maintenance.end' }),
+    endMaintenance: (requireVersion) =>
+      remove('maintenance', { action: 'maintenance.end' }, requireVersion),
   };
 }
 

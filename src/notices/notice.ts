@@ -3,6 +3,7 @@ import {
   type announcementLevels,
   longestAnnouncement,
 } from '../config/hub-schema.ts';
+import { versionOf } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import { exactTime } from '../texts/exact-time.ts';
 import type { OwnText } from '../texts/own-text.ts';
@@ -27,6 +28,20 @@ export interface Maintenance {
   readonly since: Date;
   /** When it ends by itself; undefined: when it is told to. */
   readonly until?: Date | undefined;
+}
+
+/** Tells whether what is announced has changed. */
+export function versionOfAnnouncement(announcement: Announcement | undefined): string {
+  if (announcement === undefined) return versionOf(null);
+  const { text, level, pages, until } = announcement;
+  return versionOf([text, level, pages, until]);
+}
+
+/** Tells whether maintenance has begun, ended or changed. */
+export function versionOfMaintenance(maintenance: Maintenance | undefined): string {
+  if (maintenance === undefined) return versionOf(null);
+  const { text, since, until } = maintenance;
+  return versionOf([text, since, until]);
 }
 
 /** Throws `bad_request` that says what cannot be announced. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import { serviceSchema } from '../config/service-schema.ts';
-import { hashSecret } from '../crypto/hash.ts';
+import { versionOf } from '../crypto/version.ts';
 import { clientIdOf } from './service.ts';
 
 /** A service that was added at run time. */
@@ -31,8 +31,7 @@ export function isDisplaced(
 }
 
 /** Tells whether a service has changed: two with the same version are the same. */
-export function versionOf({ definition, tokenHash }: RuntimeService): string {
+export function versionOfService({ definition, tokenHash }: RuntimeService): string {
   const { environment, ...rest } = definition;
-  const parts = [rest, environment ?? null, tokenHash ?? null];
-  return hashSecret(JSON.stringify(parts)).slice(0, 22);
+  return versionOf([rest, environment ?? null, tokenHash ?? null]);
 }

@@ -4,6 +4,7 @@ import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { randomToken } from '../crypto/random.ts';
+import type { RequireVersion } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { defaultRoles } from '../rbac/default-roles.ts';
@@ -14,7 +15,7 @@ import {
   isDisplaced,
   type RuntimeService,
   type ServiceDefinition,
-  versionOf,
+  versionOfService,
 } from './runtime-service.ts';
 import type { RuntimeServiceStore } from './runtime-service-store.ts';
 import type { ServiceFacts } from './validate-services.ts';
@@ -34,9 +35,6 @@ export interface ServiceOutcome {
   /** Its token, where it was made here: it is shown this once. */
   readonly token: string | undefined;
 }
-
-/** Throws when the caller wants to change another version. */
-type RequireVersion = (version: string) => void;
 
 /**
  * Services at run time. What a service may do, its callers may do themselves: of one that is added, changed or
@@ -227,7 +225,7 @@ export function createServiceAdministration(
         ? before?.tokenHash
         : hashSecret(apiToken ?? token ?? '');
     const service: RuntimeService = { definition, tokenHash };
-    if (before !== undefined && versionOf(before) === versionOf(service)) {
+    if (before !== undefined && versionOfService(before) === versionOfService(service)) {
       return { outcome: 'same', service: before, token: undefined };
     }
     const given = apiToken === undefined ? {} : { api_token: new Secret(apiToken) };
@@ -263,7 +261,7 @@ export function createServiceAdministration(
       refuseConfigured(name);
       const before = await find(name);
       if (before !== undefined) {
-        requireVersion(versionOf(before));
+        requireVersion(versionOfService(before));
         await requireMayTakeOver(caller, before);
       }
       return write(caller, before, name, request);
@@ -271,14 +269,14 @@ export function createServiceAdministration(
 
     async change(caller, name, edit, requireVersion) {
       const before = await getChangeable(name);
-      requireVersion(versionOf(before));
+      requireVersion(versionOfService(before));
       await requireMayTakeOver(caller, before);
       return write(caller, before, name, edit(before.definition));
     },
 
     async delete(caller, name, requireVersion) {
       const before = await getChangeable(name);
-      requireVersion(versionOf(before));
+      requireVersion(versionOfService(before));
       await requireMayTakeOver(caller, before);
       await store.change((services) => {
         requireSame(
@@ -323,7 +321,7 @@ function requireSame(
   before: RuntimeService | undefined,
   current: RuntimeService | undefined,
 ): void {
-  const [was, is] = [before, current].map((service) => service && versionOf(service));
+  const [was, is] = [before, current].map((service) => service && versionOfService(service));
   if (was === is) return;
   if (before === undefined) throw new HubError('conflict', `Service ${name} already exists`);
   throw new HubError('conflict', `Service ${name} has just been changed or deleted.`, {

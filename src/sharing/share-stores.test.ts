@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { createServerStore } from '../servers/server-store.ts';
+import { createAuditStore } from '../store/audit-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import type { Share } from './share.ts';
@@ -39,6 +40,26 @@ describeEachDatabase('the stores of shares', (open) => {
     expect((await shares.find(server.id, toBob))?.scopeNames).toEqual(['custom:0']);
     expect(await shares.revoke(server, toBob)).toBe(true);
     expect(await shares.revoke(server, toBob)).toBe(false);
+  });
+
+  test('shared and ended at once, what came last holds, as the audit log says', async () => {
+    const { database, shares, server, toBob } = await openWorld();
+    const audit = createAuditStore(database);
+    for (let round = 0; round < 6; round += 1) {
+      const share = () => shares.grant(server, toBob, ['access:servers']);
+      const end = () => shares.revoke(server, toBob);
+      if (round % 2 === 1) await share();
+      const [, isEnded] = await Promise.all(
+        round % 3 === 0 ? [share(), end()] : [end(), share()].toReversed(),
+      );
+      const { entries } = await audit.list({ filter: { target: 'alice' }, limit: 2 });
+      const isShared = (await shares.find(server.id, toBob)) !== undefined;
+      expect([round, isShared]).toEqual([round, entries[0]?.action === 'share.grant']);
+      // Told that there was nothing to end, it is shared; else both were done.
+      if (isEnded === false) expect(isShared).toBe(true);
+      else expect(entries.map(({ action }) => action)).toContain('share.revoke');
+      if (isShared) await shares.revoke(server, toBob);
+    }
   });
 
   test('what is shared goes with the server, the user, the group and the membership', async () => {

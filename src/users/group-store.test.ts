@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
+import { oneOfVersions, type RequireVersion } from '../crypto/version.ts';
 import { createGroupStore, type GroupStore } from './group-store.ts';
+import { versionOfGroup } from './group-version-store.ts';
 import { createUserStore } from './user-store.ts';
 
 const membersOf = async (groups: GroupStore, name: string) =>
@@ -156,6 +158,51 @@ describeEachDatabase('the group store', (open) => {
     await Promise.all(names.map((name) => groups.syncMembershipsOf(name, ['b', 'a', 'c'], 'oidc')));
     expect(await membersOf(groups, 'a')).toEqual(names);
     expect((await groups.list({ offset: 0, limit: 10 })).total).toBe(3);
+  });
+
+  test('of changes at once, those of members hold and those to one version are one', async () => {
+    const { groups } = await openStore('alice', 'bob', 'carol');
+    await groups.create({ name: 'team' });
+    await Promise.all([
+      groups.addMembers('team', ['alice'], 'api'),
+      groups.addMembers('team', ['bob'], 'api'),
+    ]);
+    await Promise.all([
+      groups.removeMembers('team', ['alice']),
+      groups.addMembers('team', ['carol'], 'api'),
+    ]);
+    expect(await membersOf(groups, 'team')).toEqual(['bob', 'carol']);
+
+    const read = async () =>
+      versionOfGroup(await groups.getByName('team'), await membersOf(groups, 'team'));
+    const atOnce = async (...changes: ((drawn: RequireVersion) => Promise<unknown>)[]) => {
+      const drawn = oneOfVersions([await read()]);
+      const outcomes = await Promise.allSettled(changes.map((change) => change(drawn)));
+      const refused = outcomes.filter(({ status }) => status === 'rejected');
+      expect([refused.length, changes.length]).toEqual([changes.length - 1, changes.length]);
+      for (const each of refused) {
+        expect(each).toMatchObject({ reason: { code: 'precondition_failed' } });
+      }
+    };
+    await atOnce(
+      (drawn) => groups.setProperties('team', { quota: 1 }, drawn),
+      (drawn) => groups.setProperties('team', { quota: 2 }, drawn),
+    );
+    await atOnce(
+      (drawn) => groups.removeMembers('team', ['bob'], drawn),
+      (drawn) => groups.addMembers('team', ['alice'], 'api', drawn),
+    );
+    await atOnce(
+      (drawn) => groups.setProperties('team', { quota: 3 }, drawn),
+      (drawn) => groups.addMembers('team', ['alice', 'bob'], 'api', drawn),
+    );
+    const former = oneOfVersions([await read()]);
+    await groups.addMembers('team', ['alice', 'bob', 'carol'], 'api');
+    await groups.setProperties('team', { quota: 9 });
+    await expect(groups.delete('team', former)).rejects.toMatchObject({
+      code: 'precondition_failed',
+    });
+    expect(await groups.delete('team', oneOfVersions([await read()]))).toBe(true);
   });
 
   test('brings the groups of the configuration up to date and creates their users', async () => {

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Deed } from '../audit/deed.ts';
 import type { GroupConfig } from '../config/config.ts';
+import type { RequireVersion } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
@@ -9,6 +10,7 @@ import type { Row, Tables } from '../store/tables.ts';
 import { text } from '../texts/text.ts';
 import { syncConfiguredGroups } from './configured-groups-store.ts';
 import { addMember, deleteGroup, ensureGroup, newGroupRow } from './group-rows-store.ts';
+import { checkGroupVersion } from './group-version-store.ts';
 import { normaliseUserName, validateGroupName } from './user-name.ts';
 
 /** A set of users. */
@@ -20,6 +22,7 @@ export interface Group {
   readonly origin: string;
 }
 
+/** Each change is made only to a version of the group and its members that may be changed. */
 export interface GroupStore {
   /** Throws `not_found`. */
   getByName(name: string): Promise<Group>;
@@ -46,11 +49,20 @@ export interface GroupStore {
     readonly origin: string;
   }): Promise<Group[]>;
   /** Deletes the group with its memberships and roles; false when there was none. */
-  delete(name: string): Promise<boolean>;
+  delete(name: string, requireVersion?: RequireVersion): Promise<boolean>;
   /** Throws `not_found` for the group and `bad_request` that names the users there are not. */
-  addMembers(groupName: string, userNames: readonly string[], origin: string): Promise<void>;
+  addMembers(
+    groupName: string,
+    userNames: readonly string[],
+    origin: string,
+    requireVersion?: RequireVersion,
+  ): Promise<void>;
   /** Throws `not_found` for the group; users who are not members are passed over. */
-  removeMembers(groupName: string, userNames: readonly string[]): Promise<void>;
+  removeMembers(
+    groupName: string,
+    userNames: readonly string[],
+    requireVersion?: RequireVersion,
+  ): Promise<void>;
   groupNamesOf(userName: string): Promise<string[]>;
   /** Names in order by the id of the user; users without a group are not in it. */
   groupNamesByUser(userIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
@@ -61,7 +73,11 @@ export interface GroupStore {
   /** Every group that has members, with their names. */
   memberships(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
   /** Throws `not_found`. */
-  setProperties(name: string, properties: Readonly<Record<string, unknown>>): Promise<void>;
+  setProperties(
+    name: string,
+    properties: Readonly<Record<string, unknown>>,
+    requireVersion?: RequireVersion,
+  ): Promise<void>;
   /**
    * Makes the groups that `origin` put the user into exactly these, creating those there are not.
    * Memberships of another origin stay. Throws `not_found` for the user.
@@ -138,8 +154,9 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       return rows.map(toGroup);
     },
 
-    async delete(name) {
+    async delete(name, requireVersion) {
       const isDeleted = await database.transaction(async (transaction) => {
+        await checkGroupVersion(transaction, database, name, requireVersion);
         if (!(await deleteGroup(transaction, name.normalize('NFC')))) return false;
         await audit.record(transaction, groupDeed('group.delete', name));
         return true;
@@ -148,8 +165,9 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       return isDeleted;
     },
 
-    async addMembers(groupName, userNames, origin) {
+    async addMembers(groupName, userNames, origin, requireVersion) {
       await database.transaction(async (transaction) => {
+        await checkGroupVersion(transaction, database, groupName, requireVersion);
         const { id } = await getRow(transaction, groupName);
         const users = await addNamedMembers(transaction, id, userNames, origin);
         await audit.record(transaction, { ...groupDeed('group.add_members', groupName), users });
@@ -157,8 +175,9 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       database.announceChange();
     },
 
-    async removeMembers(groupName, userNames) {
+    async removeMembers(groupName, userNames, requireVersion) {
       await database.transaction(async (transaction) => {
+        await checkGroupVersion(transaction, database, groupName, requireVersion);
         const { id } = await getRow(transaction, groupName);
         const names = userNames.map(normaliseUserName);
         await transaction
@@ -213,8 +232,9 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       return members;
     },
 
-    async setProperties(name, properties) {
+    async setProperties(name, properties, requireVersion) {
       await database.transaction(async (transaction) => {
+        await checkGroupVersion(transaction, database, name, requireVersion);
         const { numUpdatedRows } = await transaction
           .updateTable('groups')
           .set({ properties: JSON.stringify(properties) })

@@ -74,6 +74,32 @@ describe('the API of configurable-http-proxy', () => {
     expect(await routesNow()).toEqual({});
   });
 
+  test('changes only what a client has read, where it says so', async () => {
+    const at = '/jh/versions';
+    const change = async (method: string, etag: string, body?: object) =>
+      fetch(`http://127.0.0.1:${apiPort}/api/routes${at}`, {
+        method,
+        headers: { authorization: `token ${token}`, 'if-match': etag },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    const added = await api('POST', at, { target: app.url });
+    const etag = (await api('GET', at)).headers.get('etag') ?? '';
+    expect([added.headers.get('etag'), etag]).toEqual([etag, expect.stringMatching(/^"\S{22}"$/)]);
+    const both = await Promise.all(
+      ['ada', 'bob'].map((user) => change('POST', etag, { target: app.url, user })),
+    );
+    expect(both.map(({ status }) => status).toSorted()).toEqual([201, 412]);
+    const late = await change('DELETE', etag);
+    expect([late.status, ((await late.json()) as { message: string }).message]).toEqual([
+      412,
+      'This has been changed since it was read.',
+    ]);
+    const won = both.find(({ status }) => status === 201)?.headers.get('etag') ?? '';
+    expect((await change('DELETE', won)).status).toBe(204);
+    expect((await change('POST', won, { target: app.url })).status).toBe(412);
+    expect(await routesNow()).toEqual({});
+  });
+
   test('tells routes without traffic since a time', async () => {
     await api('POST', '/quiet', { target: app.url });
     const past = new Date(Date.now() - 3_600_000).toISOString();

@@ -229,6 +229,36 @@ describe('what is announced at run time', () => {
     expect((await call('POST', '/users/alice/server', {})).status).toBeLessThan(300);
   });
 
+  test.each([
+    ['/announcement', { text: 'First.' }, { text: 'Second.' }],
+    ['/maintenance', { text: 'First.' }, { text: 'Second.' }],
+  ])('of two changes of %s at once one is made, and the other is told', async (path, ...bodies) => {
+    const etagOf = async () => (await hub.api(path, adminToken)).headers.get('etag') ?? '';
+    const change = (method: string, etag: string, body?: object) =>
+      hub.api(path, adminToken, {
+        method,
+        headers: { 'if-match': etag },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    const none = await etagOf();
+    const both = await Promise.all(bodies.map((body) => change('PUT', none, body)));
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 412]);
+    const [won, told] = both.toSorted((one, other) => one.status - other.status);
+    expect(await told?.json()).toMatchObject({
+      message: 'This has been changed since it was read.',
+      hint: expect.stringContaining('ETag'),
+    });
+    const etag = await etagOf();
+    expect([won?.headers.get('etag'), etag === none]).toEqual([etag, false]);
+    expect((await change('DELETE', none)).status).toBe(412);
+    expect((await call('GET', path)).body).toMatchObject({ active: true });
+    // Without a condition the last one counts, as in JupyterHub.
+    for (const body of bodies) expect((await call('PUT', path, body)).status).toBe(200);
+    expect((await call('GET', path)).body).toMatchObject({ text: 'Second.' });
+    expect((await change('DELETE', await etagOf())).status).toBe(204);
+    expect(await etagOf()).toBe(none);
+  });
+
   test('administrators see to both on a page, without scripts', async () => {
     const page = await ada.request(`${hub.url}hub/admin/announcements`);
     const sent = (values: Readonly<Record<string, string>>) =>

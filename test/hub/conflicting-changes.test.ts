@@ -132,6 +132,67 @@ describe.skipIf(!hasPostgres())('what administrators do at two hubs in the same 
     await until(async () => (await running()) === 0, 'no process is left');
   });
 
+  test('what both have read is changed by one, and the other is told', async () => {
+    const call = (hub: TestHub, path: string, method = 'GET', body?: object, etag?: string) =>
+      hub.api(path, adminToken, {
+        method,
+        ...(etag !== undefined && { headers: { 'if-match': etag } }),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    await call(hubs[0], '/groups/raced', 'POST');
+    await call(hubs[0], '/roles/raced', 'POST', { scopes: [] });
+    const kinds = [
+      ['/announcement', 'PUT', (text: string) => ({ text })],
+      ['/maintenance', 'PUT', (text: string) => ({ text })],
+      ['/groups/raced', 'PUT', (quota: string) => ({ quota }), '/properties'],
+      ['/roles/raced', 'PATCH', (description: string) => ({ description })],
+    ] as const;
+    for (const [path, method, bodyOf, part = ''] of kinds) {
+      for (let round = 0; round < rounds; round += 1) {
+        let etags: (string | null)[] = [];
+        await until(async () => {
+          const answers = await Promise.all(hubs.map((hub) => call(hub, path)));
+          etags = answers.map(({ headers }) => headers.get('etag'));
+          return etags[0] === etags[1];
+        }, 'both have read the same');
+        const change = (hub: TestHub, said: string) =>
+          call(hub, path + part, method, bodyOf(`${said} ${round}`), etags[0] ?? '');
+        const statuses = await atOnce(
+          round,
+          () => change(hubs[0], 'one'),
+          () => change(hubs[1], 'other'),
+        );
+        const made = statuses.filter((status) => status === 200);
+        expect([path, statuses, made]).toEqual([path, statuses, [200]]);
+        for (const status of statuses) expect([200, 409, 412]).toContain(status);
+      }
+    }
+    for (const [path] of kinds) expect((await call(hubs[0], path, 'DELETE')).status).toBe(204);
+  });
+
+  test('a server is shared and the share ended: it is what the audit log says last', async () => {
+    await createUsers(hubs[0], 'owner', 'reader');
+    await startServer(hubs[0], serverPath('owner'));
+    const shares = (hub: TestHub, method: string) =>
+      hub.api('/shares/owner/', adminToken, { method, body: JSON.stringify({ user: 'reader' }) });
+    for (let round = 0; round < rounds; round += 1) {
+      const [granted, ended] = await atOnce(
+        round,
+        () => shares(hubs[0], 'POST'),
+        () => shares(hubs[1], 'PATCH'),
+      );
+      expect([[200, 409], ended]).toEqual([expect.arrayContaining([granted]), 200]);
+      const audit = await hubs[0].api('/audit?target=owner&limit=1', adminToken);
+      const { entries } = (await audit.json()) as { entries: { action: string }[] };
+      for (const hub of hubs) {
+        const shared = await (await hub.api('/users/reader/shared', adminToken)).json();
+        const isShared = (shared as { items: object[] }).items.length > 0;
+        expect([round, isShared]).toEqual([round, entries[0]?.action === 'share.grant']);
+      }
+    }
+    await stopServer(hubs[0], serverPath('owner'));
+  });
+
   test('a user is deleted twice: once it is done, once there is none', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const name = `twice-${round}`;

@@ -336,6 +336,37 @@ describe('of two changes at once', () => {
     );
     expect(made.sort()).toEqual([201, 409, 409]);
   });
+
+  test('of a group as well; members of whom none was read hold all the same', async () => {
+    const at = '/groups/raced';
+    const created = await ask('POST', at, { users: ['carol'] });
+    const read = await ask('GET', at);
+    expect([created.etag, read.etag]).toEqual([read.etag, expect.stringMatching(/^"\S{22}"$/)]);
+    const headers = { 'if-match': read.etag };
+    const change = (method: string, part: string, body?: object) =>
+      statusOf(method, `${at}${part}`, body, { headers });
+    const statuses = await Promise.all([
+      change('PUT', '/properties', { quota: 1 }),
+      change('PUT', '/properties', { quota: 2 }),
+      change('POST', '/users', { users: ['erin'] }),
+      change('DELETE', '/users', { users: ['carol'] }),
+    ]);
+    expect(statuses.toSorted()).toEqual([200, 412, 412, 412]);
+    expect(await change('DELETE', '')).toBe(412);
+    const changes = [
+      ask('POST', `${at}/users`, { users: ['erin'] }),
+      ask('POST', `${at}/users`, { users: ['eve'] }),
+      ask('DELETE', `${at}/users`, { users: ['carol'] }),
+    ];
+    expect((await Promise.all(changes)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    const now = await ask('GET', at);
+    expect(now.body.users).toEqual(['erin', 'eve']);
+    // Who may not read the group gets no hash of what is in it.
+    const token = await tokenOf(hub, 'ada', ['read:groups:name']);
+    expect((await ask('GET', at, undefined, { token })).etag).toBe('');
+    const last = { headers: { 'if-match': now.etag } };
+    expect(await statusOf('DELETE', at, undefined, last)).toBe(204);
+  });
 });
 
 describe('the pages', () => {

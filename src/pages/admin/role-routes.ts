@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
-import { type RoleAdministration, versionOf } from '../../accounts/role-administration.ts';
+import { type RoleAdministration, versionOfRole } from '../../accounts/role-administration.ts';
 import { HubError } from '../../errors.ts';
 import type { Role, RoleSubjectKind } from '../../rbac/role.ts';
 import { type RoleMembers, runtimeOrigin } from '../../rbac/role-change-store.ts';
@@ -107,7 +107,7 @@ export function adminRoleRoutes(
     const page = adminRoleFormPage({
       layout: await pages.formLayoutFor(ctx),
       ...form,
-      existing: existing && { name: existing.name, version: versionOf(existing) },
+      existing: existing && { name: existing.name, version: versionOfRole(existing) },
       choices: offered.map((scope) => ({
         scope,
         description: catalogue.get(scope)?.description ?? scope,
@@ -162,7 +162,7 @@ export function adminRoleRoutes(
   admin.post('/admin/roles/:role/edit', async (ctx, who, form) => {
     const role = await roleFor(ctx, who, 'admin:roles');
     const typed = readForm(form);
-    if (form.get('version') !== versionOf(role)) {
+    if (form.get('version') !== versionOfRole(role)) {
       const now = role.scopes.join(', ') || 'nothing';
       const problem = `This role has been changed since you opened it; now it allows ${now}. Save again to replace that with what stands here.`;
       return showForm(ctx, who, role, { ...typed, problem });

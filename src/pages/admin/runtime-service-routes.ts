@@ -4,7 +4,7 @@ import type { Caller } from '../../rbac/caller.ts';
 import {
   type RuntimeService,
   serviceDefinition,
-  versionOf,
+  versionOfService,
 } from '../../services/runtime-service.ts';
 import type { ServiceAdministration } from '../../services/service-administration.ts';
 import { type Phrase, text } from '../../texts/text.ts';
@@ -90,7 +90,7 @@ export function adminRuntimeServiceRoutes(
   admin.get('/admin/services/:service/edit', async (ctx, who) => {
     const service = await serviceFor(ctx, who);
     requireEditable(service);
-    await showForm(ctx, formOf(service), { version: versionOf(service) });
+    await showForm(ctx, formOf(service), { version: versionOfService(service) });
   });
 
   admin.post('/admin/services/:service/edit', async (ctx, who, form) => {
@@ -98,7 +98,7 @@ export function adminRuntimeServiceRoutes(
     requireEditable(service);
     const { name, command: formerCommand } = service.definition;
     const typed = readForm(form, name, formerCommand !== undefined);
-    const version = versionOf(service);
+    const version = versionOfService(service);
     try {
       await administration.change(
         who.caller,

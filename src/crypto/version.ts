@@ -1,0 +1,26 @@
+import { HubError } from '../errors.ts';
+import { hashSecret } from './hash.ts';
+
+/**
+ * Throws `precondition_failed` when a change is meant for another version than this one, which is what there is now.
+ * It is called where nobody else can change it before the change is made.
+ */
+export type RequireVersion = (version: string) => void;
+
+/** For changes that are meant for whatever there is. */
+export const anyVersion: RequireVersion = () => {};
+
+/** For changes that are meant for one of these versions. */
+export function oneOfVersions(versions: readonly string[]): RequireVersion {
+  return (version) => {
+    if (versions.includes(version)) return;
+    throw new HubError('precondition_failed', 'This has been changed since it was read.', {
+      hint: 'Read it again, and send the change with its new ETag.',
+    });
+  };
+}
+
+/** Tells whether something has changed: two of the same content, as JSON, have the same version. */
+export function versionOf(content: unknown): string {
+  return hashSecret(JSON.stringify(content)).slice(0, 22);
+}
