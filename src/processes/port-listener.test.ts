@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { platform } from 'node:os';
 import { geteuid, pid, ppid } from 'node:process';
 import { expect, test } from 'vitest';
-import { findListeners, holdsSocket, listenersFor } from './port-listener.ts';
+import { findDescriptor, findListeners, isStillHeld, listenersFor } from './port-listener.ts';
 
 test.runIf(platform() === 'linux')(
   'the process that listens on a port is known, and that there is none',
@@ -12,13 +12,15 @@ test.runIf(platform() === 'linux')(
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const listeners = (await findListeners(port)) ?? [];
-    expect(listeners).toEqual([
+    const [listener = expect.fail(), ...others] = (await findListeners(port)) ?? [];
+    expect([listener, ...others]).toEqual([
       { address: '0100007F', port, userId: geteuid?.(), socketId: expect.stringMatching(/^\d+$/) },
     ]);
-    expect(holdsSocket([pid], listeners)).toBe(true);
-    expect(holdsSocket([ppid, 4_194_305], listeners)).toBe(false);
+    const held = findDescriptor([ppid, pid], listener) ?? expect.fail();
+    expect(isStillHeld(held)).toBe(true);
+    expect(findDescriptor([ppid, 4_194_305], listener)).toBeUndefined();
     await once(server.close(), 'close');
+    expect(isStillHeld(held)).toBe(false);
     expect(await findListeners(port)).toEqual([]);
   },
 );

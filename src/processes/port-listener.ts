@@ -16,7 +16,7 @@ export interface PortListener {
 
 /**
  * Finds who listens on a TCP port of this machine, on any address; empty when no process does.
- * Undefined where the system does not tell (anything but Linux).
+ * Undefined where the system does not tell (anything but Linux, and sandboxes without these tables).
  */
 export async function findListeners(port: number): Promise<readonly PortListener[] | undefined> {
   const listeners = await listListeners();
@@ -29,11 +29,14 @@ export async function listListeners(): Promise<
 > {
   if (platform() !== 'linux') return undefined;
   const found = new Map<number, PortListener[]>();
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+  const tables = [await readTable('/proc/net/tcp'), await readTable('/proc/net/tcp6')];
+  // A sandbox may have neither.
+  if (tables.every((table) => table === '')) return undefined;
+  for (const table of tables) {
     // A busy machine has thousands of connections in this table and few listeners.
-    for (const [, address = '', portText = '', userId, socketId = ''] of (
-      await readTable(file)
-    ).matchAll(listeningLine)) {
+    for (const [, address = '', portText = '', userId, socketId = ''] of table.matchAll(
+      listeningLine,
+    )) {
       const port = Number.parseInt(portText, 16);
       const listener = { address, port, userId: Number(userId), socketId };
       const others = found.get(port);
@@ -103,10 +106,28 @@ export function holdsAnySocket(pid: number): boolean {
   return (descriptorsOf(pid) ?? []).some((link) => link.startsWith('socket:'));
 }
 
-/** Whether one of the processes holds one of the sockets. Linux only. */
-export function holdsSocket(pids: readonly number[], listeners: readonly PortListener[]): boolean {
-  const links = new Set(listeners.map(({ socketId }) => socketLink(socketId)));
-  return pids.some((pid) => descriptorsOf(pid)?.some((link) => links.has(link)) === true);
+/** A descriptor of a process, and what it pointed to. */
+export interface HeldDescriptor {
+  readonly path: string;
+  readonly link: string;
+}
+
+/** The descriptor by which one of the processes holds a socket; undefined where none is seen. Linux only. */
+export function findDescriptor(
+  pids: readonly number[],
+  { socketId }: PortListener,
+): HeldDescriptor | undefined {
+  const link = socketLink(socketId);
+  for (const pid of pids) {
+    const path = descriptorPathsOf(pid)?.find((each) => linkTarget(each)[0] === link);
+    if (path !== undefined) return { path, link };
+  }
+  return undefined;
+}
+
+/** Whether a descriptor still is what it was: costs reading one link. */
+export function isStillHeld({ path, link }: HeldDescriptor): boolean {
+  return linkTarget(path)[0] === link;
 }
 
 /** Local address and port, remote ones, the state LISTEN, three columns, account, timeout, socket. */
@@ -126,8 +147,12 @@ export function socketLink(socketId: string): string {
 
 /** What the descriptors of a process point to; undefined when the hub may not see, or it is gone. */
 export function descriptorsOf(pid: number): readonly string[] | undefined {
+  return descriptorPathsOf(pid)?.flatMap(linkTarget);
+}
+
+function descriptorPathsOf(pid: number): readonly string[] | undefined {
   try {
-    return readdirSync(`/proc/${pid}/fd`).flatMap((name) => linkTarget(`/proc/${pid}/fd/${name}`));
+    return readdirSync(`/proc/${pid}/fd`).map((name) => `/proc/${pid}/fd/${name}`);
   } catch {
     return undefined;
   }

@@ -4,8 +4,10 @@ import { geteuid } from 'node:process';
 import { inEnglish } from '../texts/text.ts';
 import {
   descriptorsOf,
-  holdsSocket,
+  findDescriptor,
+  type HeldDescriptor,
   isOnThisMachine,
+  isStillHeld,
   listenersFor,
   type PortListener,
   socketLink,
@@ -29,6 +31,11 @@ export type FindStranger = (
 export interface Seen {
   /** Whether a program answered there just now. One that has gone since was not the group: it would still listen. */
   readonly isAnswered: boolean;
+  /**
+   * Whether the last answer is good enough while the program holds every socket open by which it had the
+   * address then: no other one can have it meanwhile. For those who ask before each connection.
+   */
+  readonly mayBeOld?: boolean;
 }
 
 const longestCommand = 40;
@@ -52,19 +59,32 @@ export function createFindStranger({
   /** Whether to trust them in any case: the program is known to have another one listen for it. */
   readonly trustsAccounts?: boolean;
 } = {}): FindStranger {
-  const own = new Set<string>();
+  const own = new Map<string, HeldDescriptor>();
+  let lastHeld: { readonly url: string; readonly by: readonly HeldDescriptor[] } | undefined;
   let last: { readonly socketId: string; readonly sentence: string } | undefined;
 
-  return async (url, group, { isAnswered } = { isAnswered: false }) => {
+  return async (url, group, { isAnswered, mayBeOld } = { isAnswered: false }) => {
+    if (mayBeOld && lastHeld?.url === url && lastHeld.by.every(isStillHeld)) return undefined;
+    lastHeld = undefined;
     const listeners = await listenersFor(url, view.listenersOn);
     if (isAnswered && !trustsAccounts && listeners?.length === 0 && isOnThisMachine(url)) {
       return inEnglish`the program that answered at ${url} has gone`;
     }
-    const unknown = (listeners ?? []).filter(({ socketId }) => !own.has(socketId));
-    if (unknown.length === 0) return undefined;
+    if (listeners === undefined || listeners.length === 0) return undefined;
+    const isAllOwn = () => {
+      const by = listeners.flatMap(({ socketId }) => own.get(socketId) ?? []);
+      if (by.length < listeners.length) return false;
+      lastHeld = { url, by };
+      return true;
+    };
+    if (isAllOwn()) return undefined;
+    const unknown = listeners.filter(({ socketId }) => !own.has(socketId));
     const isHeldBy = (pids: readonly number[]) => {
-      for (const listener of unknown) if (holdsSocket(pids, [listener])) own.add(listener.socketId);
-      return unknown.every(({ socketId }) => own.has(socketId));
+      for (const listener of unknown) {
+        const descriptor = findDescriptor(pids, listener);
+        if (descriptor !== undefined) own.set(listener.socketId, descriptor);
+      }
+      return isAllOwn();
     };
     let members: readonly number[] = [];
     if (group !== undefined) {

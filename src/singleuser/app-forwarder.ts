@@ -1,5 +1,5 @@
 import {
-  Agent,
+  type Agent,
   type IncomingMessage,
   type OutgoingHttpHeaders,
   request,
@@ -45,14 +45,15 @@ export interface AppForwarder extends Disposable {
 /** The headers that are forwarded are those that the gateway forwards. */
 export function createAppForwarder(options: {
   readonly route: Route;
+  /** What makes connections to the app; `forUpgrades` those that become WebSockets. */
+  readonly agents: { readonly forRequests: Agent; readonly forUpgrades: Agent };
   readonly readClient: ClientAddressReader;
   /** Corrects a Location of the app, which may not know its public path. */
   readonly publicLocation: (location: string) => string;
   readonly onTraffic: () => void;
 }): AppForwarder {
-  const { route, readClient, publicLocation, onTraffic } = options;
+  const { route, agents, readClient, publicLocation, onTraffic } = options;
   const { hostname, port, socketPath } = route.upstream;
-  const agent = new Agent({ keepAlive: true });
 
   function requestOptions(incoming: IncomingMessage, appRequest: AppRequest) {
     const headers: OutgoingHttpHeaders = toHeaderObject(
@@ -70,7 +71,7 @@ export function createAppForwarder(options: {
       method: incoming.method,
       path: appRequest.path,
       headers,
-      agent,
+      agent: agents.forRequests,
     };
   }
 
@@ -125,7 +126,7 @@ export function createAppForwarder(options: {
       const { headers, ...rest } = requestOptions(incoming, appRequest);
       const outgoing = request({
         ...rest,
-        agent: false,
+        agent: agents.forUpgrades,
         headers: { ...headers, connection: 'Upgrade', upgrade: 'websocket' },
       });
       const abandon = () => outgoing.destroy();
@@ -147,7 +148,10 @@ export function createAppForwarder(options: {
       outgoing.end();
     },
 
-    [Symbol.dispose]: () => agent.destroy(),
+    [Symbol.dispose]() {
+      agents.forRequests.destroy();
+      agents.forUpgrades.destroy();
+    },
   };
 
   /** Lets bytes flow both ways until either side closes. */

@@ -5,6 +5,8 @@ import type { Logger } from 'pino';
 
 /** The running app and everything it started in its process group. */
 export interface AppProcess {
+  /** Undefined when it could not be started. */
+  readonly pid: number | undefined;
   /** Exit code of the app; 128 and the number for one that a signal ended, as shells say it. */
   readonly exited: Promise<number>;
   /** Passes a signal on to the whole group; one that asks to end is enforced after a while. */
@@ -13,7 +15,8 @@ export interface AppProcess {
   kill(): void;
 }
 
-const endingSignals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'];
+/** Those that ask a program to end. */
+export const endingSignals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'];
 
 /** Starts the app in a process group of its own; its output goes where this program's goes. */
 export function startApp(options: {
@@ -53,6 +56,7 @@ export function startApp(options: {
   });
 
   return {
+    pid: child.pid,
     exited,
     kill: () => signalGroup('SIGKILL'),
     signal(signal) {

@@ -19,6 +19,7 @@ export function createCommandLine(run: (options: SingleuserOptions) => Promise<v
     .option('--url <url>', 'where to listen (default: $HUB_SERVICE_URL)')
     .option('--port <number>', 'port of the app (default: a free one)', parsePort)
     .option('--socket', 'the app listens on a Unix socket instead of a port')
+    .option('--listens-elsewhere', 'a program that the app did not start listens on its port')
     .option('--strip-prefix', 'the app gets paths without the prefix of the server')
     .option('--pass-token', 'the app gets HUB_API_TOKEN')
     .option('--ready-path <path>', 'path of the app that is asked until it answers')
@@ -33,6 +34,7 @@ export function createCommandLine(run: (options: SingleuserOptions) => Promise<v
         port: flags.port,
         usesSocket:
           flags.socket === true || command.some((argument) => argument.includes('{socket}')),
+        listensElsewhere: flags.listensElsewhere === true,
         stripsPrefix: flags.stripPrefix === true,
         passesToken: flags.passToken === true,
         readyPath: flags.readyPath ?? '',
@@ -46,6 +48,7 @@ interface Flags {
   readonly url?: string;
   readonly port?: number;
   readonly socket?: boolean;
+  readonly listensElsewhere?: boolean;
   readonly stripPrefix?: boolean;
   readonly passToken?: boolean;
   readonly readyPath?: string;

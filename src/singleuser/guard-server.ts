@@ -19,7 +19,6 @@ import { canonicalPath } from '../http/canonical-path.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
 import { answerOnSocket } from '../http/socket-response.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
-import type { Readiness } from './readiness.ts';
 
 /** Browsers and programs that are rechecked more often than this would keep the hub busy. */
 const minRecheckMs = 1_000;
@@ -27,14 +26,14 @@ const minRecheckMs = 1_000;
 /** The HTTP server in front of the app: it checks who asks, then forwards. */
 export function createGuardServer(options: {
   readonly hubAuth: HubOAuth;
-  readonly forwarder: AppForwarder;
-  readonly readiness: Readiness;
+  /** Undefined until the app answers. */
+  readonly forwarder: () => AppForwarder | undefined;
   /** Whether the app does not know its prefix and gets paths without it. */
   readonly stripsPrefix: boolean;
   readonly onTraffic: () => void;
   readonly log: Logger;
 }): Server {
-  const { hubAuth, forwarder, readiness, stripsPrefix, onTraffic, log } = options;
+  const { hubAuth, stripsPrefix, onTraffic, log } = options;
   const prefix = hubAuth.service_prefix;
 
   /** Why a request is refused before its user is known. */
@@ -46,13 +45,7 @@ export function createGuardServer(options: {
     if (!path.pathname.startsWith(prefix)) {
       return deny(new HubError('not_found', `This server is at ${prefix}`));
     }
-    if (readiness.isReady) return undefined;
-    return deny(
-      new HubError('unavailable', 'The app is still starting.', {
-        hint: 'Try again in a moment.',
-        retryAfterSeconds: 1,
-      }),
-    );
+    return options.forwarder() === undefined ? deny(stillStarting()) : undefined;
   }
 
   async function decide(request: IncomingMessage): Promise<Decision> {
@@ -67,10 +60,13 @@ export function createGuardServer(options: {
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const decision = await decide(request);
     if (decision.kind !== 'allowed') return answer(request, response, decision);
-    forwarder.forward(request, response, toAppRequest(decision), (error) => {
+    const onFailure = (error: HubError) => {
       log.warn({ err: error }, 'the app does not answer');
       answer(request, response, deny(error));
-    });
+    };
+    const forwarder = options.forwarder();
+    if (forwarder === undefined) return onFailure(stillStarting());
+    forwarder.forward(request, response, toAppRequest(decision), onFailure);
   }
 
   async function serveUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
@@ -79,10 +75,13 @@ export function createGuardServer(options: {
     if (socket.destroyed) return;
     if (decision.kind !== 'allowed') return answerOnSocket(socket, toAnswer(decision, false));
     recheckRegularly(request, socket, decision);
-    forwarder.forwardUpgrade(request, socket, head, toAppRequest(decision), (error) => {
+    const onFailure = (error: HubError) => {
       log.warn({ err: error }, 'the app does not answer');
       answerOnSocket(socket, toAnswer(deny(error), false));
-    });
+    };
+    const forwarder = options.forwarder();
+    if (forwarder === undefined) return onFailure(stillStarting());
+    forwarder.forwardUpgrade(request, socket, head, toAppRequest(decision), onFailure);
   }
 
   /** A WebSocket outlives the check at its start: revoked means gone for it too. */
@@ -135,6 +134,13 @@ export function createGuardServer(options: {
     });
   });
   return server;
+}
+
+function stillStarting(): HubError {
+  return new HubError('unavailable', 'The app is still starting.', {
+    hint: 'Try again in a moment.',
+    retryAfterSeconds: 1,
+  });
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, decision: Answered): void {

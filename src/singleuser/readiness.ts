@@ -1,55 +1,34 @@
-import { request } from 'node:http';
-import type { UpstreamAddress } from '../proxy/upstream-address.ts';
-
-/** Knows whether the app answers yet. */
-export interface Readiness extends Disposable {
-  readonly isReady: boolean;
-  /** Resolves when the app has answered for the first time. */
-  readonly ready: Promise<void>;
-}
+import { systemClock } from '../processes/clock.ts';
+import { probeReadiness } from '../processes/readiness-probe.ts';
 
 const intervalMs = 100;
 const timeoutMs = 5_000;
 
-/** Polls a path of the app until it answers, with any status. */
-export function watchReadiness(address: UpstreamAddress, path: string): Readiness {
-  const { promise: ready, resolve } = Promise.withResolvers<void>();
-  let isReady = false;
-  let timer: NodeJS.Timeout | undefined;
-  let isDisposed = false;
-
-  function ask(): void {
-    const { hostname, port, socketPath } = address;
-    const asked = request({
-      ...(socketPath === undefined ? { host: hostname, port } : { socketPath }),
-      path,
-      agent: false,
-      timeout: timeoutMs,
-      headers: { host: 'localhost', accept: '*/*' },
-    });
-    asked.once('response', (response) => {
-      isReady = true;
-      response.destroy();
-      resolve();
-    });
-    asked.once('timeout', () => asked.destroy());
-    // Until the app listens, failing is what is expected.
-    asked.on('error', () => undefined);
-    asked.once('close', () => {
-      if (!isReady && !isDisposed) timer = setTimeout(ask, intervalMs);
-    });
-    asked.end();
+/**
+ * Polls a path of the app until it answers, with any status. Resolves with the sentence of `findStranger` when
+ * another program has its address; rejects when the signal is aborted.
+ */
+export async function waitForApp({
+  url,
+  path,
+  findStranger,
+  signal,
+}: {
+  readonly url: string;
+  readonly path: string;
+  readonly findStranger: (seen: { isAnswered: boolean }) => Promise<string | undefined>;
+  readonly signal: AbortSignal;
+}): Promise<{ readonly stranger: string | undefined }> {
+  for (let sightings = 0; ; ) {
+    const result = await probeReadiness({ url, path, timeoutMs, signal });
+    signal.throwIfAborted();
+    const isAnswered = result.ready || result.problem === 'status';
+    const isRefused = !result.ready && result.problem === 'refused';
+    const stranger = isRefused ? undefined : await findStranger({ isAnswered });
+    if (isAnswered && stranger === undefined) return { stranger };
+    sightings = stranger === undefined ? 0 : sightings + 1;
+    // The second look finds a program that began in the middle of the first.
+    if (sightings > 1) return { stranger };
+    await systemClock.sleep(intervalMs, signal);
   }
-
-  ask();
-  return {
-    get isReady() {
-      return isReady;
-    },
-    ready,
-    [Symbol.dispose]() {
-      isDisposed = true;
-      clearTimeout(timer);
-    },
-  };
 }

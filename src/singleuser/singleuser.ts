@@ -12,11 +12,10 @@ import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
 import { type ActivityReport, createActivityReport } from './activity-report.ts';
 import { reportAddress } from './address-report.ts';
 import { choosePort, chooseSocket } from './app-address.ts';
-import { appEnvironment, fillCommand } from './app-command.ts';
+import { fillCommand } from './app-command.ts';
 import { createAppForwarder } from './app-forwarder.ts';
-import { type AppProcess, startApp } from './app-process.ts';
 import { createGuardServer } from './guard-server.ts';
-import { watchReadiness } from './readiness.ts';
+import { type GuardedApp, startGuardedApp } from './guarded-app.ts';
 
 /** What the command line says. */
 export interface SingleuserOptions {
@@ -27,6 +26,8 @@ export interface SingleuserOptions {
   readonly port?: number | undefined;
   /** Whether the app listens on a Unix socket instead of a port. */
   readonly usesSocket: boolean;
+  /** Whether a program that the app did not start listens on its port. */
+  readonly listensElsewhere: boolean;
   readonly stripsPrefix: boolean;
   readonly passesToken: boolean;
   /** Path, below the prefix, that is asked for until it answers. */
@@ -38,7 +39,7 @@ export interface SingleuserOptions {
 
 /** A guarded app that runs. */
 export interface Singleuser extends AsyncDisposable {
-  /** Exit code of the app. */
+  /** Exit code of the app, or 1 when it could not have its port. */
   readonly exited: Promise<number>;
   /** Resolves when the app answers. */
   readonly ready: Promise<void>;
@@ -60,37 +61,25 @@ export async function startSingleuser(
   const address = disposables.use(
     options.usesSocket ? await chooseSocket() : await choosePort(options.port),
   );
-  const command = fillCommand(options.command, address, prefix);
-  const route = createRoute(
-    {
-      prefix,
-      target: address.url,
-      // The app never sees the hub's cookies, as behind a gateway that guards it.
-      access: 'gateway',
-      owner: { kind: 'extra' },
-      cookieName: hubAuth.cookie_name,
-      sessionIdAliases: [jupyterHubSessionIdCookie],
-    },
-    Date.now(),
-  );
+  // Said before anything is started.
+  fillCommand(options.command, address, prefix);
   const activity = startActivityReport(hubAuth, environment, log);
   if (activity !== undefined) disposables.use(activity);
   const onTraffic = () => activity?.touch();
 
-  const readyPath = (options.stripsPrefix ? '/' : prefix) + options.readyPath.replace(/^\/+/, '');
-  const readiness = disposables.use(watchReadiness(route.upstream, readyPath));
-  const forwarder = disposables.use(
-    createAppForwarder({
-      route,
-      // What connects here is the hub's gateway, or is on the same machine.
-      readClient: createClientAddressReader(['127.0.0.0/8', '::1']),
-      publicLocation: (location) =>
-        options.stripsPrefix ? withPrefix(location, prefix) : location,
-      onTraffic,
-    }),
-  );
+  // What connects here is the hub's gateway, or is on the same machine.
+  const readClient = createClientAddressReader(['127.0.0.0/8', '::1']);
+  const publicLocation = (location: string) =>
+    options.stripsPrefix ? withPrefix(location, prefix) : location;
+  let app: GuardedApp | undefined;
   const { stripsPrefix } = options;
-  const server = createGuardServer({ hubAuth, forwarder, readiness, stripsPrefix, onTraffic, log });
+  const server = createGuardServer({
+    hubAuth,
+    forwarder: () => app?.forwarder,
+    stripsPrefix,
+    onTraffic,
+    log,
+  });
   const connections = new Set<Socket>();
   server.on('connection', (socket) => {
     connections.add(socket);
@@ -112,25 +101,44 @@ export async function startSingleuser(
     });
   }
 
-  const app = startApp({
-    command,
-    environment: appEnvironment(environment, address, options.passesToken),
-    killAfterMs: options.killAfterSeconds * 1000,
-    log,
-  });
-  disposables.defer(() => endApp(app));
-  const ready = readiness.ready.then(() => address.protect());
-  ready.then(
-    () => log.info({ prefix }, 'the app is ready'),
-    (error: unknown) => log.warn({ err: error }, 'could not protect the socket of the app'),
+  app = disposables.use(
+    startGuardedApp({
+      command: options.command,
+      prefix,
+      environment,
+      passesToken: options.passesToken,
+      readyPath: (stripsPrefix ? '/' : prefix) + options.readyPath.replace(/^\/+/, ''),
+      killAfterMs: options.killAfterSeconds * 1000,
+      listensElsewhere: options.listensElsewhere,
+      address,
+      nextAddress:
+        options.usesSocket || options.port !== undefined ? undefined : () => choosePort(),
+      createForwarder(target, agents) {
+        const route = createRoute(
+          {
+            prefix,
+            target,
+            // The app never sees the hub's cookies, as behind a gateway that guards it.
+            access: 'gateway',
+            owner: { kind: 'extra' },
+            cookieName: hubAuth.cookie_name,
+            sessionIdAliases: [jupyterHubSessionIdCookie],
+          },
+          Date.now(),
+        );
+        return createAppForwarder({ route, agents, readClient, publicLocation, onTraffic });
+      },
+      log,
+    }),
   );
 
+  const { exited, ready, signal } = app;
   const started = disposables.move();
   return {
-    exited: app.exited,
+    exited,
     ready,
     server,
-    signal: app.signal,
+    signal,
     async [Symbol.asyncDispose]() {
       await activity?.send();
       await started.disposeAsync();
@@ -194,9 +202,4 @@ async function close(server: Server, connections: Iterable<Socket>): Promise<voi
   server.close();
   for (const socket of connections) socket.destroy();
   await once(server, 'close');
-}
-
-async function endApp(app: AppProcess): Promise<void> {
-  app.kill();
-  await app.exited;
 }

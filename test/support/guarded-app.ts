@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { type SingleuserOptions, startSingleuser } from '../../src/singleuser/singleuser.ts';
 import { FakeBrowser } from './fake-browser.ts';
 import { startFakeHub } from './fake-hub.ts';
@@ -50,6 +50,7 @@ export interface Echo {
 export async function startGuardedApp(
   options: Partial<SingleuserOptions> = {},
   variables: Record<string, string> = {},
+  log: Logger = pino({ level: 'silent' }),
 ) {
   const hub = await startFakeHub();
   hub.loggedIn = alice;
@@ -71,6 +72,7 @@ export async function startGuardedApp(
     {
       command: appCommand,
       usesSocket: false,
+      listensElsewhere: false,
       stripsPrefix: false,
       passesToken: false,
       readyPath: '',
@@ -78,7 +80,7 @@ export async function startGuardedApp(
       killAfterSeconds: 5,
       ...options,
     },
-    { environment, log: pino({ level: 'silent' }) },
+    { environment, log },
   );
   const { port } = singleuser.server.address() as AddressInfo;
   const origin = `http://127.0.0.1:${port}`;
