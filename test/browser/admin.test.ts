@@ -38,6 +38,10 @@ describe.runIf(hasChromium())('in a real browser', () => {
 
   async function typePassword(page: Page, name: string, password = testPassword): Promise<void> {
     await page.goto(`${hub.url}hub/login`);
+    await fillInLogin(page, name, password);
+  }
+
+  async function fillInLogin(page: Page, name: string, password = testPassword): Promise<void> {
     await page.getByLabel('User name').fill(name);
     await page.getByLabel('Password', { exact: true }).fill(password);
     await page.getByRole('button', { name: 'Log in' }).click();
@@ -202,7 +206,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
   test('a page that slept says that it is not live, catches up, and leads to the login that it needs', async () => {
     const ada = await logIn('ada');
     await ada.clock.install();
-    const url = `${hub.url}hub/admin`;
+    const url = `${hub.url}hub/admin?search=e&sort=-name`;
     await ada.goto(url);
     const told = ada.locator('#not-live');
     expect(await told.textContent()).toBe('');
@@ -220,9 +224,38 @@ describe.runIf(hasChromium())('in a real browser', () => {
       return (await ada.getByRole('link', { name: 'sleeper' }).count()) > 0;
     }, 'the page catches up');
     expect(await told.textContent()).toBe('');
+    const fetched: string[] = [];
+    ada.on('requestfinished', (request) => {
+      if (request.resourceType() === 'fetch') fetched.push(request.url());
+    });
     await ada.context().clearCookies();
     await ada.clock.runFor(11_000);
     await ada.waitForURL('**/hub/login?**');
+    // A script that follows to the login would be led on to a provider, and refused there.
+    expect(fetched.filter((address) => address !== url)).toEqual([]);
+    await fillInLogin(ada, 'ada');
+    await ada.waitForURL(url);
+  });
+
+  test('what is typed when the login ends stays, and is there after the next one', async () => {
+    const ada = await logIn('ada');
+    await ada.clock.install();
+    const url = `${hub.url}hub/admin/users/bob`;
+    await ada.goto(url);
+    const name = ada.getByLabel('Display name');
+    await name.fill('Bob the builder');
+    await ada.context().clearCookies();
+    const told = ada.locator('#not-live');
+    await until(async () => {
+      await ada.clock.runFor(6_000);
+      return (await told.textContent()) !== '';
+    }, 'the page says that the login has ended');
+    expect(await told.textContent()).toContain('You may have been logged out.');
+    expect(ada.url()).toBe(url);
+    await ada.getByRole('button', { name: 'Save' }).click();
+    await fillInLogin(ada, 'ada');
+    await ada.waitForURL(url);
+    expect(await name.inputValue()).toBe('Bob the builder');
   });
 
   test('every page of the administration fits a telephone', async () => {

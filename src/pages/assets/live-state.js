@@ -6,6 +6,8 @@ const mostWaitMs = 30_000;
 let timer;
 let isAsking = false;
 let failures = 0;
+// The address leads elsewhere now, mostly to the login, and what was typed would be lost on the way.
+let isHeld = false;
 if (Number.isFinite(seconds) && seconds >= 1) {
   schedule();
   document.addEventListener('visibilitychange', () => {
@@ -39,7 +41,8 @@ async function refresh() {
 
 function say() {
   const place = document.getElementById('not-live');
-  const told = failures < 2 ? '' : place?.dataset.text;
+  const silent = failures < 2 ? '' : place?.dataset.silent;
+  const told = isHeld ? place?.dataset.held : silent;
   if (place !== null && place.textContent !== told) place.textContent = told;
 }
 
@@ -53,6 +56,8 @@ async function read() {
         'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
       },
       cache: 'no-store',
+      // The login may lead on to a provider, where a script must not follow.
+      redirect: 'manual',
       signal: request.signal,
     });
     return { response, markup: await response.text() };
@@ -64,9 +69,12 @@ async function read() {
 // Whether to go on. A status alone says nothing: a page that waits may itself be an error page.
 async function exchange() {
   const { response, markup } = await read();
+  const isRedirect = response.type === 'opaqueredirect';
+  isHeld = isRedirect && hasInput();
+  if (isHeld) return true;
   const fresh = new DOMParser().parseFromString(markup, 'text/html');
   const pairs = regions().map((region) => [region, fresh.getElementById(region.id)]);
-  if (response.redirected || pairs.every(([, replacement]) => replacement === null)) {
+  if (isRedirect || pairs.every(([, replacement]) => replacement === null)) {
     if (response.status >= 500) throw new Error(`answered with ${response.status}`);
     location.reload();
     return false;
@@ -86,6 +94,14 @@ async function exchange() {
     focused?.(next);
   }
   return true;
+}
+
+function hasInput() {
+  return Array.from(document.querySelectorAll('form :is(input, textarea)')).some((field) =>
+    field.matches('[type="checkbox"], [type="radio"]')
+      ? field.checked !== field.defaultChecked
+      : field.value !== field.defaultValue,
+  );
 }
 
 // What is being typed or selected would be lost.

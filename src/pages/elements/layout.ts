@@ -138,7 +138,7 @@ function languageForm(layout: FormLayoutProps): HtmlValue {
 function notLive({ scripts = [] }: PageContent): HtmlValue {
   return (
     scripts.includes('live-state.js') &&
-    html`<p class="not-live" id="not-live" role="status" data-text="${text`The hub does not answer: what this page shows may be out of date.`}"></p>\n`
+    html`<p class="not-live" id="not-live" role="status" data-silent="${text`The hub does not answer: what this page shows may be out of date.`}" data-held="${text`You may have been logged out. What you typed stays here: send it, and log in again when you are asked.`}"></p>\n`
   );
 }
 
