@@ -49,6 +49,7 @@ export function addAdminPages(
     authorizer,
     logins,
     readForm: deps.browser.confirmLogin.readForm,
+    auditLog: stores.audit,
   });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
   const loads = deps.loads.reader;

@@ -282,4 +282,49 @@ describe('what is announced at run time', () => {
     const audit = await (await hub.api('/audit?action=maintenance.begin', adminToken)).text();
     expect(audit).toContain('"ada"');
   });
+
+  test('on the page, who was slower is told what someone else has done meanwhile', async () => {
+    const at = '/hub/admin/announcements';
+    const open = () => ada.request(`${hub.url}hub/admin/announcements`);
+    const drawn = await open();
+    await call('PUT', '/announcement', { text: 'Of <another>.', level: 'warning' });
+    // What is wrong with it besides is told first, and does not hide the rest.
+    const wrong = await submitTo(ada, drawn, at, { text: 'x'.repeat(3_000) });
+    expect([wrong.status, wrong.body.includes('at most 2000')]).toEqual([400, true]);
+    const mine = { text: 'Mine.', page: 'login', announcement_end: '3600' };
+    const told = await submitTo(ada, wrong, at, mine);
+    expect(told.status).toBe(400);
+    expect(told.body).toContain('changed since you opened it, by Service admin-service.');
+    expect(told.body).toContain('<dd>Of &lt;another&gt;.</dd>');
+    expect(told.body).toContain('<dd>Warning</dd>');
+    expect(told.body).toMatch(/<textarea[^>]*>\nMine\.<\/textarea>/);
+    for (const kept of ['info', 'login', '3600']) {
+      expect(told.body).toContain(`<option value="${kept}" selected>`);
+    }
+    expect((await call('GET', '/announcement')).body).toMatchObject({ text: 'Of <another>.' });
+    expect((await submitTo(ada, told, at, mine)).status).toBe(303);
+    expect((await call('GET', '/announcement')).body).toMatchObject({ text: 'Mine.' });
+    const other = await open();
+    await submitTo(ada, await open(), at, { text: 'Mine, later.' });
+    const kept = await submitTo(ada, other, at, {}, 'Take it back');
+    expect(kept.body).toContain('by <a href="/hub/admin/users/ada">ada</a>');
+    expect((await call('GET', '/announcement')).body).toMatchObject({ active: true });
+    await submitTo(ada, kept, at, {}, 'Take it back');
+    const gone = await submitTo(ada, kept, at, { text: 'Once more.' });
+    expect(gone.body).toContain('Now there is none.');
+    expect((await call('GET', '/announcement')).body).toMatchObject({ active: false });
+
+    const both = [await open(), await open()] as const;
+    const begin = (page: (typeof both)[0], values: Record<string, string>, part?: string) =>
+      submitTo(ada, page, '/hub/admin/maintenance', values, part);
+    await begin(both[0], { maintenance_text: 'New disks.' });
+    const late = await begin(both[1], { maintenance_text: 'New cables.' });
+    expect(late.body).toContain('<dd>New disks.</dd>');
+    expect(late.body).toMatch(/<textarea[^>]*>\nNew cables\.<\/textarea>/);
+    expect((await call('GET', '/maintenance')).body).toMatchObject({ text: 'New disks.' });
+    expect((await begin(late, { maintenance_text: 'New cables.' })).status).toBe(303);
+    const early = await begin(late, {}, 'End maintenance');
+    expect(early.body).toContain('<dd>New cables.</dd>');
+    expect((await begin(early, {}, 'End maintenance')).status).toBe(303);
+  });
 });

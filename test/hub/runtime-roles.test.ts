@@ -405,6 +405,10 @@ describe('the pages', () => {
     await ask('PATCH', '/roles/watchers', { scopes: ['proxy'] });
     const late = await submitMain(ada, edit, { scope: 'read:hub', filtered: '' });
     expect([late.status, late.body.includes('has been changed since')]).toEqual([400, true]);
+    expect(late.body).toContain('by Service admin-service.');
+    expect(late.body).toContain('<dd><code>proxy</code></dd>');
+    expect(late.body).toMatch(/value="read:hub" checked/);
+    expect((await ask('GET', '/roles/watchers')).body.scopes).toEqual(['proxy']);
     const saved = await submitMain(ada, late, { scope: 'read:hub', filtered: '' });
     expect(saved.status).toBe(303);
     expect((await ask('GET', '/roles/watchers')).body.scopes).toEqual(['read:hub']);

@@ -416,6 +416,9 @@ describe('the pages', () => {
     await ask('PATCH', 'by-page', { oauth_client_allowed_scopes: ['read:users'] });
     const late = await submitMain(ada, edit, { ...typed, title: '', url: '' });
     expect([late.status, late.body.includes('changed since')]).toEqual([400, true]);
+    expect(late.body).toContain('by Service admin-service.');
+    expect(late.body).toContain(`<dt>Address</dt><dd>${appUrl}</dd>`);
+    expect((await ask('GET', 'by-page')).body).toMatchObject({ url: appUrl });
     const saved = await submitMain(ada, late, { title: '', url: appUrl, access: 'public' });
     expect(saved.status).toBe(303);
     const { body } = await ask('GET', 'by-page');

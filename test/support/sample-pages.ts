@@ -9,7 +9,7 @@ import {
 import { sessionsPage } from '../../src/pages/account/sessions-page.ts';
 import { tokenPage } from '../../src/pages/account/token-page.ts';
 import { activityPage } from '../../src/pages/admin/activity-page.ts';
-import { announcementsPage } from '../../src/pages/admin/announcements-page.ts';
+import { announcementsPage, maintenanceFacts } from '../../src/pages/admin/announcements-page.ts';
 import { batchPage } from '../../src/pages/admin/batch-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
 import { instancesPage } from '../../src/pages/admin/instances-page.ts';
@@ -1210,6 +1210,19 @@ export function samplePages(
       },
       maintenance: { text: text('New disks.'), since: minutes(-10), until: minutes(480) },
       typed: { form: 'maintenance', text: text('New disks'), problem: text('This is too long.') },
+    }),
+    'admin-announcements-changed': announcementsPage({
+      layout,
+      announcement: undefined,
+      maintenance: { text: text('New disks.'), since: minutes(-10), until: minutes(480) },
+      typed: {
+        form: 'maintenance',
+        text: text('New cables.'),
+        changed: {
+          by: html`<a href="/hub/admin/users/ada">${text('ada')}</a>`,
+          now: maintenanceFacts({ text: text('New disks.'), since: minutes(-10) }),
+        },
+      },
     }),
     'admin-new-users': newUsersPage({
       layout,

@@ -1,5 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type { AuditAction } from '../../audit/actions.ts';
+import { oneOfVersions, type RequireVersion } from '../../crypto/version.ts';
 import { HubError } from '../../errors.ts';
 import type { Resource } from '../../rbac/access-check.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
@@ -8,7 +10,10 @@ import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login, LoginSessions } from '../../sessions/login-sessions.ts';
+import type { AuditStore } from '../../store/audit-store.ts';
 import { text } from '../../texts/text.ts';
+import { actorOf } from '../elements/audit-table.ts';
+import { type Html, html } from '../html.ts';
 import type { ReadForm } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 
@@ -25,6 +30,12 @@ export interface Admin {
 /** What every administration page needs. */
 export interface AdminContext {
   readonly pages: PageContext;
+  /** Who did the latest of these deeds, as far as the administrator may read that. */
+  lastActor(
+    who: Admin,
+    actions: readonly AuditAction[],
+    target?: string,
+  ): Promise<Html | undefined>;
   /** What a login may do now, for work that goes on after its request. Throws `forbidden` when it may no more. */
   again(login: Login): Promise<Admin>;
   get(path: string, page: (ctx: Context, admin: Admin) => Promise<void>): void;
@@ -47,12 +58,14 @@ export function createAdminContext(
     authorizer,
     logins,
     readForm,
+    auditLog,
   }: {
     readonly pages: PageContext;
     readonly authorizer: Authorizer;
     readonly logins: Pick<LoginSessions, 'find'>;
     /** Reads a form once the login is recent. */
     readonly readForm: ReadForm;
+    readonly auditLog: Pick<AuditStore, 'list'>;
   },
 ): AdminContext {
   async function adminOf(login: Login): Promise<Admin> {
@@ -71,6 +84,24 @@ export function createAdminContext(
 
   return {
     pages,
+
+    async lastActor(who, actions, target) {
+      if (!who.may('read:audit')) return undefined;
+      const found = await Promise.all(
+        actions.map((action) => {
+          const filter = {
+            action,
+            result: 'done',
+            ...(target !== undefined && { target }),
+          } as const;
+          return auditLog.list({ filter, limit: 1 });
+        }),
+      );
+      const [latest] = found
+        .flatMap(({ entries }) => entries)
+        .sort((one, other) => other.at.getTime() - one.at.getTime() || other.id - one.id);
+      return latest && html`${actorOf(latest, pages.urls)}`;
+    },
 
     async again({ session }) {
       const login = await logins.find(session.sessionId);
@@ -98,6 +129,16 @@ export function createAdminContext(
       );
     },
   };
+}
+
+/** The version that a form was drawn with. */
+export function versionIn(form: URLSearchParams): RequireVersion {
+  return oneOfVersions([form.get('version') ?? '']);
+}
+
+/** Whether a change is refused because the form was drawn with another version. */
+export function isOfFormerVersion(error: unknown): boolean {
+  return error instanceof HubError && error.code === 'precondition_failed';
 }
 
 /** The part of an address that a route names. */

@@ -1,11 +1,19 @@
 import type { Context } from 'koa';
 import { announcedPages } from '../../config/hub-schema.ts';
+import type { RequireVersion } from '../../crypto/version.ts';
 import { HubError } from '../../errors.ts';
 import { type Announcement, checkNotice } from '../../notices/notice.ts';
 import type { NoticeStore } from '../../notices/notice-store.ts';
 import { type Phrase, text, translated } from '../../texts/text.ts';
-import type { AdminContext } from './admin-context.ts';
-import { type AnnouncementsView, announcementsPage, sameEnd } from './announcements-page.ts';
+import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
+import { type Admin, type AdminContext, isOfFormerVersion, versionIn } from './admin-context.ts';
+import {
+  announcementFacts,
+  announcementsPage,
+  maintenanceFacts,
+  sameEnd,
+  type TypedNotice,
+} from './announcements-page.ts';
 
 const longestLifetimeSeconds = 366 * 86_400;
 
@@ -21,7 +29,7 @@ export function adminAnnouncementRoutes(
   const { pages } = admin;
   const { notices, now } = deps;
 
-  async function show(ctx: Context, typed?: AnnouncementsView['typed']): Promise<void> {
+  async function show(ctx: Context, typed?: TypedNotice): Promise<void> {
     const { announcement, maintenance } = await notices.current();
     const layout = await pages.formLayoutFor(ctx);
     const page = announcementsPage({ layout, announcement, maintenance, typed });
@@ -29,8 +37,8 @@ export function adminAnnouncementRoutes(
   }
 
   /** Throws `bad_request` for an end that is none. */
-  function endIn(value: string | null, known: Date | undefined): Date | undefined {
-    if (value === null || value === '') return undefined;
+  function endIn(value: string, known: Date | undefined): Date | undefined {
+    if (value === '') return undefined;
     if (value === sameEnd) return known;
     const seconds = Number(value);
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > longestLifetimeSeconds) {
@@ -43,20 +51,37 @@ export function adminAnnouncementRoutes(
     pages.redirectWithNotice(ctx, pages.urls.adminAnnouncements, { kind: 'good', text: done });
   }
 
-  /** Does it, or shows the form again with what is wrong. */
+  /** Does it, or shows the form again with what is wrong, or with what someone else has done meanwhile. */
   async function attempt(
-    ctx: Context,
-    typed: Omit<NonNullable<AnnouncementsView['typed']>, 'problem'>,
-    deed: () => Promise<void>,
+    { ctx, who, form }: { ctx: Context; who: Admin; form: URLSearchParams },
+    typed: TypedNotice,
+    deed: (requireVersion: RequireVersion) => Promise<unknown>,
     done: Phrase,
   ): Promise<void> {
     try {
-      await deed();
+      await deed(versionIn(form));
     } catch (error) {
+      if (isOfFormerVersion(error)) {
+        return show(ctx, { ...typed, changed: await changedBy(who, typed.form) });
+      }
       if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-      return show(ctx, { ...typed, problem: translated(error.shown.message) });
+      const version = form.get('version') ?? undefined;
+      return show(ctx, { ...typed, version, problem: translated(error.shown.message) });
     }
     back(ctx, done);
+  }
+
+  async function changedBy(who: Admin, form: TypedNotice['form']): Promise<ChangedMeanwhile> {
+    const { announcement, maintenance } = await notices.current();
+    return form === 'announcement'
+      ? {
+          by: await admin.lastActor(who, ['announcement.set', 'announcement.remove']),
+          now: announcementFacts(announcement),
+        }
+      : {
+          by: await admin.lastActor(who, ['maintenance.begin', 'maintenance.end']),
+          now: maintenanceFacts(maintenance),
+        };
   }
 
   admin.get('/admin/announcements', async (ctx, who) => {
@@ -66,41 +91,52 @@ export function adminAnnouncementRoutes(
 
   admin.post('/admin/announcements', async (ctx, who, form) => {
     who.require('admin:announcements');
+    const sent = { ctx, who, form };
     if (form.get('deed') === 'remove') {
-      await notices.withdraw();
-      return back(ctx, text`The announcement is taken back.`);
+      const done = text`The announcement is taken back.`;
+      return attempt(sent, { form: 'announcement' }, notices.withdraw, done);
     }
-    const typed = plain(form.get('text'));
-    const deed = async () => {
+    const typed = {
+      form: 'announcement',
+      text: plain(form.get('text')),
+      level: form.get('level') === 'warning' ? 'warning' : 'info',
+      page: announcedPages.find((name) => name === form.get('page')) ?? '',
+      end: form.get('announcement_end') ?? '',
+    } as const;
+    const deed = async (requireVersion: RequireVersion) => {
       const known = (await notices.current()).announcement;
-      const page = announcedPages.find((name) => name === form.get('page'));
       const announcement: Announcement = {
-        text: typed,
-        level: form.get('level') === 'warning' ? 'warning' : 'info',
-        pages: page && [page],
-        until: endIn(form.get('announcement_end'), known?.until),
+        text: typed.text,
+        level: typed.level,
+        pages: typed.page === '' ? undefined : [typed.page],
+        until: endIn(typed.end, known?.until),
       };
       checkNotice(announcement, { now: now(), mayBeEmpty: false });
-      await notices.announce(announcement);
+      await notices.announce(announcement, requireVersion);
     };
-    await attempt(ctx, { form: 'announcement', text: typed }, deed, text`It is announced.`);
+    await attempt(sent, typed, deed, text`It is announced.`);
   });
 
   admin.post('/admin/maintenance', async (ctx, who, form) => {
     who.require('admin:announcements');
+    const sent = { ctx, who, form };
     if (form.get('deed') === 'end') {
-      await notices.endMaintenance();
-      return back(ctx, text`Maintenance has ended. Servers are started again.`);
+      const done = text`Maintenance has ended. Servers are started again.`;
+      return attempt(sent, { form: 'maintenance' }, notices.endMaintenance, done);
     }
-    const typed = plain(form.get('maintenance_text'));
-    const deed = async () => {
+    const typed = {
+      form: 'maintenance',
+      text: plain(form.get('maintenance_text')),
+      end: form.get('maintenance_end') ?? '',
+    } as const;
+    const deed = async (requireVersion: RequireVersion) => {
       const known = (await notices.current()).maintenance;
-      const until = endIn(form.get('maintenance_end'), known?.until);
-      const maintenance = { text: typed, since: known?.since ?? new Date(now()), until };
+      const until = endIn(typed.end, known?.until);
+      const maintenance = { text: typed.text, since: known?.since ?? new Date(now()), until };
       checkNotice(maintenance, { now: now(), mayBeEmpty: true });
-      await notices.beginMaintenance(maintenance);
+      await notices.beginMaintenance(maintenance, requireVersion);
     };
-    await attempt(ctx, { form: 'maintenance', text: typed }, deed, text`Maintenance is on.`);
+    await attempt(sent, typed, deed, text`Maintenance is on.`);
   });
 }
 

@@ -1,8 +1,15 @@
-import type { AnnouncedPage, Announcement, Maintenance } from '../../notices/notice.ts';
+import {
+  type AnnouncedPage,
+  type Announcement,
+  type Maintenance,
+  versionOfAnnouncement,
+  versionOfMaintenance,
+} from '../../notices/notice.ts';
 import { exactTime } from '../../texts/exact-time.ts';
 import { ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, text } from '../../texts/text.ts';
-import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
+import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
+import { actionForm, csrfField, hiddenFields, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
@@ -12,14 +19,21 @@ export interface AnnouncementsView {
   readonly layout: FormLayoutProps;
   readonly announcement: Announcement | undefined;
   readonly maintenance: Maintenance | undefined;
-  /** What was typed into one of the forms and cannot be taken. */
-  readonly typed?:
-    | {
-        readonly form: 'announcement' | 'maintenance';
-        readonly text: string;
-        readonly problem: Phrase;
-      }
-    | undefined;
+  /** What was sent by one of the forms and cannot be taken. */
+  readonly typed?: TypedNotice | undefined;
+}
+
+/** What is left out is as it is now. */
+export interface TypedNotice {
+  readonly form: 'announcement' | 'maintenance';
+  readonly text?: string | undefined;
+  readonly level?: string | undefined;
+  readonly page?: string | undefined;
+  readonly end?: string | undefined;
+  readonly problem?: Phrase | undefined;
+  /** With which the form was drawn, while nobody was told of another. */
+  readonly version?: string | undefined;
+  readonly changed?: ChangedMeanwhile | undefined;
 }
 
 const hour = 3_600;
@@ -35,6 +49,11 @@ const lifetimes = [
   { value: String(30 * day), label: text`In 30 days` },
 ];
 
+const kinds = [
+  { value: 'info', label: text`Information` },
+  { value: 'warning', label: text`Warning` },
+];
+
 /** Stands for the end there is. */
 export const sameEnd = 'same';
 
@@ -44,6 +63,35 @@ const pageWords: Readonly<Record<AnnouncedPage, Phrase>> = {
   spawn: text`Pages on which servers are started`,
   logout: text`The page after the logout`,
 };
+
+/** What is announced now, by the labels of its form. */
+export function announcementFacts(announcement: Announcement | undefined): ChangedMeanwhile['now'] {
+  if (announcement === undefined) return [];
+  const { level, pages = [], until } = announcement;
+  return [
+    { label: text`Text`, value: ownPhrase(announcement.text) },
+    { label: text`Kind`, value: kinds.find(({ value }) => value === level)?.label ?? level },
+    {
+      label: text`Where it stands`,
+      value:
+        pages.length === 0
+          ? text`On every page`
+          : pages.map((page, index) => html`${index > 0 && ', '}${pageWords[page]}`),
+    },
+    endFact(until),
+  ];
+}
+
+/** What maintenance is now, by the labels of its form. */
+export function maintenanceFacts(maintenance: Maintenance | undefined): ChangedMeanwhile['now'] {
+  if (maintenance === undefined) return [];
+  return [{ label: text`Text for users`, value: maintenance.text }, endFact(maintenance.until)];
+}
+
+function endFact(until: Date | undefined): ChangedMeanwhile['now'][number] {
+  const value = until === undefined ? text`When you end it` : exactTime(until);
+  return { label: text`When it ends`, value };
+}
 
 /** What all users are told, and maintenance. */
 export function announcementsPage(view: AnnouncementsView): Html {
@@ -60,9 +108,11 @@ function announcementSection({ layout, announcement, typed }: AnnouncementsView)
   const { urls } = layout;
   const wrong = typed?.form === 'announcement' ? typed : undefined;
   const [onlyPage] = announcement?.pages ?? [];
+  const version = wrong?.version ?? versionOfAnnouncement(announcement);
   return html`<section class="block"><h2>${text`Announcement`}</h2>
+${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 <form class="fields" method="post" action="${urls.adminAnnouncements}">
-${csrfField(layout)}${textArea({
+${csrfField(layout)}${hiddenFields({ version })}${textArea({
   name: 'text',
   label: text`Text`,
   value: wrong?.text ?? (announcement && ownPhrase(announcement.text)),
@@ -75,11 +125,8 @@ ${csrfField(layout)}${textArea({
 ${selectField({
   name: 'level',
   label: text`Kind`,
-  choices: [
-    { value: 'info', label: text`Information` },
-    { value: 'warning', label: text`Warning` },
-  ],
-  value: announcement?.level ?? 'info',
+  choices: kinds,
+  value: wrong?.level ?? announcement?.level ?? 'info',
 })}
 ${selectField({
   name: 'page',
@@ -88,9 +135,9 @@ ${selectField({
     { value: '', label: text`On every page` },
     ...Object.entries(pageWords).map(([value, label]) => ({ value, label })),
   ],
-  value: announcement?.pages?.length === 1 ? onlyPage : '',
+  value: wrong?.page ?? (announcement?.pages?.length === 1 ? onlyPage : ''),
 })}
-${endField('announcement', announcement?.until)}
+${endField('announcement', announcement?.until, wrong?.end)}
 <div class="actions"><button class="button primary">${text`Announce`}</button></div>
 </form>
 ${
@@ -99,7 +146,7 @@ ${
     action: urls.adminAnnouncements,
     label: text`Take it back`,
     style: 'small danger',
-    fields: { deed: 'remove' },
+    fields: { deed: 'remove', version },
   })}</div>`
 }</section>`;
 }
@@ -108,18 +155,20 @@ function maintenanceSection({ layout, maintenance, typed }: AnnouncementsView): 
   const { urls } = layout;
   const wrong = typed?.form === 'maintenance' ? typed : undefined;
   const isOn = maintenance !== undefined;
+  const version = wrong?.version ?? versionOfMaintenance(maintenance);
   return html`<section class="block"><h2>${text`Maintenance`}</h2>
 <p><span class="status ${isOn ? 'warn' : ''}">${isOn ? text`On` : text`Off`}</span></p>
 <p class="soft">${maintenanceWords(maintenance)}</p>
+${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 <form class="fields" method="post" action="${urls.adminMaintenance}">
-${csrfField(layout)}${textArea({
+${csrfField(layout)}${hiddenFields({ version })}${textArea({
   name: 'maintenance_text',
   label: text`Text for users`,
   value: wrong?.text ?? maintenance?.text,
   problem: wrong?.problem,
   isOptional: true,
 })}
-${endField('maintenance', maintenance?.until)}
+${endField('maintenance', maintenance?.until, wrong?.end)}
 <div class="actions"><button class="button">${isOn ? text`Save` : text`Begin maintenance`}</button></div>
 </form>
 ${
@@ -128,7 +177,7 @@ ${
     action: urls.adminMaintenance,
     label: text`End maintenance`,
     style: 'small danger',
-    fields: { deed: 'end' },
+    fields: { deed: 'end', version },
   })}</div>`
 }</section>`;
 }
@@ -143,13 +192,17 @@ function maintenanceWords(maintenance: Maintenance | undefined): Phrase {
     : text`No servers are started. It ends at ${exactTime(until)}. Running servers keep running, and administrators may still start servers.`;
 }
 
-function endField(of: 'announcement' | 'maintenance', until: Date | undefined): Html {
+function endField(
+  of: 'announcement' | 'maintenance',
+  until: Date | undefined,
+  typed: string | undefined,
+): Html {
   const same =
     until === undefined ? [] : [{ value: sameEnd, label: text`At ${exactTime(until)}, as now` }];
   return selectField({
     name: `${of}_end`,
     label: text`When it ends`,
     choices: [...same, ...lifetimes],
-    value: until === undefined ? '' : sameEnd,
+    value: typed ?? (until === undefined ? '' : sameEnd),
   });
 }

@@ -1,4 +1,6 @@
+import type { Role } from '../../rbac/role.ts';
 import { type Phrase, text } from '../../texts/text.ts';
+import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { csrfField, hiddenFields, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -21,6 +23,7 @@ export interface AdminRoleFormView {
   /** Scopes with a filter, one on each line. */
   readonly filtered?: string | undefined;
   readonly problem?: Phrase | undefined;
+  readonly changed?: ChangedMeanwhile | undefined;
 }
 
 /**
@@ -28,7 +31,7 @@ export interface AdminRoleFormView {
  * `filtered`, and `version`.
  */
 export function adminRoleFormPage(view: AdminRoleFormView): Html {
-  const { layout, existing, name, description, choices, filtered, problem } = view;
+  const { layout, existing, name, description, choices, filtered, problem, changed } = view;
   const { urls } = layout;
   const title = existing === undefined ? text`New role` : text`Edit ${existing.name}`;
   const action = existing === undefined ? urls.adminNewRole : urls.adminRole(existing.name, 'edit');
@@ -44,7 +47,7 @@ export function adminRoleFormPage(view: AdminRoleFormView): Html {
     )}
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}
-${problem !== undefined && notice('bad', problem)}
+${problem !== undefined && notice('bad', problem)}${changed !== undefined && changedMeanwhile(changed)}
 ${
   existing === undefined
     ? textField({
@@ -65,6 +68,18 @@ ${textArea({ name: 'filtered', label: text`Only for some`, value: filtered, isOp
 <div class="actions"><button class="button primary">${existing === undefined ? text`Create role` : text`Save`}</button> <a class="button" href="${cancelUrl}">${text`Cancel`}</a></div>
 </form>`,
   });
+}
+
+/** What a role is now, by the labels of its form. */
+export function roleFacts({
+  description,
+  scopes,
+}: Pick<Role, 'description' | 'scopes'>): ChangedMeanwhile['now'] {
+  const listed = scopes.map((scope, index) => html`${index > 0 && ', '}<code>${scope}</code>`);
+  return [
+    { label: text`What it is for`, value: description },
+    { label: text`What its holders may do`, value: listed.length === 0 ? '' : listed },
+  ];
 }
 
 function scopeCheck(

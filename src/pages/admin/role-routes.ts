@@ -8,6 +8,7 @@ import { holderKey, type RoleStore } from '../../rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
+import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
 import {
   isPastLast,
   listUrl,
@@ -19,8 +20,14 @@ import {
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { problemOf } from '../problem-of.ts';
-import { type Admin, type AdminContext, parameter } from './admin-context.ts';
-import { adminRoleFormPage } from './role-form-page.ts';
+import {
+  type Admin,
+  type AdminContext,
+  isOfFormerVersion,
+  parameter,
+  versionIn,
+} from './admin-context.ts';
+import { adminRoleFormPage, roleFacts } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
 
 const kinds = ['user', 'group', 'service'] as const;
@@ -33,6 +40,7 @@ interface RoleForm {
   readonly description: string;
   readonly scopes: readonly string[];
   readonly problem?: Phrase;
+  readonly changed?: ChangedMeanwhile;
 }
 
 /** `/hub/admin/roles`: roles, what they allow, and who holds them. */
@@ -115,7 +123,8 @@ export function adminRoleRoutes(
       })),
       filtered: form.scopes.filter((scope) => !offered.includes(scope)).join('\n'),
     });
-    pages.send(ctx, page, form.problem === undefined ? 200 : 400);
+    const isAnswer = form.problem !== undefined || form.changed !== undefined;
+    pages.send(ctx, page, isAnswer ? 400 : 200);
   }
 
   admin.get('/admin/roles', async (ctx, who) => {
@@ -162,14 +171,14 @@ export function adminRoleRoutes(
   admin.post('/admin/roles/:role/edit', async (ctx, who, form) => {
     const role = await roleFor(ctx, who, 'admin:roles');
     const typed = readForm(form);
-    if (form.get('version') !== versionOfRole(role)) {
-      const now = role.scopes.join(', ') || 'nothing';
-      const problem = `This role has been changed since you opened it; now it allows ${now}. Save again to replace that with what stands here.`;
-      return showForm(ctx, who, role, { ...typed, problem });
-    }
     try {
+      versionIn(form)(versionOfRole(role));
       await administration.change(who.caller, role, typed);
     } catch (error) {
+      if (isOfFormerVersion(error)) {
+        const by = await admin.lastActor(who, ['role.save'], role.name);
+        return showForm(ctx, who, role, { ...typed, changed: { by, now: roleFacts(role) } });
+      }
       return showForm(ctx, who, role, { ...typed, problem: problemOf(error) });
     }
     const notice = { kind: 'good', text: `The role ${role.name} is changed.` } as const;

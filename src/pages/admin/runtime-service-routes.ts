@@ -7,15 +7,23 @@ import {
   versionOfService,
 } from '../../services/runtime-service.ts';
 import type { ServiceAdministration } from '../../services/service-administration.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { problemOf } from '../problem-of.ts';
-import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import {
+  type Admin,
+  type AdminContext,
+  isOfFormerVersion,
+  parameter,
+  versionIn,
+} from './admin-context.ts';
+import {
+  type AdminServiceFormView,
   adminServiceFormPage,
   type LaunchForm,
   newServicePage,
   type ServiceForm,
+  serviceFacts,
 } from './service-form-page.ts';
 
 /** `/hub/admin/new-service` and `/hub/admin/services/<name>/…`: services that are added at run time. */
@@ -51,10 +59,11 @@ export function adminRuntimeServiceRoutes(
   async function showForm(
     ctx: Context,
     form: ServiceForm,
-    more: { readonly version?: string; readonly problem?: Phrase } = {},
+    more: Pick<AdminServiceFormView, 'version' | 'problem' | 'changed'> = {},
   ): Promise<void> {
     const page = adminServiceFormPage({ layout: await pages.formLayoutFor(ctx), form, ...more });
-    pages.send(ctx, page, more.problem === undefined ? 200 : 400);
+    const isAnswer = more.problem !== undefined || more.changed !== undefined;
+    pages.send(ctx, page, isAnswer ? 400 : 200);
   }
 
   admin.get('/admin/new-service', async (ctx, who) => {
@@ -114,15 +123,14 @@ export function adminRuntimeServiceRoutes(
             apiToken: undefined,
           };
         },
-        (current) => {
-          if (form.get('version') === current) return;
-          const problem = text`This service has been changed since you opened it.`;
-          throw new HubError('conflict', problem, {
-            hint: text`Save again to replace that with what stands here.`,
-          });
-        },
+        versionIn(form),
       );
     } catch (error) {
+      if (isOfFormerVersion(error)) {
+        const by = await admin.lastActor(who, ['service.create', 'service.change'], name);
+        const changed = { by, now: serviceFacts(formOf(service)) };
+        return showForm(ctx, typed, { version, changed });
+      }
       return showForm(ctx, typed, { version, problem: problemOf(error) });
     }
     const done = text`${name} is changed.`;

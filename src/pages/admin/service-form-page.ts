@@ -1,4 +1,5 @@
 import { type Phrase, text } from '../../texts/text.ts';
+import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import {
   checkBox,
   csrfField,
@@ -43,6 +44,7 @@ export interface AdminServiceFormView {
   readonly version?: string | undefined;
   readonly form: ServiceForm;
   readonly problem?: Phrase | undefined;
+  readonly changed?: ChangedMeanwhile | undefined;
 }
 
 export const accessChoices = [
@@ -60,6 +62,7 @@ export function adminServiceFormPage({
   version,
   form,
   problem,
+  changed,
 }: AdminServiceFormView): Html {
   const { urls } = layout;
   const isNew = version === undefined;
@@ -80,7 +83,7 @@ export function adminServiceFormPage({
     )}
 <form class="fields" method="post" action="${isNew ? urls.adminNewService : urls.adminService(form.name, 'edit')}">
 ${csrfField(layout)}
-${problem !== undefined && notice('bad', problem)}
+${problem !== undefined && notice('bad', problem)}${changed !== undefined && changedMeanwhile(changed)}
 ${
   isNew
     ? textField({
@@ -102,6 +105,27 @@ ${form.launch !== undefined && launchFields(form.launch, isNew)}
 <div class="actions"><button class="button primary">${isNew ? text`Add service` : text`Save`}</button> <a class="button" href="${back}">${text`Cancel`}</a></div>
 </form>`,
   });
+}
+
+/** What a service is now, by the labels of its form. */
+export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
+  const { title, url, access, isDisplayed, launch } = form;
+  return [
+    { label: text`Title`, value: title },
+    { label: text`Address`, value: url },
+    {
+      label: text`Visitors`,
+      value: accessChoices.find(({ value }) => value === access)?.label ?? access,
+    },
+    { label: text`Show it to users`, value: isDisplayed ? text`Yes` : text`No` },
+    ...(launch === undefined
+      ? []
+      : [
+          { label: text`Command`, value: launch.command },
+          { label: text`Folder`, value: launch.cwd },
+          { label: text`Account`, value: launch.user },
+        ]),
+  ];
 }
 
 function launchFields(launch: LaunchForm, isNew: boolean): Html {

@@ -39,7 +39,7 @@ export function auditTable(
         cell: (entry) => {
           const { address, name } = entry.actor;
           const isShown = isForAdministrators || name === ownName || name === undefined;
-          return html`${actor(entry, nameUrls)}${address !== undefined && isShown && html` <span class="soft">${text`from ${address}`}</span>`}`;
+          return html`${actorOf(entry, nameUrls)}${address !== undefined && isShown && html` <span class="soft">${text`from ${address}`}</span>`}`;
         },
       },
       { label: text`What`, cell: (entry) => target(entry, nameUrls) },
@@ -58,7 +58,11 @@ const kindsOfActors = {
   proxy_api: text`A JupyterHub`,
 } as const;
 
-function actor({ actor: { kind, name } }: AuditEntry, urls: PageUrls | undefined): HtmlValue {
+/** Who did it; a name links to the user where addresses are given. */
+export function actorOf(
+  { actor: { kind, name } }: AuditEntry,
+  urls: PageUrls | undefined,
+): HtmlValue {
   if (kind === 'user' && name !== undefined) return userName(name, urls);
   return name === undefined ? kindsOfActors[kind] : html`${kindsOfActors[kind]} ${name}`;
 }
