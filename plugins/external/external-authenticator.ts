@@ -51,6 +51,8 @@ export interface ExternalLogin {
   readonly issuer: string;
   /** Asks the provider for what anyone may see; throws when it does not answer as it should. */
   readonly reach: () => Promise<void>;
+  /** Where `reach` asks. */
+  readonly reachUrl: string;
 }
 
 export interface UserQuery {
@@ -246,7 +248,8 @@ export function createExternalAuthenticator(
       try {
         await login.reach();
       } catch (error) {
-        throw new Error(explainFailure(error).explanation, { cause: error });
+        const { explanation } = explainFailure(error);
+        throw new Error(`${login.reachUrl}: ${explanation}`, { cause: error });
       }
     },
 

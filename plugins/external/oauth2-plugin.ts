@@ -123,6 +123,7 @@ function createOAuth2Authenticator<Options extends ExternalOptions>(
           .map((claim) => idAt(claims, claim))
           .find((id) => id !== undefined),
       issuer,
+      reachUrl: endpoints.authorizeUrl,
       async reach() {
         const headers = { accept: 'text/html' };
         const { status } = await boundedFetchOf(options)(endpoints.authorizeUrl, {

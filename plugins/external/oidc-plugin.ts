@@ -113,6 +113,7 @@ function createOidcAuthenticator<Options extends OidcOptions>(
       readUser: readUserInfo,
       subjectOf: (claims) => idAt(claims, 'sub'),
       issuer,
+      reachUrl: issuer,
       async reach() {
         // Without a client of its own none is registered: to look must not change anything there.
         await discovererOf(issuer, options)({ clientId: options.client_id ?? 'unregistered' });

@@ -235,7 +235,7 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
             attributes: [],
           });
         } catch (error) {
-          throw new Error(failureText(error), { cause: error });
+          throw new Error(`${options.url.join(', ')}: ${failureText(error)}`, { cause: error });
         }
       },
 

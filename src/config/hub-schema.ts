@@ -12,6 +12,7 @@ import {
 import { languageSettings, ownText } from './language-schema.ts';
 import { lookSettings } from './look-schema.ts';
 import { serviceSchema } from './service-schema.ts';
+import { tlsAdvice } from './suggestion.ts';
 
 /** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
 const pageLength = z.int().min(1).max(10_000);
@@ -54,7 +55,17 @@ const authenticatorReference = z.union([z.string().min(1), authenticatorObject])
 const bindUrl = z.string().refine((text) => {
   const url = URL.parse(text);
   return url !== null && url.protocol === 'http:' && url.search === '' && url.hash === '';
-}, 'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/');
+}, orTlsAdvice('is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/'));
+
+/** Says of an https:// address where TLS is instead, and of any other what it should be. */
+function orTlsAdvice(message: string) {
+  return { error: ({ input }: { readonly input?: unknown }) => explainBindUrl(input, message) };
+}
+
+function explainBindUrl(input: unknown, message: string): string {
+  const isHttps = typeof input === 'string' && URL.parse(input)?.protocol === 'https:';
+  return isHttps ? `cannot be an https:// URL: ${tlsAdvice}` : message;
+}
 
 const publicBindUrl = z.string().transform((text, context) => {
   const url = normaliseBindUrl(text);
@@ -65,7 +76,10 @@ const publicBindUrl = z.string().transform((text, context) => {
   if (isUrl && problem === undefined && parsed?.search === '' && parsed.hash === '') return url;
   const message =
     problem ??
-    'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/, nor a socket, such as unix:///run/hub/hub.sock';
+    explainBindUrl(
+      text,
+      'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/, nor a socket, such as unix:///run/hub/hub.sock',
+    );
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 });

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { declareRefusals, withService } from '../../test/support/config-loading.ts';
+import { tlsAdvice } from './suggestion.ts';
 
 describe('a wrong configuration is refused:', () => {
   declareRefusals([
@@ -44,6 +45,19 @@ describe('a wrong configuration is refused:', () => {
       'camel case',
       { Hub: { bindUrl: 'x' } },
       'Hub.bindUrl: is not a known setting; did you mean `bind_url`?',
+    ],
+    ...['bind_url', 'hub_bind_url'].map(
+      (name) =>
+        [
+          `TLS at ${name}`,
+          { Hub: { [name]: 'https://0.0.0.0:8443/' } },
+          `Hub.${name}: cannot be an https:// URL: ${tlsAdvice}`,
+        ] as const,
+    ),
+    [
+      'a certificate of the hub itself',
+      { Hub: { ssl_cert: '/etc/ssl/hub.pem' } },
+      `Hub.ssl_cert: is not a known setting: ${tlsAdvice}`,
     ],
     ['a hyphen', { Hub: { 'bind-url': 'x' } }, /^Hub\.bind-url: .*did you mean `bind_url`/],
     ['an unlike key', { Hub: { frobnicate: 1 } }, 'Hub.frobnicate: is not a known setting'],

@@ -17,6 +17,10 @@ const foreignNames: Readonly<Record<string, string>> = {
   token: 'api_token',
 };
 
+/** Where TLS is, for who looks for it in the hub. */
+export const tlsAdvice =
+  'TLS ends at a proxy in front of the hub: its https:// address is public_url, and the hub itself listens at an http:// one (docs/how-to/run-behind-tls.md)';
+
 /** Finds the known name that was most likely meant by `name`. */
 export function closestName(name: string, known: readonly string[]): string | undefined {
   const plain = plainForm(name);
@@ -39,7 +43,8 @@ export function closestName(name: string, known: readonly string[]): string | un
 /** Phrases the suggestion for the end of a message; empty when there is none. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const suggestion = closestName(name, known);
-  return suggestion === undefined ? '' : `; did you mean \`${suggestion}\`?`;
+  if (suggestion !== undefined) return `; did you mean \`${suggestion}\`?`;
+  return /^(?:ssl|tls|https?)_?(?:cert|key|ca|enabled)/i.test(name) ? `: ${tlsAdvice}` : '';
 }
 
 function plainForm(name: string): string {

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
+import { createServer as createWebServer } from 'node:http';
 import { createServer } from 'node:net';
+import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { usePostgres } from '../support/databases.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
@@ -21,6 +23,13 @@ async function findingsOf(folder: HubFolder): Promise<{ code: number | null; fou
   const { code, stdout, stderr } = await folder.run(['doctor', '--json']);
   expect(stdout, stderr).toMatch(/^\[/);
   return { code, found: JSON.parse(stdout) as Finding[] };
+}
+
+interface Certificate {
+  readonly names: readonly string[];
+  readonly isTrusted?: boolean;
+  readonly isGone?: boolean;
+  readonly ageDays?: number;
 }
 
 const about = (found: readonly Finding[], check: string) =>
@@ -60,13 +69,27 @@ describe('hub doctor', () => {
         bind_url: `http://127.0.0.1:${port}/`,
         database_url: `postgresql://hub:very-secret@127.0.0.1:${closed}/hub`,
         keyv_url: `redis://:very-secret@127.0.0.1:${closed}`,
-        authenticator_class: 'oidc',
+        authenticator_class: ['oidc', 'ldap', 'oauth2'],
         services: [{ name: 'wiki', url: `http://127.0.0.1:${closed}` }],
       },
       OIDCAuthenticator: {
         issuer: `http://127.0.0.1:${closed}`,
         client_id: 'hub',
         client_secret: 'very-secret',
+        allow_insecure_requests: true,
+      },
+      LDAPAuthenticator: {
+        url: `ldap://127.0.0.1:${closed}`,
+        allow_insecure: true,
+        bind_dn_template: 'uid={username},dc=example',
+      },
+      OAuth2Authenticator: {
+        client_id: 'hub',
+        client_secret: 'very-secret',
+        authorize_url: `http://127.0.0.1:${closed}/authorize`,
+        token_url: `http://127.0.0.1:${closed}/token`,
+        userdata_url: `http://127.0.0.1:${closed}/me`,
+        username_claim: 'name',
         allow_insecure_requests: true,
       },
     });
@@ -86,7 +109,19 @@ describe('hub doctor', () => {
       });
     }
     expect(about(found, 'database')?.detail).toMatch(/refuses the connection/);
-    expect(about(found, 'login with oidc')?.detail).toMatch(/^the provider cannot be reached: /);
+    expect(about(found, 'address of Hub.bind_url')?.detail).toContain(
+      `pid ${process.pid} (${basename(process.argv0)}) holds the port ${port}`,
+    );
+    expect(about(found, 'login with oidc')).toMatchObject({
+      detail: expect.stringContaining(
+        `http://127.0.0.1:${closed}: the provider cannot be reached: `,
+      ),
+      fix: expect.stringContaining('OIDCAuthenticator'),
+    });
+    expect(about(found, 'login with ldap')?.detail).toMatch(`ldap://127.0.0.1:${closed}: `);
+    expect(about(found, 'login with oauth2')?.detail).toMatch(
+      `http://127.0.0.1:${closed}/authorize: `,
+    );
     expect(JSON.stringify(found)).not.toContain('very-secret');
   });
 
@@ -135,16 +170,102 @@ describe('hub doctor', () => {
     expect(about(found, 'spawner local-process')).toMatchObject({ state: 'skipped' });
   });
 
-  test('does not take a certificate that browsers do not', async () => {
+  test.each([
+    [
+      'that no authority has signed',
+      { names: ['localhost'] },
+      /self-signed/,
+      /NODE_EXTRA_CA_CERTS/,
+    ],
+    [
+      'of another name',
+      { names: ['other.example'], isTrusted: true },
+      /altnames/,
+      /get one for loc/,
+    ],
+    ['that has ended', { names: ['localhost'], isTrusted: true, ageDays: 3 }, /expired/, /^renew/],
+    [
+      'that is not there',
+      { names: ['localhost'], isGone: true },
+      /shows none: connect ECONNREFUSED/,
+      /^start the proxy/,
+    ],
+  ] as const)('does not take a certificate %s', async (_what, certificate, detail, fix) => {
+    const { names, isTrusted, isGone, ageDays = 0 }: Certificate = certificate;
     await using folder = await createHubFolder();
-    await using front = await startTlsFront(['localhost'], Number(new URL(folder.url).port));
+    const front = await startTlsFront(names, Number(new URL(folder.url).port));
+    if (isGone === true) await front[Symbol.asyncDispose]();
+    await using _front = front;
     await folder.configure({ Hub: { public_url: `https://localhost:${front.port}/` } });
-    const { code, found } = await findingsOf(folder);
-    expect(about(found, 'certificate')).toMatchObject({
+    const authority = join(folder.directory, 'authority.pem');
+    await writeFile(authority, front.certificate);
+    const clock = await createFakeClock(folder.directory);
+    await clock.set(ageDays * 86_400);
+    const env = { ...clock.env, ...(isTrusted === true && { NODE_EXTRA_CA_CERTS: authority }) };
+    const args = ['doctor', '--json', '--config', folder.configFile];
+    await using doctor = spawnHubProcess(args, { cwd: folder.directory, env });
+    expect(await doctor.exited).toBe(1);
+    const found = JSON.parse(doctor.stdout()) as Finding[];
+    expect(about(found, 'certificate')).toEqual({
+      check: 'certificate',
       state: 'failed',
-      detail: expect.stringMatching(/self-signed/),
+      detail: expect.stringMatching(detail),
+      fix: expect.stringMatching(fix),
     });
-    expect(code).toBe(1);
+    // One cause is told once.
+    expect(about(found, 'public_url')).toMatchObject({ state: 'skipped' });
+  });
+
+  test('warns of files of the hub that every account may use', async () => {
+    await using folder = await createHubFolder();
+    await folder.run(['user', 'list']);
+    await chmod(join(folder.directory, 'hub.sqlite'), 0o666);
+    await chmod(folder.directory, 0o777);
+    const { code, found } = await findingsOf(folder);
+    expect(code).toBe(0);
+    expect(found).toEqual(
+      expect.arrayContaining([
+        {
+          check: 'file of Hub.database_url',
+          state: 'warning',
+          detail: expect.stringContaining('can be read or written by every account'),
+          fix: expect.stringMatching(/^chmod o= .*hub\.sqlite\*$/),
+        },
+        {
+          check: 'folder of Hub.database_url',
+          state: 'warning',
+          detail: expect.stringContaining('every account of this machine may replace what is in'),
+          fix: `chmod o-w ${folder.directory}`,
+        },
+      ]),
+    );
+  });
+
+  test('is not satisfied when something else answers at the public URL', async () => {
+    await using folder = await createHubFolder();
+    const page = 'text/html';
+    let answer: [number, Record<string, string>, string] = [200, { 'content-type': page }, '<p>Hi'];
+    const other = createWebServer((_request, response) => {
+      const [status, headers, body] = answer;
+      response.writeHead(status, headers).end(body);
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    await folder.configure({ Hub: { public_url: `http://127.0.0.1:${port}/` } });
+    await folder.start();
+    for (const [given, told] of [
+      [answer, 'is answered by something that is not the hub'],
+      [[302, { location: 'https://login.example/' }, ''], 'with 302, to https://login.example/'],
+    ] as const) {
+      answer = [...given];
+      const finding = about((await findingsOf(folder)).found, 'public_url');
+      expect(finding).toMatchObject({
+        state: 'failed',
+        detail: expect.stringContaining(told),
+        fix: expect.stringContaining('Hub.public_url'),
+      });
+    }
+    other.close();
   });
 });
 

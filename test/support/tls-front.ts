@@ -9,14 +9,17 @@ import { createServer } from 'node:tls';
 /** Ends TLS before a port of this machine, and changes nothing of what goes through. */
 export interface TlsFront extends AsyncDisposable {
   readonly port: number;
+  readonly certificate: Buffer;
 }
 
 /** Listens with a certificate of its own for these names, which may begin with `*.`. */
 export async function startTlsFront(
   names: readonly string[],
   targetPort: number,
+  { days = 2 }: { readonly days?: number } = {},
 ): Promise<TlsFront> {
-  const server = createServer(selfSigned(names), (secure) => {
+  const { key, cert: certificate } = selfSigned(names, days);
+  const server = createServer({ key, cert: certificate }, (secure) => {
     const plain = connect(targetPort, '127.0.0.1');
     secure.on('error', () => plain.destroy());
     plain.on('error', () => secure.destroy());
@@ -24,6 +27,7 @@ export async function startTlsFront(
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
+    certificate,
     port: (server.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
       server.close();
@@ -32,7 +36,10 @@ export async function startTlsFront(
 }
 
 /** A key and a certificate for these names. */
-export function selfSigned(names: readonly string[]): {
+export function selfSigned(
+  names: readonly string[],
+  days = 2,
+): {
   readonly key: Buffer;
   readonly cert: Buffer;
 } {
@@ -45,7 +52,17 @@ export function selfSigned(names: readonly string[]): {
       '/usr/bin/openssl',
       [
         ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-        ...['-days', '2', '-keyout', key, '-out', cert, ...subject, '-addext', alternatives],
+        ...[
+          '-days',
+          String(days),
+          '-keyout',
+          key,
+          '-out',
+          cert,
+          ...subject,
+          '-addext',
+          alternatives,
+        ],
       ],
       { stdio: 'ignore' },
     );

@@ -1,8 +1,10 @@
 import { createServer } from 'node:http';
 import { connect } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { listen } from '../../http/server/listener.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/finding.ts';
+import { createFindStranger } from '../../processes/port-owner.ts';
 
 const answerTimeoutMs = 5_000;
 const dayMs = 86_400_000;
@@ -23,7 +25,9 @@ export async function checkListeners(
         await listen(server, url, { key });
         return ok(check, `${url} is free`);
       } catch (error) {
-        return failed(check, (error as Error).message, `free the address, or change ${key}`);
+        const holder = await createFindStranger()(url, undefined);
+        const detail = (error as Error).message + (holder === undefined ? '' : `; ${holder}`);
+        return failed(check, detail, `free the address, or change ${key}`);
       } finally {
         server.close();
       }
@@ -36,8 +40,13 @@ export async function checkPublicUrl(
   { publicUrl }: Config,
   hubPid: number | undefined,
 ): Promise<readonly Finding[]> {
-  const certificate = publicUrl.protocol === 'https:' ? [await checkCertificate(publicUrl)] : [];
-  return [...certificate, await checkHealth(publicUrl, hubPid)];
+  if (publicUrl.protocol !== 'https:') return [await checkHealth(publicUrl, hubPid)];
+  const certificate = await checkCertificate(publicUrl);
+  if (certificate.state !== 'failed') return [certificate, await checkHealth(publicUrl, hubPid)];
+  return [
+    certificate,
+    skipped('public_url', `no one asks ${publicUrl.href} without a certificate`),
+  ];
 }
 
 async function checkHealth(publicUrl: URL, hubPid: number | undefined): Promise<Finding> {
@@ -49,19 +58,38 @@ async function checkHealth(publicUrl: URL, hubPid: number | undefined): Promise<
       redirect: 'manual',
       signal: AbortSignal.timeout(answerTimeoutMs),
     });
-    await answer.body?.cancel();
-    if (answer.status === 200) return ok(check, `${address} answers`);
-    return failed(
-      check,
-      `${address} is answered with ${answer.status}`,
-      'let the proxy before the hub forward to Hub.bind_url, or correct Hub.public_url',
-    );
+    const fix = 'let the proxy before the hub forward to Hub.bind_url, or correct Hub.public_url';
+    if (answer.status === 200 && (await isHealth(answer))) return ok(check, `${address} answers`);
+    await answer.body?.cancel().catch(() => undefined);
+    const location = answer.headers.get('location');
+    const answered = location === null ? answer.status : `${answer.status}, to ${location}`;
+    if (answer.status !== 200) return failed(check, `${address} is answered with ${answered}`, fix);
+    return failed(check, `${address} is answered by something that is not the hub`, fix);
   } catch (error) {
     return failed(
       check,
       `${address} gives no answer: ${reasonOf(error)}`,
       'check name, port and proxy; from inside its own network a machine may not reach its public name',
     );
+  }
+}
+
+const longestHealthBytes = 1024;
+
+/** Whether an answer is what a hub says of its health. What answers in its place may have no end. */
+async function isHealth({ body }: Response): Promise<boolean> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > longestHealthBytes) return false;
+  }
+  try {
+    const health: unknown = JSON.parse(Buffer.concat(chunks).toString());
+    return isDeepStrictEqual(health, { status: 'ok' });
+  } catch {
+    return false;
   }
 }
 
@@ -83,12 +111,37 @@ async function checkCertificate({ hostname, port }: URL): Promise<Finding> {
     );
     socket.destroy();
   });
-  socket.once('error', (error) => {
-    const fix = 'renew or correct it, with all certificates up to the authority';
-    resolve(failed(check, `that of ${host} is not taken: ${error.message}`, fix));
+  socket.once('error', (error: NodeJS.ErrnoException) => {
+    const fix = certificateFix(error.code ?? '', host);
+    const at = `${host}:${port || 443}`;
+    resolve(
+      fix === undefined
+        ? failed(check, `${at} shows none: ${error.message.trim()}`, noCertificateFix)
+        : failed(check, `that of ${at} is not taken: ${error.message.trim()}`, fix),
+    );
   });
   return await promise;
 }
+
+const noCertificateFix =
+  'start the proxy there and have it end TLS, correct Hub.public_url, or mend name and network';
+
+/** What to do about a certificate that is there; undefined where there was none to look at. */
+function certificateFix(code: string, host: string): string | undefined {
+  const fixes: Readonly<Record<string, string>> = {
+    CERT_HAS_EXPIRED: "renew it, and have the proxy load it again; or set this machine's clock",
+    CERT_NOT_YET_VALID: "set this machine's clock; it is not good before its time",
+    ERR_TLS_CERT_ALTNAME_INVALID: `get one for ${host}, or correct Hub.public_url`,
+    DEPTH_ZERO_SELF_SIGNED_CERT: ownAuthorityFix,
+    SELF_SIGNED_CERT_IN_CHAIN: ownAuthorityFix,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ownAuthorityFix,
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: ownAuthorityFix,
+  };
+  return fixes[code];
+}
+
+const ownAuthorityFix =
+  'have the proxy send all certificates up to the authority; give one of your own to browsers, and here as NODE_EXTRA_CA_CERTS';
 
 /** Whether what the configuration takes for running elsewhere answers. */
 export async function checkExternalServices({ Hub }: Config): Promise<readonly Finding[]> {

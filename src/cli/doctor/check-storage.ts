@@ -1,8 +1,10 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { geteuid } from 'node:process';
 import type { Config } from '../../config/config.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/finding.ts';
+import { findClosedPlace } from '../../processes/closed-path.ts';
 import { checkExpiringState } from '../../store/keyv.ts';
 import { type DatabaseProbe, probeDatabase } from '../../store/probe-database.ts';
 
@@ -17,7 +19,10 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
   try {
     probe = await probeDatabase(Hub.database_url, directory);
   } catch (error) {
-    const fix = 'correct Hub.database_url, or start the database';
+    const fix =
+      sqliteFileOf({ Hub, directory }) === undefined
+        ? 'correct Hub.database_url, or start the database'
+        : 'correct Hub.database_url, or let the account of the hub read and write the file';
     return [failed(check, messageOf(error), fix)];
   }
   const { engine, schemaVersion, newestSchemaVersion, answeredInMs, problem } = probe;
@@ -71,15 +76,39 @@ export async function checkStore({ Hub, directory }: Config): Promise<Finding> {
 
 /** Whether the hub may write where it has to, and has room there. */
 export async function checkFolders({ Hub, directory }: Config): Promise<readonly Finding[]> {
-  const sqlite = /^sqlite:(?!:memory:)(.+)$/.exec(Hub.database_url)?.[1];
+  const sqlite = sqliteFileOf({ Hub, directory });
   const folders = new Map([
     ['Hub.log_dir', resolve(directory, Hub.log_dir)],
-    ...(sqlite === undefined
-      ? []
-      : [['Hub.database_url', dirname(resolve(directory, sqlite))] as const]),
+    ...(sqlite === undefined ? [] : [['Hub.database_url', dirname(sqlite)] as const]),
     ['Hub.cookie_secret_file', dirname(resolve(directory, Hub.cookie_secret_file))],
   ]);
   return await Promise.all([...folders].map(([setting, folder]) => checkFolder(setting, folder)));
+}
+
+/** Path of the database, of an SQLite in a file. */
+function sqliteFileOf({ Hub, directory }: Pick<Config, 'Hub' | 'directory'>): string | undefined {
+  const path = /^sqlite:(?!:memory:)(.+)$/.exec(Hub.database_url)?.[1];
+  return path === undefined ? undefined : resolve(directory, path);
+}
+
+/** Whether the hub can use the file of its database, and no one else can; nothing where none is there yet. */
+export async function checkDatabaseFile(config: Config): Promise<readonly Finding[]> {
+  const check = 'file of Hub.database_url';
+  const file = sqliteFileOf(config);
+  if (file === undefined) return [];
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) return [];
+  try {
+    await access(file, constants.R_OK | constants.W_OK);
+  } catch {
+    const detail = `${file}, of the user id ${found.uid}, may not be read and written by this account`;
+    const fix = `run the hub, and this, as the account that owns it, or: chown ${geteuid?.()} ${file}*`;
+    return [failed(check, detail, fix)];
+  }
+  const isOpen = (found.mode & 0o006) !== 0;
+  if (!isOpen || (await findClosedPlace(file, 'others')) !== undefined) return [];
+  const detail = `${file} can be read or written by every account of this machine`;
+  return [warning(check, detail, `chmod o= ${file}*`)];
 }
 
 async function checkFolder(setting: string, folder: string): Promise<Finding> {
@@ -94,6 +123,12 @@ async function checkFolder(setting: string, folder: string): Promise<Finding> {
       `${there} may not be written to`,
       `make it writable, or change ${setting}`,
     );
+  }
+  const { mode } = await stat(there);
+  // Without the sticky bit they replace what is not theirs, too.
+  if ((mode & 0o1002) === 0o002 && (await findClosedPlace(there, 'others')) === undefined) {
+    const detail = `every account of this machine may replace what is in ${there}`;
+    return warning(check, detail, `chmod o-w ${there}`);
   }
   const { bavail, bsize } = await statfs(there);
   const freeMiB = (bavail * bsize) / 2 ** 20;

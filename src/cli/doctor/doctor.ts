@@ -6,7 +6,7 @@ import { openFilesLimit } from '../../processes/open-files.ts';
 import type { CheckedConfig } from '../checked-config.ts';
 import { checkSubdomainSetup } from '../subdomain-check.ts';
 import { checkExternalServices, checkListeners, checkPublicUrl } from './check-addresses.ts';
-import { checkDatabase, checkFolders, checkStore } from './check-storage.ts';
+import { checkDatabase, checkDatabaseFile, checkFolders, checkStore } from './check-storage.ts';
 
 const providerTimeoutMs = 10_000;
 const engineTimeoutMs = 30_000;
@@ -22,11 +22,12 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   const found = await Promise.all([
     warnings.map(({ path, message }) =>
-      warning('configuration', `${path}: ${message}`, 'see there'),
+      warning('configuration', `${path}: ${message}`, `change ${path} in the configuration file`),
     ),
     checkDatabase(config),
     checkStore(config),
     checkFolders(config),
+    checkDatabaseFile(config),
     checkOpenFiles(config.Proxy.max_connections),
     checkListeners(config, hubPid),
     checkPublicUrl(config, hubPid),
@@ -43,7 +44,11 @@ async function checkSubdomains(config: CheckedConfig['config']): Promise<readonl
   const problems = await checkSubdomainSetup(config);
   if (problems.length === 0) return [ok('subdomains', `of ${config.subdomainHost.host}`)];
   return problems.map(({ path, message }) =>
-    failed('subdomains', `${path}: ${message}`, 'see there'),
+    failed(
+      'subdomains',
+      `${path}: ${message}`,
+      `correct ${path}, or the DNS, proxy and certificate of these names`,
+    ),
   );
 }
 
@@ -54,7 +59,7 @@ async function checkProviders({ authenticators }: PreparedPlugins): Promise<read
       const answer = await tryProvider(prepared, providerTimeoutMs);
       if (answer === 'unasked') return skipped(check, 'has no provider to ask');
       if (answer === undefined) return ok(check, 'the provider answers');
-      const fix = 'check its address, its certificate and the network';
+      const fix = `start it, correct ${prepared.plugin.section}, or mend its certificate or the network`;
       return failed(check, answer, fix);
     }),
   );

@@ -1,6 +1,6 @@
 import { type Finding, failed, ok, warning } from '../../plugin-host/finding.ts';
 import type { ExamineOptions } from '../../plugin-host/spawner.ts';
-import type { SlurmCommands } from './slurm-commands.ts';
+import { type SlurmCommands, SlurmRefusal, SlurmUnavailable } from './slurm-commands.ts';
 import type { SlurmOptions, SlurmProfile } from './slurm-options.ts';
 
 interface SlurmParts {
@@ -28,13 +28,20 @@ async function checkPrograms({ commands }: SlurmParts, signal: AbortSignal): Pro
   const check = 'programs';
   try {
     const [version = ''] = await Promise.all(
-      programs.map((name) => commands.versionOf(name, signal)),
+      programs.map((name) =>
+        commands.versionOf(name, signal).catch((thrown: unknown) => {
+          if (!(thrown instanceof SlurmRefusal || thrown instanceof SlurmUnavailable)) throw thrown;
+          throw new SlurmRefusal(`${name} says: ${messageOf(thrown)}`, { cause: thrown });
+        }),
+      ),
     );
     return ok(check, `${programs.join(', ')} of ${version}`);
   } catch (thrown) {
     signal.throwIfAborted();
     const fix =
-      "install Slurm's clients on the hub's machine, or set SlurmSpawner.bin_directory to their folder";
+      thrown instanceof SlurmRefusal
+        ? "set SlurmSpawner.slurm_conf to the cluster's slurm.conf, or mend what it says"
+        : "install Slurm's clients on the hub's machine, or set SlurmSpawner.bin_directory to their folder";
     return failed(check, messageOf(thrown), fix);
   }
 }
