@@ -5,7 +5,7 @@ import type { Caller } from '../rbac/caller.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { text } from '../texts/text.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
-import type { User, UserStore } from '../users/user-store.ts';
+import { noSuchUser, type User, type UserStore } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
 /** Creating, changing and deleting users, with the rules that hold for every caller. */
@@ -100,7 +100,8 @@ export function createAccounts(deps: {
       await deps.withoutServersOf(user, async () => {
         await deps.deleteServersOf(user);
         await deps.onDelete(user.name);
-        await users.delete(user.id);
+        // Another administrator may have done it meanwhile.
+        if (!(await users.delete(user.id))) throw noSuchUser();
       });
     },
   };

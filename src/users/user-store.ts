@@ -277,7 +277,12 @@ export function createUserStore(
         );
         await retireSystemAccount(transaction, id);
         // Everything else refers to the user's row and goes with it.
-        await transaction.deleteFrom('users').where('id', '=', id).execute();
+        const deleted = await transaction
+          .deleteFrom('users')
+          .where('id', '=', id)
+          .executeTakeFirst();
+        // Another hub waited for, which has deleted it meanwhile.
+        if (deleted.numDeletedRows === 0n) return false;
         // Last: who gives the user a role meanwhile has a lock on the row.
         await transaction
           .deleteFrom('role_assignments')
@@ -310,7 +315,8 @@ function toUser(row: UserRow): User {
   };
 }
 
-function noSuchUser(): HubError {
+/** That no user has a name or id. */
+export function noSuchUser(): HubError {
   return new HubError('not_found', text`There is no such user.`);
 }
 

@@ -390,6 +390,57 @@ describe('many users at once', () => {
     expect(started.body).toContain('There is no such server');
   });
 
+  test('that two administrators delete in the same moment are told as deleted once', async () => {
+    const other = await hub.logIn('ada', testPassword);
+    const create = (usernames: readonly string[]) =>
+      hub.api('/users', 'admin-service-token', {
+        method: 'POST',
+        body: JSON.stringify({ usernames }),
+      });
+    const twins = ['twin0', 'twin1', 'twin2'];
+    await create(twins);
+    const deleteThem = async (browser: FakeBrowser) => {
+      const ask = await actOn(browser, at(''), { act: 'delete', user: twins });
+      return browser.follow(await submitMain(browser, ask, { confirmation: '3' }));
+    };
+    const told = await Promise.all([ada, other].map(deleteThem));
+    expect(told.map(({ status }) => status)).toEqual([200, 200]);
+    const counts = told.map(({ body }) => Number(/(\d) users? deleted/.exec(body)?.[1] ?? 0));
+    // Each is told of those whom they deleted, and that the others are gone.
+    expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(3);
+    expect(told.map(({ body }) => body).join()).toContain('There is no such user');
+    expect(await Promise.all(twins.map(stateOf))).toEqual(twins.map(() => 'gone'));
+    const audit = await hub.api('/audit?action=user.delete&limit=50', 'admin-service-token');
+    const { entries } = (await audit.json()) as { entries: { target: { name: string } }[] };
+    const deleted = entries.map(({ target }) => target.name).filter((name) => twins.includes(name));
+    expect(deleted.toSorted()).toEqual(twins);
+  });
+
+  test('of whom one goes while their page is open are told of by each of its buttons', async () => {
+    const gone = 'leaving';
+    await hub.api(`/users/${gone}`, 'admin-service-token', { method: 'POST' });
+    await hub.api('/groups/crew/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ users: [gone] }),
+    });
+    await hub.api(`/users/${gone}/tokens`, 'admin-service-token', { method: 'POST', body: '{}' });
+    const page = await ada.request(at(`/users/${gone}`));
+    const actions = new Set(
+      [...page.body.matchAll(/<form[^>]* action="([^"]*leaving[^"]*)"/g)].map(([, to]) => to ?? ''),
+    );
+    expect(actions.size).toBeGreaterThan(5);
+    await hub.api(`/users/${gone}`, 'admin-service-token', { method: 'DELETE' });
+    for (const action of actions) {
+      const values = { group: 'crew', display_name: 'Late' };
+      const { status, body } = await submitTo(ada, page, action, values);
+      expect([action, status, /There is no such (user|server)/.test(body)]).toEqual([
+        action,
+        404,
+        true,
+      ]);
+    }
+  });
+
   test('get links, which make a file', async () => {
     const page = await actOn(ada, at('?search=crew'), {
       act: 'invite',
