@@ -10,7 +10,7 @@ import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
-import { createLimitWatch } from './limit-watch.ts';
+import { createLimitWatch, type LimitWatch } from './limit-watch.ts';
 import { createServerLimitsStore } from './server-limits-store.ts';
 import { createServerOwnership } from './server-ownership-store.ts';
 import { createServerStore } from './server-store.ts';
@@ -117,6 +117,9 @@ async function createWorld(
   return world;
 }
 
+/** A look does not wait for the stops that it begins; the end of the watch does. */
+const untilStopped = (watch: LimitWatch) => watch[Symbol.asyncDispose]();
+
 describeEachDatabase('time limits', (open, dialect) => {
   test('what was not used as long as the idle timeout says is stopped once, the rest is not', async () => {
     const world = await createWorld(await open());
@@ -130,6 +133,7 @@ describeEachDatabase('time limits', (open, dialect) => {
     await Promise.all([watch.run(), watch.run()]);
     await watch.run();
     expect(world.stopped).toEqual(['idle idle_timeout']);
+    await untilStopped(watch);
     const server = await world.store.findById('server-idle');
     expect(server).toMatchObject({ state: 'stopped', stoppedBy: 'idle_timeout' });
   });
@@ -314,6 +318,7 @@ describeEachDatabase('time limits', (open, dialect) => {
     await watch.run();
     await world.age('ann', { used: 2 * hour });
     await watch.run();
+    await untilStopped(watch);
     const stopped = await world.store.find('ann', '');
     expect(stopped?.stoppedBy).toBe('idle_timeout');
     const ownership = createServerOwnership(database, {
