@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { startFakeHub } from '../../test/support/fake-hub.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { appCommand, type Echo, startGuardedApp } from '../../test/support/guarded-app.ts';
 import { until } from '../../test/support/test-hub.ts';
 import { createActivityReport } from './activity-report.ts';
@@ -291,13 +292,14 @@ describe('another program at the port of the app', () => {
   test('gets nothing of visitors when the app stops listening later', async () => {
     await using stranger = await startStranger();
     stranger.takes(0);
-    await using parts = await startGuardedApp({ command: tells(stranger.controlUrl, '') });
+    const port = await freePort();
+    await using parts = await startGuardedApp({ command: tells(stranger.controlUrl, ''), port });
     await parts.singleuser.ready;
     const ask = async () => {
       const answer = await fetch(parts.prefix, { headers: secrets });
       return { status: answer.status, body: await answer.text() };
     };
-    const port = Number(/\d+$/.exec((await ask()).body)?.[0]);
+    expect(await ask()).toEqual({ status: 200, body: `of the app at ${port}` });
     parts.singleuser.signal('SIGUSR2');
     await until(async () => {
       const listening = once(stranger.server.listen(port, '127.0.0.1'), 'listening');

@@ -41,7 +41,7 @@ export async function startSlurm({ cpus = 64 } = {}): Promise<SlurmCluster> {
   process.once('exit', endWithProcess);
 
   function begin(program: string, args: readonly string[], user?: { uid: number; gid: number }) {
-    const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', SLURM_CONF: file('slurm.conf') };
+    const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', SLURM_CONF: file('daemons.conf') };
     const child = spawn(program, args, { stdio: 'ignore', env, ...user });
     children.add(child);
     child.once('exit', () => children.delete(child));
@@ -64,9 +64,7 @@ export async function startSlurm({ cpus = 64 } = {}): Promise<SlurmCluster> {
   const node = hostname().split('.')[0] ?? 'localhost';
   const [controllerPort, nodePort] = [await freePort(), await freePort()];
   for (const name of ['state', 'spool']) mkdirSync(file(name));
-  writeFileSync(
-    file('slurm.conf'),
-    `ClusterName=hub
+  const configurationOf = (messageTimeoutSeconds: number) => `ClusterName=hub
 SlurmctldHost=${node}(127.0.0.1)
 AuthType=auth/munge
 AuthInfo=socket=${file('munge/socket')}
@@ -86,7 +84,7 @@ SelectTypeParameters=CR_Core_Memory
 MpiDefault=none
 ReturnToService=2
 SchedulerParameters=sched_interval=1,bf_interval=1
-MessageTimeout=5
+MessageTimeout=${messageTimeoutSeconds}
 KillWait=2
 MinJobAge=30
 AccountingStorageType=accounting_storage/none
@@ -96,8 +94,11 @@ DefMemPerCPU=10
 NodeName=${node} NodeAddr=127.0.0.1 CPUs=${cpus} RealMemory=64000 State=UNKNOWN
 PartitionName=short Nodes=${node} Default=YES MaxTime=60 State=UP
 PartitionName=closed Nodes=${node} MaxTime=60 State=DOWN
-`,
-  );
+`;
+  // The programs ask a controller that is away for as long as that.
+  writeFileSync(file('slurm.conf'), configurationOf(5));
+  // A job whose node has not confirmed its launch by then is ended, which a busy machine must not cause.
+  writeFileSync(file('daemons.conf'), configurationOf(100));
   const env = { PATH: '/usr/bin:/bin', SLURM_CONF: file('slurm.conf') };
   const run = async (program: string, ...args: string[]) =>
     (await promisify(execFile)(program, args, { env })).stdout;
