@@ -70,6 +70,8 @@ export function composeBrowser(
     csrf,
     keptInput: createKeptInput({
       sealer: createSealer(secrets, 'kept-input'),
+      csrf,
+      store: keyv.space('kept-input'),
       publicUrl,
       cookiePath: urls.hub,
       now: database.now,

@@ -3,6 +3,7 @@ import { samplePages } from '../../test/support/sample-pages.ts';
 import { Language } from '../texts/language.ts';
 import { loadLanguages } from '../texts/languages.ts';
 import { loadAssets } from './assets/assets.ts';
+import { secretFields } from './fill-in.ts';
 import { renderHtml } from './html.ts';
 
 const assets = await loadAssets({ staticUrl: '/hub/static/' });
@@ -185,6 +186,19 @@ test('the script of a page is there when the page needs it', () => {
       );
     }
   }
+});
+
+test('what a page takes for a secret is none of what is kept for after the next login', () => {
+  const secrets = [...pages.values()]
+    .flatMap(tagsOf)
+    .filter(
+      ({ attributes }) =>
+        attributes.get('type') === 'password' || attributes.get('autocomplete') === 'one-time-code',
+    )
+    .map(({ attributes }) => attributes.get('name') ?? '');
+  const names = [...new Set(secrets)];
+  expect(names).toContain('code');
+  expect(names.filter((name) => !secretFields.has(name))).toEqual([]);
 });
 
 test('pages run in the direction of their language', () => {

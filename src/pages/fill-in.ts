@@ -4,6 +4,19 @@ type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
 
 /**
+ * Fields that hold a secret, by their names: passwords, codes, and what protects a form. A test holds that
+ * these are all that pages have.
+ */
+export const secretFields: ReadonlySet<string> = new Set([
+  '_csrf',
+  'code',
+  'current_password',
+  'new_password',
+  'password',
+  'repeat_password',
+]);
+
+/**
  * A page of the hub with the form that is sent to `action` filled in: what can be seen of it, and no password. The
  * page as it was where it has no such form, or what the form stands for, such as the user it changes, is another.
  */

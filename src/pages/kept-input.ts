@@ -1,11 +1,16 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { hashSecret } from '../crypto/hash.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { setCookie } from '../http/set-cookie.ts';
 import { keptInputCookie } from '../protocol/cookie-names.ts';
+import type { CsrfProtection } from '../sessions/csrf.ts';
+import type { KeyvSpace } from '../store/keyv-space.ts';
+import { secretFields } from './fill-in.ts';
+import { waitingFormField } from './login/waiting-forms.ts';
 
 /** What was typed into a form that the hub could not take, because its login had ended. */
 export interface Input {
@@ -17,25 +22,30 @@ export interface Input {
 }
 
 /**
- * Keeps what was typed until its page is shown again, in the browser itself: nothing that somebody sends without a
- * login is stored here. It is sealed, and fills in what can be seen on the page only, so that a form that another page
+ * Keeps what was typed until its page is shown again, in the browser itself. What is too long for a cookie is stored
+ * here, when its form was made for a login: one form for each, so that who has never had a login stores nothing, and a
+ * browser no more than `mostFormCharacters`. No password or code is kept. It is sealed, and fills in what can be seen on the page only, so that a form that another page
  * of this origin sends is no more than a form filled in.
  */
 export interface KeptInput {
   /** The address of the page with the form; undefined when nothing could be kept. */
-  keep(ctx: Context, form: URLSearchParams): string | undefined;
+  keep(ctx: Context, form: URLSearchParams): Promise<string | undefined>;
   /** What is kept for the page that is asked for, once. */
-  take(ctx: Context): Input | undefined;
+  take(ctx: Context): Promise<Input | undefined>;
 }
 
 const lifetimeSeconds = 600;
 /** Browsers take 4,096 bytes with name and attributes (RFC 6265 §6.1). */
 const mostCharacters = 3800;
 const mostFormCharacters = 64 * 1024;
+/** Begins what leads to a stored form; base64url has none. */
+const storedMark = '@';
 const contentSchema = z.tuple([z.string(), z.string(), z.string(), z.number()]);
 
 export function createKeptInput(deps: {
   readonly sealer: Sealer;
+  readonly csrf: Pick<CsrfProtection, 'loginOfForm'>;
+  readonly store: KeyvSpace<string>;
   readonly publicUrl: URL;
   readonly cookiePath: string;
   readonly now?: () => number;
@@ -43,12 +53,35 @@ export function createKeptInput(deps: {
   const { sealer, publicUrl, cookiePath, now = Date.now } = deps;
   const attributes = { path: cookiePath, secure: publicUrl.protocol === 'https:' };
 
+  /** Stores what is too long for a cookie; the cookie that leads to it. One for each login, whose next replaces it. */
+  async function storeLong(
+    ctx: Context,
+    { form, page, sealed }: { form: URLSearchParams; page: string; sealed: string },
+  ): Promise<string | undefined> {
+    const sessionId = deps.csrf.loginOfForm(ctx, form.get('_csrf') ?? '');
+    if (sessionId === undefined) return undefined;
+    const key = hashSecret(sessionId);
+    await deps.store.set(key, sealed, lifetimeSeconds * 1000);
+    const cookie = sealer.seal(`${storedMark}${key} ${page}`, keptInputCookie);
+    return cookie.length <= mostCharacters ? cookie : undefined;
+  }
+
+  async function takeLong(ctx: Context, opened: string): Promise<string | undefined> {
+    const [key = '', page] = opened.slice(storedMark.length).split(' ', 2);
+    if (page !== ctx.originalUrl) return undefined;
+    const sealed = await deps.store.get(key);
+    await deps.store.delete(key);
+    return sealed === undefined ? undefined : sealer.open(sealed, keptInputCookie);
+  }
+
   return {
-    keep(ctx, form) {
+    async keep(ctx, form) {
       const page = safeRedirectTarget(ctx.get('Referer'), publicUrl);
       if (page === undefined || !page.startsWith(cookiePath)) return undefined;
       const kept = new URLSearchParams(form);
-      kept.delete('_csrf');
+      // It holds another form, for the login that has ended, and comes with what shows who the user is.
+      if (kept.has(waitingFormField)) return undefined;
+      for (const name of secretFields) kept.delete(name);
       const content: z.input<typeof contentSchema> = [
         page,
         ctx.path,
@@ -59,14 +92,17 @@ export function createKeptInput(deps: {
       if (plain.length > mostFormCharacters) return undefined;
       const packed = deflateRawSync(plain).toString('base64url');
       const sealed = sealer.seal(packed, keptInputCookie);
-      if (sealed.length > mostCharacters) return undefined;
-      setCookie(ctx, keptInputCookie, sealed, { ...attributes, maxAgeSeconds: lifetimeSeconds });
+      const value =
+        sealed.length <= mostCharacters ? sealed : await storeLong(ctx, { form, page, sealed });
+      if (value === undefined) return undefined;
+      setCookie(ctx, keptInputCookie, value, { ...attributes, maxAgeSeconds: lifetimeSeconds });
       return page;
     },
 
-    take(ctx) {
-      for (const sealed of cookieValues(ctx.req.headers.cookie, keptInputCookie)) {
-        const packed = sealer.open(sealed, keptInputCookie);
+    async take(ctx) {
+      for (const value of cookieValues(ctx.req.headers.cookie, keptInputCookie)) {
+        const opened = sealer.open(value, keptInputCookie);
+        const packed = opened?.startsWith(storedMark) ? await takeLong(ctx, opened) : opened;
         if (packed === undefined) continue;
         const plain = inflateRawSync(Buffer.from(packed, 'base64url')).toString();
         const [page, action, form, expiresAt] = contentSchema.parse(JSON.parse(plain));

@@ -44,7 +44,10 @@ export interface PageContext {
   send(ctx: Context, page: Html, status?: number): void;
   /** Reads a submitted form. Throws `csrf_failed` unless the hub made it for this browser. */
   readForm(ctx: Context): Promise<URLSearchParams>;
-  /** Shows a notice on the next page and goes there (303). */
+  /**
+   * Shows a notice on the next page and goes there (303); where the form stood on that page, to the same place of it:
+   * its page of a list, its search.
+   */
   redirectWithNotice(ctx: Context, url: string, notice: PageNotice): void;
   /** The checked `next` of a query or form; undefined when it leads elsewhere. */
   nextOf(values: URLSearchParams): string | undefined;
@@ -129,8 +132,13 @@ export function createPageContext(deps: {
     };
   }
 
+  function placeOf(ctx: Context, url: string): string {
+    const formPage = safeRedirectTarget(ctx.get('Referer'), publicUrl);
+    return formPage?.split('?', 1)[0] === url ? formPage : url;
+  }
+
   async function showWithInput(ctx: Context, show: () => Promise<void>): Promise<void> {
-    const input = keptInput.take(ctx);
+    const input = await keptInput.take(ctx);
     if (input === undefined) return show();
     const kept = text`You had been logged out. What you typed is here again: send it once more.`;
     ctx['session'].notice ??= { kind: 'warn', text: phraseIn(kept, pages.languageOf(ctx)) };
@@ -144,7 +152,7 @@ export function createPageContext(deps: {
       await run();
     } catch (error) {
       const form = ctx.state['refusedForm'] as URLSearchParams | undefined;
-      const address = form && keptInput.keep(ctx, form);
+      const address = form && (await keptInput.keep(ctx, form));
       if (address === undefined) throw error;
       ctx.redirect(address);
       ctx.status = 303;
@@ -180,7 +188,7 @@ export function createPageContext(deps: {
       if (loginOf(ctx) !== undefined && ctx['session']) {
         ctx['session'].notice = { kind, text: phraseIn(phrase, pages.languageOf(ctx)) };
       }
-      ctx.redirect(url);
+      ctx.redirect(placeOf(ctx, url));
       ctx.status = 303;
     },
 
@@ -206,7 +214,7 @@ export function createPageContext(deps: {
       if (login !== undefined) return act(ctx, () => page(ctx, login));
       if (isRead) return pages.redirectToLogin(ctx);
       const form = await pages.formWithoutLogin(ctx);
-      const address = form && (typed?.(form, ctx) ?? keptInput.keep(ctx, form));
+      const address = form && (typed?.(form, ctx) ?? (await keptInput.keep(ctx, form)));
       if (address !== undefined) return pages.redirectToLogin(ctx, address);
       throw new HubError('forbidden', text`You are no longer logged in.`, {
         hint: text`Log in and try again.`,

@@ -4,7 +4,7 @@ import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
-import { formCookie } from '../protocol/cookie-names.ts';
+import { formCookie, sessionIdCookie } from '../protocol/cookie-names.ts';
 import { text } from '../texts/text.ts';
 
 /** Protects forms and cookie-authenticated API calls against requests forged by other sites. */
@@ -13,6 +13,11 @@ export interface CsrfProtection {
   token(ctx: Context): string;
   /** Throws `csrf_failed` unless the request comes from the hub's own origin with a valid token. */
   require(ctx: Context, submitted: string | undefined): void;
+  /**
+   * The login that a form was made for, which may have ended: one of those whose id the browser still has. Undefined
+   * for a form of none.
+   */
+  loginOfForm(ctx: Context, submitted: string): string | undefined;
   /**
    * Throws `csrf_failed` unless a window of its own opens this address, or a page of the hub asks for it with
    * its token in `X-CSRF-Token`. Passes where the browser does not say (no Sec-Fetch-Mode).
@@ -58,6 +63,11 @@ export function createCsrfProtection(options: {
 
   return {
     require,
+
+    loginOfForm: (ctx, submitted) =>
+      cookieValues(ctx.req.headers.cookie, sessionIdCookie).find((id) =>
+        keyedHash.verify(`login:${id}`, submitted),
+      ),
 
     requireDocument(ctx) {
       const mode = fetchMode(ctx);

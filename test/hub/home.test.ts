@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -219,8 +220,16 @@ describe('a form that is sent when the login has ended', () => {
     expect(again.body).toContain(shown);
   });
 
+  /** More than a cookie holds, however it is packed. */
+  const manyNames = Array.from({ length: 900 }, () => randomUUID()).join('\n');
   const ownForms = [
     ['hub/admin/new-users', 'hub/admin/new-users', { names: 'eve\nfay' }, '>eve\nfay</textarea>'],
+    [
+      'hub/admin/new-users',
+      'hub/admin/new-users',
+      { names: manyNames },
+      `${manyNames.slice(-60)}</textarea>`,
+    ],
     ['hub/admin/groups', 'hub/admin/groups', { name: 'night "shift"' }, 'night &quot;shift&quot;'],
     ['hub/admin/announcements', 'hub/admin/announcements', { text: 'Cake <at> 3' }, '>Cake &lt;at'],
     [
@@ -281,7 +290,13 @@ describe('a form that is sent when the login has ended', () => {
     expect((await send({ referer: 'https://example.org/hub/home' })).status).toBe(403);
     expect((await send({ referer, 'sec-fetch-site': 'same-site' })).status).toBe(403);
     const random = Array.from({ length: 900 }, () => Math.random().toString(36)).join('\n');
+    // Only who had a login, whose form it was, stores it.
     expect((await send({ referer }, random)).status).toBe(403);
+    const root = await hub.logIn('root');
+    const page = await root.request(referer);
+    root.setCookie('hub-hub-login', '', '/hub/');
+    const endless = { names: Array.from({ length: 2000 }, () => randomUUID()).join('\n') };
+    expect((await submitTo(root, page, '/hub/admin/new-users', endless)).status).toBe(403);
   });
 
   test('to another site, or with a body of none, leads nowhere', async () => {

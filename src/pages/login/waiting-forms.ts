@@ -24,7 +24,8 @@ export interface WaitingForms {
   open(login: Login, sent: URLSearchParams): WaitingForm | undefined;
 }
 
-const field = 'waiting_form';
+/** Hidden field of a form that waits. */
+export const waitingFormField = 'waiting_form';
 const lifetimeMs = 600_000;
 const maxCharacters = 256 * 1024;
 const contentSchema = z.object({
@@ -64,11 +65,11 @@ export function createWaitingForms(deps: {
           hint: 'This form is too long to wait for that. Confirm on your account page, then send it again.',
         });
       }
-      return { [field]: sealer.seal(text, contextOf(login)) };
+      return { [waitingFormField]: sealer.seal(text, contextOf(login)) };
     },
 
     open(login, sent) {
-      const sealed = sent.get(field);
+      const sealed = sent.get(waitingFormField);
       if (sealed === null) return undefined;
       const text = sealer.open(sealed, contextOf(login));
       const content = text === undefined ? undefined : contentSchema.parse(JSON.parse(text));
