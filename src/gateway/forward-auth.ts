@@ -6,6 +6,7 @@ import { canonicalPath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
 import { hostnameOf } from '../http/host-header.ts';
+import { methodProblem } from '../proxy/forwarded-methods.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { text } from '../texts/text.ts';
@@ -76,6 +77,8 @@ export function createForwardAuth(deps: {
     if (url === undefined || method === undefined) throw incomplete();
     const path = canonicalPath(url);
     if (path === undefined || !methodName.test(method)) throw ambiguousPath();
+    const wrongMethod = methodProblem(method);
+    if (wrongMethod !== undefined) throw wrongMethod;
     const host = hostnameOf(original?.host ?? client.host);
     const match = routes.match(path, host);
     if (match?.kind === 'ambiguous') throw ambiguousPath();
@@ -178,7 +181,7 @@ function notAllowed(answer: Answer): Answer {
 
 /** nginx takes any other refusal for a failure of its own. */
 function isOfRequest({ code }: HubError): boolean {
-  return code === 'invalid_path' || code === 'bad_request';
+  return code === 'invalid_path' || code === 'bad_request' || code === 'method_not_allowed';
 }
 
 function closedTo({ message, hint }: HubError): HubError {

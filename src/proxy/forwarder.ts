@@ -7,6 +7,7 @@ import type { ClientAddress } from '../http/client-address.ts';
 import { recordOf } from '../http/request-record.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { Exchange, type ExchangeHost, type ForwardedRequest, isIdempotent } from './exchange.ts';
+import { methodProblem } from './forwarded-methods.ts';
 import { type AnswerHead, requestHeadOnly } from './http1/request-head-only.ts';
 import type { ConnectionTags, LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
@@ -56,9 +57,6 @@ export interface Forwarder extends AsyncDisposable {
 
 /** A larger body is not kept: then a PUT under way when its application restarts is lost. */
 const mostKeptBytes = 64 * 1024;
-
-/** TRACE would show a script the headers it must not see (RFC 9110 §9.3.8). */
-const refusedMethods = new Set(['TRACE', 'TRACK', 'CONNECT']);
 
 /** Routes removed from the table lose their connections to the upstream. */
 export function createForwarder(options: {
@@ -177,9 +175,8 @@ function refusalOf(
   req: IncomingMessage,
   { route, maxBodyBytes }: { route: Route; maxBodyBytes: number },
 ): HubError | undefined {
-  if (refusedMethods.has(req.method ?? '')) {
-    return new HubError('method_not_allowed', `The method ${req.method} is not forwarded.`);
-  }
+  const wrongMethod = methodProblem(req.method ?? '');
+  if (wrongMethod !== undefined) return wrongMethod;
   if (!route.isReady) return notReadyError();
   if (maxBodyBytes > 0 && Number(req.headers['content-length'] ?? 0) > maxBodyBytes) {
     return bodyTooLarge(maxBodyBytes);

@@ -3,9 +3,11 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
+import { createRandom } from '../attacks/request-mutator.ts';
 import { requireComponent } from '../support/components.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createForwardAuthWorld } from '../support/forward-auth-world.ts';
+import { sendRaw } from '../support/raw-request.ts';
 import { until } from '../support/test-hub.ts';
 import { hasWebServer } from '../support/web-servers.ts';
 
@@ -187,6 +189,100 @@ describe.runIf(canRun)('an app behind another proxy that asks the hub', () => {
         'x-original-method': 'GET',
       };
       expect(await status(original)).toBe(200);
+    });
+
+    test('whatever is asked, it allows what the hub itself would forward, and tells no more', async () => {
+      const [alice, olga] = [await tokenOf('alice'), await tokenOf('olga')];
+      const { below, chance, pick } = createRandom(20_261_123);
+      const ends = ['', '?a=b', `?token=${alice}`, '?x=%ff', ';v=1', '/', '#a', '%00', '\\'];
+      const plain = ['public', 'admin', 'closed', 'office', 'page'];
+      const segments = ['public', 'admin', 'closed', 'office', 'page', 'PUBLIC', 'adm%69n'].concat(
+        ['..', '%2e%2e', '.', '', '%2f', '%252fadmin', '%c0%af', 'ö', 'a b', 'x'.repeat(9_000)],
+        ['public;x', 'public%5c', '%', '%zz', '*', ':', 'office%2Fx', 'oauth_callback', 'hub'],
+      );
+      const methods = ['GET', 'GET', 'GET', 'HEAD', 'POST', 'DELETE', 'PROPFIND', 'OPTIONS'].concat(
+        ['get', 'TRACE', 'CONNECT', 'FOO', 'G T', '', 'X'.repeat(40), 'GET,POST'],
+      );
+      const credentials = ['', `token ${alice}`, `Bearer ${olga}`, `token ${olga}x`, 'Basic Og=='];
+      const others = [
+        'Accept: text/html',
+        'Sec-Fetch-Mode: navigate',
+        'Sec-Fetch-Site: cross-site',
+        'Cookie: service-direct-app=forged; service-asked-app=forged; hub-hub-login=x',
+        `Cookie: ${'a=b; '.repeat(200)}`,
+        'Origin: http://evil.example',
+        'User-Agent: kube-probe/1.0',
+        `X-Long: ${'y'.repeat(30_000)}`,
+        'X-Api-Key: x',
+        'X-Rewrite-Url: /public/x',
+        'X-HTTP-Method-Override: GET',
+      ];
+      /** Of which a request of a client's own has none, or loses them. */
+      const claims = [
+        'X-Hub-User: olga',
+        'X_Hub_Groups: ops',
+        'X-Forwarded-Uri: /public/x',
+        'X-Original-Method: GET',
+        'X-Original-URL: http://asked.localhost/public/x',
+      ];
+      const tally = { allowed: 0, refused: 0 };
+      for (let round = 0; round < 400; round += 1) {
+        const parts = Array.from({ length: 1 + below(3) }, () =>
+          pick(chance(0.7) ? plain : segments),
+        );
+        const path = `${chance(0.97) ? '/' : ''}${parts.join('/')}${chance(0.4) ? pick(ends) : ''}`;
+        const method = chance(0.6) ? 'GET' : pick(methods);
+        const host = chance(0.9) ? 'localhost' : pick(['LOCALHOST', 'localhost.', 'localhost:1']);
+        const authorization = chance(0.5) ? `token ${olga}` : pick(credentials);
+        const common = [
+          `X-Forwarded-For: ${pick(['192.0.2.7', '198.51.100.7', '127.0.0.1', 'x'])}`,
+          'X-Requested-With: x',
+          ...(authorization === '' ? [] : [`Authorization: ${authorization}`]),
+          ...Array.from({ length: below(3) }, () => pick(others)),
+        ];
+        const claimed = chance(0.15) ? [pick(claims)] : [];
+        const isOriginal = chance(0.3);
+        const asking = isOriginal
+          ? [`X-Original-Method: ${method}`, `X-Original-URL: http://asked.${host}${path}`]
+          : [`X-Forwarded-Method: ${method}`, `X-Forwarded-Uri: ${path}`];
+        const told = isOriginal ? [] : [`X-Forwarded-Host: asked.${host}`];
+        const request = (line: string, lines: readonly string[]) =>
+          sendRaw(
+            world.direct,
+            Buffer.from(
+              `${[line, ...lines, ...common, ...claimed, 'Connection: close'].join('\r\n')}\r\n\r\n`,
+            ),
+          );
+        const way = pick(['forward-auth', 'auth-request']);
+        const hub = `Host: ${new URL(world.direct).host}`;
+        const asked = await request(`GET /hub/${way} HTTP/1.1`, [hub, ...asking, ...told]);
+        world.seen.length = 0;
+        const direct = await request(`${method} ${path} HTTP/1.1`, [`Host: direct.${host}`]);
+        const [isAllowed, isForwarded] = [asked.status === 200, world.seen.length > 0];
+        const what = { way, method, path: path.slice(0, 200), host, common, claimed };
+        expect({ ...what, status: asked.status < 500 && asked.status > 0 }).toEqual({
+          ...what,
+          status: true,
+        });
+        expect({ ...what, status: direct.status < 500 }).toEqual({ ...what, status: true });
+        if (isAllowed) {
+          const said = direct.text.slice(0, 600);
+          expect({ ...what, said, isForwarded }).toEqual({ ...what, said, isForwarded: true });
+        } else if (claimed.length === 0) {
+          expect({ ...what, isForwarded, said: asked.text.slice(0, 600) }).toEqual({
+            ...what,
+            isForwarded: false,
+            said: asked.text.slice(0, 600),
+          });
+        }
+        tally[isAllowed ? 'allowed' : 'refused'] += 1;
+        // Who is there is told of whom the request itself shows, and only where it is allowed.
+        const users = [...asked.text.matchAll(/^x-hub-user: (\w+)/gim)].map(([, name]) => name);
+        const own = authorization.includes(alice) || path.includes(alice) ? 'alice' : 'olga';
+        expect(users.filter((name) => !isAllowed || name !== own)).toEqual([]);
+        for (const secret of [alice, olga, '"ops"']) expect(asked.text).not.toContain(secret);
+      }
+      for (const count of Object.values(tally)) expect(count).toBeGreaterThan(40);
     });
 
     test('a link with a token is no permission', async () => {

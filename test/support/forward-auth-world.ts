@@ -77,6 +77,11 @@ export async function createForwardAuthWorld() {
     { paths: ['/public/*'], methods: ['GET'], allow: 'everyone' },
     { paths: ['/admin/*'], groups: ['ops'] },
   ];
+  const stricter = [
+    { paths: ['/closed/*'], allow: 'nobody' },
+    { paths: ['/office/*'], client_addresses: ['192.0.2.0/24'], allow: 'everyone' },
+    ...rules,
+  ];
   const hub = stack.use(
     await createTestHub({
       Hub: {
@@ -90,11 +95,20 @@ export async function createForwardAuthWorld() {
         extra_routes: {
           'nginx.localhost/': { access: 'forward-auth', name: 'nginx-app', rules },
           'caddy.localhost/': { access: 'forward-auth', name: 'caddy-app', rules },
+          // The same app, asked about and forwarded to by the hub.
+          'asked.localhost/': { access: 'forward-auth', name: 'asked-app', rules: stricter },
+          'direct.localhost/': {
+            target: app.url,
+            access: 'gateway',
+            name: 'direct-app',
+            rules: stricter,
+          },
         },
       },
     }),
   );
   await untilState(hub, 'nginx-app', 'ready');
+  await untilState(hub, 'direct-app', 'ready');
 
   async function run(program: string, args: readonly string[], answersOn: number): Promise<void> {
     const env = { ...process.env, HOME: directory, XDG_DATA_HOME: directory };
