@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { createHub, type Hub } from '../../src/hub.ts';
+import { emptySqliteFile } from './empty-sqlite-file.ts';
 import { type BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import { freePort } from './free-port.ts';
 import { memoryFolder } from './memory-folder.ts';
@@ -81,6 +82,9 @@ export async function createTestHub(
     Authenticator: { allow_all: true, ...given.Authenticator },
   });
   await writeFile(file, JSON.stringify(complete(config)));
+  if (options.directory === undefined && config.Hub?.['database_url'] === undefined) {
+    await writeFile(join(directory, 'hub.sqlite'), await emptySqliteFile(), { mode: 0o600 });
+  }
   const logLines: Record<string, unknown>[] = [];
   const { machineId } = options;
   const hub = await startHub(file, {
