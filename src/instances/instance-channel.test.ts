@@ -2,6 +2,7 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
 import { Secret } from '../config/secret.ts';
 import { HubError } from '../errors.ts';
 import { createChallenges } from './challenges.ts';
@@ -40,7 +41,7 @@ async function listen(name: string, keys = signature): Promise<Party> {
     });
     if (!receiver.receive(req, res)) res.writeHead(404).end('not here');
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(await freePort(), '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const close = async () => {

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { platform } from 'node:os';
 import { geteuid, pid, ppid } from 'node:process';
 import { expect, test } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
 import { findDescriptor, findListeners, isStillHeld, listenersFor } from './port-listener.ts';
 
 test.runIf(platform() === 'linux')(
   'the process that listens on a port is known, and that there is none',
   async () => {
-    const server = createServer().listen(0, '127.0.0.1');
+    const port = await freePort();
+    const server = createServer().listen(port, '127.0.0.1');
     await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
     const [listener = expect.fail(), ...others] = (await findListeners(port)) ?? [];
     expect([listener, ...others]).toEqual([
       { address: '0100007F', port, userId: geteuid?.(), socketId: expect.stringMatching(/^\d+$/) },
@@ -28,9 +28,9 @@ test.runIf(platform() === 'linux')(
 test.runIf(platform() === 'linux')(
   'a URL leads to who listens closest to its address, and none but those',
   async () => {
-    const any = createServer().listen(0);
+    const port = await freePort();
+    const any = createServer().listen(port);
     await once(any, 'listening');
-    const { port } = any.address() as AddressInfo;
     const [wide] = (await findListeners(port)) ?? [];
     const to = (host: string) => listenersFor(`http://${host}:${port}/path`);
     for (const host of ['127.0.0.1', '127.8.8.8', 'localhost']) {

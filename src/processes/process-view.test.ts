@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pid } from 'node:process';
 import { describe, expect, test } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
 import type { Clock } from './clock.ts';
 import { createSharedScan, createSharedView, directView } from './process-view.ts';
 
@@ -73,8 +73,8 @@ test.each([
   ['shared', createSharedView()],
 ])('the processes and ports of the machine are seen %s', async (_, view) => {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   expect((await view.processes()).some((each) => each.pid === pid)).toBe(true);
   expect(await view.listenersOn(port)).toHaveLength(1);
   expect(await view.taggedWith('nobody carries this')).toEqual([]);

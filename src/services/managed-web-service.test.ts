@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { kill, pid as ownPid } from 'node:process';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
 import {
   app,
   freeUrl,
@@ -128,11 +128,12 @@ describe('a managed web service', () => {
 });
 
 describe('the port of a managed service', () => {
-  async function listen(port = 0) {
+  async function listen(wanted?: number) {
+    const port = wanted ?? (await freePort());
     const server = createServer((_request, response) => response.end());
     await once(server.listen(port, '127.0.0.1'), 'listening');
     return {
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      url: `http://127.0.0.1:${port}`,
       async [Symbol.asyncDispose]() {
         server.closeAllConnections();
         server.close();

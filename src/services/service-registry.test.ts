@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
 import {
   app,
   freeUrl,
@@ -17,9 +17,10 @@ const { started, world } = useServices();
 
 describe('an external service', () => {
   test('gets its route while it answers', async () => {
-    const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1');
+    const port = await freePort();
+    const server = createServer((_request, response) => response.end()).listen(port, '127.0.0.1');
     await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = `http://127.0.0.1:${port}`;
     const registry = await started([{ name: 'a', url, api_token: 'long-enough' }]);
     await untilStatus(registry, inState('ready'));
     expect(world.routes.get('a')).toBe('open');

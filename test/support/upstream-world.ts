@@ -16,6 +16,7 @@ import type {
   UpstreamRequest,
 } from '../../src/proxy/http1/upstream-request.ts';
 import { eventually } from '../attacks/proxy-harness.ts';
+import { freePort } from './free-port.ts';
 
 /** The answer of an upstream that does what it should. */
 export const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -55,7 +56,7 @@ export function useUpstream(): UpstreamWorld {
         .on('data', (piece) => world.answer(socket, piece.toString('latin1')))
         .on('error', () => {});
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
+    await once(server.listen(await freePort(), '127.0.0.1'), 'listening');
   });
 
   afterEach(async () => {
