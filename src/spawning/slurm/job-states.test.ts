@@ -17,7 +17,9 @@ test.for([
   ['COMPLETING', 'running'],
   ['SUSPENDED', 'running'],
   ['TIMEOUT', 'ended'],
-  ['A_STATE_OF_A_LATER_SLURM', 'ended'],
+  ['NODE_FAIL', 'ended'],
+  ['REVOKED', 'ended'],
+  ['A_STATE_OF_A_LATER_SLURM', 'running'],
 ] as const)('a job that is %s is %s', ([state, phase]) => {
   expect(phaseOf({ state })).toBe(phase);
 });

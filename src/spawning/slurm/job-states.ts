@@ -27,21 +27,26 @@ const waiting = new Set([
   'SPECIAL_EXIT',
   'RESV_DEL_HOLD',
 ]);
-const running = new Set([
-  'RUNNING',
-  'CONFIGURING',
-  'COMPLETING',
-  'RESIZING',
-  'SIGNALING',
-  'STAGE_OUT',
-  'STOPPED',
-  'SUSPENDED',
+const ended = new Set([
+  'BOOT_FAIL',
+  'CANCELLED',
+  'COMPLETED',
+  'DEADLINE',
+  'FAILED',
+  'NODE_FAIL',
+  'OUT_OF_MEMORY',
+  'PREEMPTED',
+  'REVOKED',
+  'TIMEOUT',
 ]);
 
-/** Tells from the state alone; one that this program does not know counts as ended. */
+/**
+ * Tells from the state alone. A job in a state that this program does not know goes on: Slurm forgets one that
+ * has ended some minutes later, while one taken for ended would run beside the next.
+ */
 export function phaseOf({ state }: Pick<Job, 'state'>): JobPhase {
   if (waiting.has(state)) return 'waiting';
-  return running.has(state) ? 'running' : 'ended';
+  return ended.has(state) ? 'ended' : 'running';
 }
 
 /** Reasons for which a job waits until its owner or the operator does something. */
