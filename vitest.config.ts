@@ -13,8 +13,8 @@ export default defineConfig({
     globalSetup: 'test/support/shared-postgres.ts',
     // Real programs (browsers, databases, child processes) start inside these tests; the limits
     // are there to end a hang, not to time anything.
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
     pool: 'forks',
     // What a file imports is loaded once for all that a worker runs, which is most of what a short one costs.

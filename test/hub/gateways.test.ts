@@ -96,7 +96,10 @@ function ask(url: string, token?: string) {
 }
 
 test('a restart of the hub drops no WebSocket and fails no request', async () => {
-  await using folder = await createHubFolder({ Hub: { gateways: 2, gateway_linger: 30 }, Spawner });
+  await using folder = await createHubFolder({
+    Hub: { gateways: 2, gateway_linger: 300 },
+    Spawner,
+  });
   const first = await folder.start();
   const pids = gatewayPids(first);
   expect(pids).toHaveLength(2);
@@ -131,7 +134,10 @@ test('a restart of the hub drops no WebSocket and fails no request', async () =>
 });
 
 test('gateways of other settings are replaced, and end with their last connection', async () => {
-  await using folder = await createHubFolder({ Hub: { gateways: 1, gateway_linger: 30 }, Spawner });
+  await using folder = await createHubFolder({
+    Hub: { gateways: 1, gateway_linger: 300 },
+    Spawner,
+  });
   const first = await folder.start();
   const [former = 0] = gatewayPids(first);
   const token = await startServerOf(folder, 'alice');
@@ -139,7 +145,7 @@ test('gateways of other settings are replaced, and end with their last connectio
   first.signal('SIGTERM');
   await untilGone(first.pid);
   await folder.configure({
-    Hub: { gateways: 1, gateway_linger: 30, shutdown_timeout: 29 },
+    Hub: { gateways: 1, gateway_linger: 300, shutdown_timeout: 29 },
     Spawner,
   });
   const second = await folder.start();

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { requireComponent } from '../support/components.ts';
 import { changeDatabase } from '../support/hub-database.ts';
@@ -19,8 +19,6 @@ import {
 import { type TestHub, type TestHubConfig, until } from '../support/test-hub.ts';
 
 // Several servers and a service start in each of these.
-vi.setConfig({ testTimeout: 300_000 });
-
 const culler = join(import.meta.dirname, '..', '..', 'examples', 'idle-culler', 'idle-culler.ts');
 const exactScopes = ['list:users', 'read:users:activity', 'read:servers', 'delete:servers'];
 const twoHoursMs = 2 * 3_600_000;

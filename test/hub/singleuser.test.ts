@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { kill } from 'node:process';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import {
@@ -19,8 +19,6 @@ import {
   untilServer,
 } from '../support/server-hub.ts';
 import { submitForm, type TestHub, type TestHubConfig, until } from '../support/test-hub.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 /** What `fixtures/apps/plain-web-app.ts` answers. */
 interface Echo {

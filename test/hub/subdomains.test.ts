@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { serviceHostLabel, userHostLabel } from '../../src/protocol/host-label.ts';
 import { startUpstream } from '../attacks/proxy-harness.ts';
@@ -22,8 +22,6 @@ import {
   originBelow,
 } from '../support/subdomain-hub.ts';
 import { createTestHub, submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Whose servers run: plain, odd, of the greatest length, and some that look like hosts of the operator. */
 const users = [

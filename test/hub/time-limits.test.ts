@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changeDatabase } from '../support/hub-database.ts';
 import {
   adminToken,
@@ -16,8 +16,6 @@ import { projectDirectory } from '../support/services.ts';
 import { type TestHub, until } from '../support/test-hub.ts';
 
 // Servers start in each of these.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
-
 const minute = 60_000;
 
 let hub: TestHub;

@@ -21,8 +21,6 @@ const isInstalled =
   requireComponent('the Python package dateutil', '/usr/lib/python3/dist-packages/dateutil');
 
 // A program starts in each step.
-vi.setConfig({ testTimeout: 300_000 });
-
 /**
  * Programs that send what two programs for JupyterHub send, with the libraries of these: its idle culler and its
  * example `server-api`.

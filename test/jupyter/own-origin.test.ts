@@ -1,15 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasChromium, startChromium } from '../support/chromium.ts';
 import { requireComponent } from '../support/components.ts';
 import { notebookOf } from '../support/notebook-document.ts';
 import { adminToken, createUsers, serverPath, startUntilReady } from '../support/server-hub.ts';
 import { createTlsSubdomainHub, originBelow } from '../support/subdomain-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
-
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 const singleuser = '/usr/bin/jupyterhub-singleuser';
 const isInstalled =
