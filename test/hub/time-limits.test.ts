@@ -30,6 +30,10 @@ beforeAll(async () => {
       start_timeout: 300,
       http_timeout: 300,
       idle_timeout_seconds: 3600,
+      profiles: [
+        { name: 'plain', default: true },
+        { name: 'brief', idle_timeout_seconds: 1200 },
+      ],
       limits_by_group: { guests: { idle_timeout_seconds: 0, max_age_seconds: 7200 } },
       remove_named_servers_at_limit: true,
     },
@@ -110,6 +114,19 @@ test('a server that is not used is stopped, its user is warned before and told w
   // Of the next run nothing of it is told.
   const again = await startLimited('ann');
   expect(minutesLeft(again)).toBeGreaterThanOrEqual(55);
+});
+
+test('the limit of a profile counts for servers that are started with it', async () => {
+  await startUntilReady(hub, serverPath('eve', 'brief'), { profile: 'brief' });
+  const limited = await untilServer(
+    hub,
+    serverPath('eve', 'brief'),
+    ({ stops_at: at }) => at !== null,
+    'it has limits',
+  );
+  expect(limited.stop_reason).toBe('idle_timeout');
+  expect(minutesLeft(limited)).toBeGreaterThanOrEqual(15);
+  expect(minutesLeft(limited)).toBeLessThanOrEqual(20);
 });
 
 test('a longest age stays, whatever its user does', async () => {
