@@ -294,11 +294,18 @@ describe('a link', () => {
     const answerTo = async (code: string) =>
       (await pageOf(browser, `accept-share?code=${code}`)).status;
     const code = await makeCode({ expires_in: 60 });
-    expect(await answerTo(code)).toBe(200);
+    const asked = await pageOf(browser, `accept-share?code=${code}`);
+    expect(asked.status).toBe(200);
     await changeDatabase(hub, (database) =>
       database.exec('update share_codes set expires_at = expires_at - 61000'),
     );
     expect(await answerTo(code)).toBe(404);
+    expect((await submitTo(browser, asked, '/hub/accept-share')).status).toBe(400);
+    expect((await call(adminToken, 'GET', '/shares/alice/')).body.items).toEqual([]);
+    const deleted = await makeCode();
+    expect(await answerTo(deleted)).toBe(200);
+    await call(adminToken, 'DELETE', `/share-codes/alice/?code=${deleted}`);
+    expect(await answerTo(deleted)).toBe(404);
     expect((await call(adminToken, 'GET', '/share-codes/alice/')).body.items).toEqual([]);
 
     await call(adminToken, 'PUT', serverPath('alice', 'brief'), {});
@@ -327,6 +334,11 @@ describe('the pages', () => {
     const list = await pageOf(alice, 'share/alice');
     await submitTo(alice, list, '/hub/share/alice', {}, 'value="revoke"');
     expect((await pageOf(bob, 'home')).body).not.toContain('Shared with you');
+
+    const toGroup = { ...form, kind: 'group', name: 'crew' };
+    await submitTo(alice, page, '/hub/share/alice', toGroup, 'value="grant"');
+    const dora = await hub.logIn('dora');
+    expect((await pageOf(dora, 'home')).body).toContain('By group crew');
   });
 
   test('let the other one leave, and say by which group it is shared', async () => {
