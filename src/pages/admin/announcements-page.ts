@@ -110,8 +110,8 @@ function announcementSection({ layout, announcement, typed }: AnnouncementsView)
   const [onlyPage] = announcement?.pages ?? [];
   const version = wrong?.version ?? versionOfAnnouncement(announcement);
   return html`<section class="block"><h2>${text`Announcement`}</h2>
-${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 <form class="fields" method="post" action="${urls.adminAnnouncements}">
+${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 ${csrfField(layout)}${hiddenFields({ version })}${textArea({
   name: 'text',
   label: text`Text`,
@@ -159,8 +159,8 @@ function maintenanceSection({ layout, maintenance, typed }: AnnouncementsView): 
   return html`<section class="block"><h2>${text`Maintenance`}</h2>
 <p><span class="status ${isOn ? 'warn' : ''}">${isOn ? text`On` : text`Off`}</span></p>
 <p class="soft">${maintenanceWords(maintenance)}</p>
-${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 <form class="fields" method="post" action="${urls.adminMaintenance}">
+${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 ${csrfField(layout)}${hiddenFields({ version })}${textArea({
   name: 'maintenance_text',
   label: text`Text for users`,
