@@ -38,6 +38,7 @@ _hub() {
   local -a lines described
   lines=("\${(@f)$(command hub complete -- "\${(@Q)words[2,CURRENT]}" 2> /dev/null)}")
   if [[ $lines[1] == '${filesMark}' ]]; then
+    compset -P '--*='
     _files
     return
   fi
@@ -55,7 +56,8 @@ function __hub_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l lines (command hub complete -- $words[2..] 2> /dev/null)
     if test "$lines[1]" = '${filesMark}'
-        __fish_complete_path (commandline -ct)
+        set -l option (string match -r -- '^--[^=]*=' (commandline -ct))
+        printf "$option%s\\n" (__fish_complete_path (string replace -r -- '^--[^=]*=' '' (commandline -ct)))
     else if test (count $lines) -gt 0
         printf '%s\\n' $lines
     end

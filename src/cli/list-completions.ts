@@ -94,11 +94,10 @@ function walk(program: Command, words: readonly string[]): Place {
       if (option.long === '--config') configFile = word;
       option = undefined;
     } else if (word.startsWith('-')) {
-      const [name, value] = word.split('=', 2);
+      const [, name, value] = /^(--[^=]*|-.)=?(.+)?$/s.exec(word) ?? [];
       const found = command.options.find(({ short, long }) => name === long || name === short);
       if (found?.long === '--config') configFile = value;
-      const takesValue = found?.required === true || found?.optional === true;
-      option = takesValue && value === undefined ? found : undefined;
+      option = takesValue(found) && value === undefined ? found : undefined;
     } else {
       const inside = command.commands.find((each) => each.name() === word);
       if (inside === undefined) position += 1;
@@ -117,7 +116,14 @@ async function completionsAt(
   current: string,
   { env, directory }: Pick<CliIo, 'env' | 'directory'>,
 ): Promise<readonly Completion[] | 'files'> {
-  if (option !== undefined) return option.flags.includes('file') ? 'files' : chosen(option);
+  if (option !== undefined) return valuesOf(option);
+  const [, prefix, long] = /^((--[^=]+)=)/.exec(current) ?? [];
+  if (prefix !== undefined) {
+    const named = command.options.find((each) => each.long === long && takesValue(each));
+    const values = named === undefined ? [] : valuesOf(named);
+    if (values === 'files') return values;
+    return values.map(({ value, description }) => ({ value: prefix + value, description }));
+  }
   const help = command.createHelp();
   if (current.startsWith('-')) {
     return help
@@ -149,6 +155,14 @@ async function completionsAt(
     log: pino({ level: 'silent' }),
   });
   return await listNames(database, config, current);
+}
+
+function takesValue(option: Option | undefined): boolean {
+  return option?.required === true || option?.optional === true;
+}
+
+function valuesOf(option: Option): readonly Completion[] | 'files' {
+  return option.flags.includes('file') ? 'files' : chosen(option);
 }
 
 function chosen({ argChoices = [] }: Pick<Option, 'argChoices'>): readonly Completion[] {

@@ -60,12 +60,14 @@ const typedLines = [
   'hub user passwd ada',
   'hub user passwd bob',
   'hub start -c hub.con',
+  'hub start --config=hub.con',
 ];
 const completed = [
   'status',
   'user passwd ada@example.org',
   `user passwd ${hostileName}`,
   'start -c hub.config.json',
+  'start --config=hub.config.json',
 ];
 const hasRun = () => existsSync(join(folder.directory, 'pwned'));
 
@@ -120,17 +122,18 @@ describe('what can come next', () => {
     expect(await valuesFor('completion ""')).toEqual(['bash', 'zsh', 'fish']);
     expect(await valuesFor('backup ""')).toEqual([':files']);
     expect(await valuesFor('logs -n ""')).toEqual([]);
+    expect(await valuesFor('logs --config=hub')).toEqual([':files']);
+    expect(await valuesFor('logs --lines=')).toEqual([]);
+    expect(await valuesFor('logs --follow=')).toEqual([]);
     expect(await valuesFor('user add ""')).toEqual([]);
     expect(await valuesFor('user delete ""')).toEqual([]);
     expect(await valuesFor('nonsense ""')).toEqual([]);
   });
 
   test('are names of services and users, of the configuration that is given', async () => {
-    const { stdout } = await folder.run(
-      ['complete', '--', 'logs', '-f', '--config', folder.configFile, ''],
-      '',
-    );
-    expect(stdout).toBe('ticker\tservice\n');
+    for (const given of ['--config ', '--config=', '-c']) {
+      expect(await valuesFor(`logs -f ${given}${folder.configFile} ""`)).toEqual(['ticker']);
+    }
   });
 
   test('are users by the beginning of their names, however many there are', async () => {
