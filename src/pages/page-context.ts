@@ -26,7 +26,7 @@ import type {
 } from './elements/layout-props.ts';
 import { fillIn } from './fill-in.ts';
 import { type Html, renderHtml } from './html.ts';
-import type { KeptInput } from './kept-input.ts';
+import type { Input, KeptInput } from './kept-input.ts';
 import { languageOf } from './language-of.ts';
 import type { PageUrls } from './page-urls.ts';
 import { readPreferences } from './preferences.ts';
@@ -56,19 +56,15 @@ export interface PageContext {
   /** Sends a browser to log in and back here, or to another page of the hub. */
   redirectToLogin(ctx: Context, url?: string): void;
   /**
-   * What was typed into a form of the hub whose login has ended meanwhile, to be typed no second time; undefined for a
-   * browser that is logged in. Nothing may be done with it but filling in the form again.
+   * What was typed into the form that is sent to `action` when the login had ended, for a page that shows more of it than
+   * stands on the page by itself, and fills it in on its own. Nothing else may be done with it.
    */
-  formWithoutLogin(ctx: Context): Promise<URLSearchParams | undefined>;
+  takeTyped(ctx: Context, action: string): URLSearchParams | undefined;
   /**
    * Shows a page to a user who is logged in only; others are sent to log in first. What they have typed into a form
-   * stands there again afterwards, also when they have logged in meanwhile in another window. `typed` makes the
-   * address of the page with it, where that can hold it; else the browser keeps it.
+   * stands there again afterwards, also when they have logged in meanwhile in another window.
    */
-  loggedIn(
-    page: (ctx: Context, login: Login) => Promise<void>,
-    typed?: (form: URLSearchParams, ctx: Context) => string,
-  ): (ctx: Context) => Promise<void>;
+  loggedIn(page: (ctx: Context, login: Login) => Promise<void>): (ctx: Context) => Promise<void>;
   /** What the person may do, as the API sees a caller. */
   callerOf(login: Login): Promise<Caller>;
 }
@@ -142,8 +138,10 @@ export function createPageContext(deps: {
     if (input === undefined) return show();
     const kept = text`You had been logged out. What you typed is here again: send it once more.`;
     ctx['session'].notice ??= { kind: 'warn', text: phraseIn(kept, pages.languageOf(ctx)) };
+    ctx.state['keptInput'] = input;
     await show();
-    if (typeof ctx.body === 'string') ctx.body = await fillIn(ctx.body, input.action, input.form);
+    if (ctx.state['keptInput'] !== undefined && typeof ctx.body === 'string')
+      ctx.body = await fillIn(ctx.body, input.action, input.form);
   }
 
   /** A form of a page from before the last login shows what was typed again, too. */
@@ -202,19 +200,23 @@ export function createPageContext(deps: {
       if (ctx.method === 'POST') ctx.status = 303;
     },
 
-    async formWithoutLogin(ctx) {
-      if (loginOf(ctx) !== undefined || !isSameOrigin(ctx, publicUrl)) return undefined;
-      return await readFormBody(ctx.req, deps.formLimitBytes);
+    takeTyped(ctx, action) {
+      const input = ctx.state['keptInput'] as Input | undefined;
+      if (input?.action !== action) return undefined;
+      delete ctx.state['keptInput'];
+      return input.form;
     },
 
-    loggedIn: (page, typed) => async (ctx) => {
+    loggedIn: (page) => async (ctx) => {
       const login = loginOf(ctx);
       const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
       if (login !== undefined && isRead) return showWithInput(ctx, () => page(ctx, login));
       if (login !== undefined) return act(ctx, () => page(ctx, login));
       if (isRead) return pages.redirectToLogin(ctx);
-      const form = await pages.formWithoutLogin(ctx);
-      const address = form && (typed?.(form, ctx) ?? (await keptInput.keep(ctx, form)));
+      const form = isSameOrigin(ctx, publicUrl)
+        ? await readFormBody(ctx.req, deps.formLimitBytes)
+        : undefined;
+      const address = form && (await keptInput.keep(ctx, form));
       if (address !== undefined) return pages.redirectToLogin(ctx, address);
       throw new HubError('forbidden', text`You are no longer logged in.`, {
         hint: text`Log in and try again.`,

@@ -199,27 +199,6 @@ describe('the theme', () => {
 });
 
 describe('a form that is sent when the login has ended', () => {
-  test.for([
-    ['hub/spawn/carol', { profile: 'large' }, 'value="large" checked'],
-    ['hub/create-server', { name: 'my thesis' }, 'value="my thesis"'],
-  ] as const)('to %s has what was typed after the next login', async ([path, typed, shown]) => {
-    const carol = await hub.logIn('carol');
-    const page = await carol.request(
-      `${hub.url}${path === 'hub/create-server' ? 'hub/home' : path}`,
-    );
-    expect(page.body).not.toContain(shown);
-    carol.setCookie('hub-hub-login', '', '/hub/');
-    const sent = await submitTo(carol, page, `/${path}`, typed);
-    expect(sent.status).toBe(303);
-    const location = new URL(sent.headers.location ?? '', hub.url);
-    expect(location.pathname).toBe('/hub/login');
-    const login = await carol.request(location.href);
-    const back = await submitMain(carol, login, { username: 'carol', password: 'test' });
-    const again = await carol.request(new URL(back.headers.location ?? '', hub.url).href);
-    expect(again.status).toBe(200);
-    expect(again.body).toContain(shown);
-  });
-
   /** More than a cookie holds, however it is packed. */
   const manyNames = Array.from({ length: 900 }, () => randomUUID()).join('\n');
   const ownForms = [
@@ -241,6 +220,14 @@ describe('a form that is sent when the login has ended', () => {
     ['hub/admin/new-service', 'hub/admin/new-service', { title: 'Wiki of all' }, 'Wiki of all'],
     ['hub/account', 'hub/account/profile', { display_name: 'Root R.' }, 'Root R.'],
     ['hub/share/root', 'hub/share/root', { name: 'carol' }, 'value="carol"'],
+    ['hub/spawn/root', 'hub/spawn/root', { profile: 'large' }, 'value="large" checked'],
+    ['hub/home', 'hub/create-server', { name: 'my thesis' }, 'value="my thesis"'],
+    [
+      'hub/token',
+      'hub/token',
+      { scope: 'access:services!service=far' },
+      'value="access:services!service=far"',
+    ],
   ] as const;
 
   test.for(ownForms)('of %s keeps what was typed, done is nothing', async (own) => {
@@ -304,13 +291,11 @@ describe('a form that is sent when the login has ended', () => {
     const post = (body: string, type = 'application/x-www-form-urlencoded') =>
       browser.request(`${hub.url}hub/spawn/carol`, {
         method: 'POST',
-        headers: { 'content-type': type },
+        headers: { 'content-type': type, referer: `${hub.url}hub/spawn/carol` },
         body,
       });
     expect((await post('{}', 'application/json')).status).toBe(415);
-    const long = await post(`option-x=${'x'.repeat(5000)}`);
-    expect(long.headers.location).toBe('/hub/login');
     const odd = await post('next=https%3A%2F%2Fexample.org&profile=%22%3E');
-    expect(new URL(odd.headers.location ?? '', hub.url).origin).toBe(new URL(hub.url).origin);
+    expect(odd.headers.location).toBe('/hub/login?next=%2Fhub%2Fspawn%2Fcarol');
   });
 });

@@ -1,6 +1,6 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createScopeCatalogue } from '../../rbac/scope-definitions.ts';
-import { readTokenForm, requestedScopes, tokenFormQuery } from './token-form.ts';
+import { readTokenForm, requestedScopes } from './token-form.ts';
 
 const catalogue = createScopeCatalogue();
 const asked = (fields: string | [string, string][]) =>
@@ -39,50 +39,6 @@ describe('the form for a token', () => {
   ])('asks again: %s', (fields, problem) => {
     const answer = asked(fields);
     expect('problem' in answer && String(answer.problem)).toContain(problem);
-  });
-
-  test('comes back from a login as it was typed', () => {
-    const typed = new URLSearchParams([
-      ['note', 'Größe & Co'],
-      ['expires_in', '3600'],
-      ['may', 'choose'],
-      ['scope', 'servers!user'],
-      ['scope', 'access:servers!server=bob smith/'],
-      ['reach', '!group=staff'],
-      ['reach_name', 'x'],
-      ['scopes', 'read:hub proxy'],
-    ]);
-    const form = readTokenForm(typed);
-    const again = readTokenForm(new URLSearchParams(tokenFormQuery(form)));
-    expect(again).toEqual({ ...form, ticked: expect.arrayContaining([...form.ticked]) });
-    expect(again.ticked).toHaveLength(2);
-  });
-
-  test('leaves out the last ticks where the address would be too long', () => {
-    const many = Array.from({ length: 500 }, (_, index): [string, string] => [
-      'scope',
-      `access:services!service=s${index}`,
-    ]);
-    const form = readTokenForm(new URLSearchParams([['note', 'x'], ...many]));
-    const query = tokenFormQuery(form);
-    expect(query.length).toBeLessThanOrEqual(3800);
-    const { ticked, note } = readTokenForm(new URLSearchParams(query));
-    expect(note).toBe('x');
-    expect(ticked.length).toBeGreaterThan(50);
-    expect(form.ticked.slice(0, ticked.length)).toEqual(ticked);
-  });
-
-  test('encodes the address a few times, however much is ticked', () => {
-    const many = Array.from({ length: 500 }, (_, index): [string, string] => [
-      'scope',
-      `${'é '.repeat(50)}${index}`,
-    ]);
-    const form = readTokenForm(new URLSearchParams(many));
-    const encode = vi.spyOn(URLSearchParams.prototype, 'toString');
-    onTestFinished(() => encode.mockRestore());
-    const query = tokenFormQuery(form);
-    expect(encode.mock.calls.length).toBeLessThan(15);
-    expect(readTokenForm(new URLSearchParams(query)).ticked.length).toBeGreaterThan(5);
   });
 
   test('reads no more than anyone types', () => {

@@ -59,50 +59,6 @@ export function readTokenForm(form: URLSearchParams): TokenForm {
   };
 }
 
-/** Characters that fit into an address to which a login leads back. */
-const longestQuery = 3800;
-
-/**
- * The form as the query of an address, which a login can lead back to. Where so many scopes are ticked that it
- * would be too long, the last of them are left out.
- */
-export function tokenFormQuery(form: TokenForm): string {
-  const withTicks = (count: number) => queryOf({ ...form, ticked: form.ticked.slice(0, count) });
-  let [fits, most] = [0, countWithin(form.ticked, longestQuery)];
-  // By halves: a form may be sent by anyone, and each attempt encodes all of it.
-  while (fits < most) {
-    const count = Math.ceil((fits + most) / 2);
-    if (withTicks(count).length <= longestQuery) fits = count;
-    else most = count - 1;
-  }
-  return withTicks(fits).slice(0, longestQuery);
-}
-
-/** How many of the first texts have at most so many characters together. */
-function countWithin(texts: readonly string[], length: number): number {
-  let left = length;
-  const end = texts.findIndex((each) => {
-    left -= each.length;
-    return left < 0;
-  });
-  return end === -1 ? texts.length : end;
-}
-
-function queryOf(form: TokenForm): string {
-  const { note, expires_in, may, reach, reachName, scopes } = form;
-  // Names of users may hold spaces.
-  const { true: alone = [], false: together = [] } = Object.groupBy(form.ticked, (scope) =>
-    /\s/.test(scope) ? 'true' : 'false',
-  );
-  const ticked = together.join(' ');
-  const values = { note, expires_in, may, ticked, reach, reach_name: reachName, scopes };
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) if (value) query.append(name, value);
-  for (const scope of alone) query.append('scope', scope);
-  // These stand for themselves in a query (RFC 3986 §3.4), and most scopes hold several.
-  return query.toString().replaceAll(/%(?:3A|21|2F)/g, decodeURIComponent);
-}
-
 /** The scopes that a form asks for, or why it does not say. */
 export function requestedScopes(
   form: TokenForm,

@@ -54,7 +54,7 @@ export function tokenPage(view: TokenView): Html {
     scripts: newToken === undefined ? [] : ['copy-button.js'],
     body: html`${pageHead(text`Tokens`, text`A token lets a script or another program use this hub as you. Treat it like a password.`)}
 ${newToken !== undefined && newTokenPanel(newToken)}
-<details class="new"${opened !== undefined && html` open`}><summary class="button">${text`New token`}</summary><div class="panel stack">${opened === 'by address' && notice('info', text`This form was filled in by an address or before you logged in. Check it before you create the token.`)}${newTokenForm({ layout, ...view.form })}</div></details>
+<details class="new"${opened !== undefined && html` open`}><summary class="button">${text`New token`}</summary><div class="panel stack">${opened === 'by address' && notice('info', text`This form was filled in by an address. Check it before you create the token.`)}${newTokenForm({ layout, ...view.form })}</div></details>
 <section class="block"><h2>${text`Your tokens`}</h2>${
       tokens.length === 0
         ? html`<p class="soft">${text`You have no tokens.`}</p>`

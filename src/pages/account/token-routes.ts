@@ -25,13 +25,7 @@ import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import { withHint } from '../problem-of.ts';
 import type { ShownOnce } from '../shown-once.ts';
-import {
-  offeredExtents,
-  readTokenForm,
-  requestedScopes,
-  type TokenForm,
-  tokenFormQuery,
-} from './token-form.ts';
+import { offeredExtents, readTokenForm, requestedScopes, type TokenForm } from './token-form.ts';
 import { type TokenView, tokenPage } from './token-page.ts';
 
 const day = 86_400;
@@ -131,10 +125,12 @@ export function tokenPageRoutes(
     '/token',
     pages.loggedIn((ctx, login) => {
       const query = new URLSearchParams(ctx.querystring);
+      const typed = pages.takeTyped(ctx, pages.urls.tokens);
+      const isPrefilled = prefilling.some((name) => query.has(name));
       return show(ctx, login, {
         newToken: deps.newTokens.take(ctx),
-        opened: prefilling.some((name) => query.has(name)) ? 'by address' : undefined,
-        form: readTokenForm(query),
+        opened: typed !== undefined ? 'by hand' : isPrefilled ? 'by address' : undefined,
+        form: readTokenForm(typed ?? query),
       });
     }),
   );
@@ -170,11 +166,7 @@ export function tokenPageRoutes(
     }
   });
 
-  router.post('/token', async (ctx) => {
-    const kept = await pages.formWithoutLogin(ctx);
-    if (kept === undefined) return create(ctx);
-    pages.redirectToLogin(ctx, `${pages.urls.tokens}?${tokenFormQuery(readTokenForm(kept))}`);
-  });
+  router.post('/token', create);
 
   router.post(
     '/token/revoke',

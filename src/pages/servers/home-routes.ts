@@ -24,11 +24,6 @@ import { summaryOf, untouchedServer } from './server-views.ts';
 /** Most shared servers on the page, those of several groups counted several times. */
 const mostShared = 100;
 
-/** The name of a new server that was typed when the login had ended. */
-function typedNameIn({ query: { name } }: Context): string | undefined {
-  return typeof name === 'string' ? name.slice(0, 255) : undefined;
-}
-
 /** Shows the home page, with what was wrong with the name of a new server. */
 export type ShowHome = (
   ctx: Context,
@@ -111,7 +106,7 @@ export function homeRoutes(
           ? {
               servers: summaries.filter(({ name }) => name !== ''),
               limit: config.Hub.named_server_limit_per_user,
-              ...(failure ?? { typedName: typedNameIn(ctx) }),
+              ...failure,
             }
           : undefined,
       mayShare: mayAccess(

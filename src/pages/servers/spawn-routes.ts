@@ -69,8 +69,11 @@ export function spawnRoutes(
     const server = await store.find(user.name, serverName);
     const choices = await servers.choicesFor(user.name);
     const query = new URLSearchParams(ctx.querystring);
+    const typed = pages.takeTyped(ctx, ctx.path);
     const values =
-      rest.values ?? submittedOptions(query, choices) ?? toTexts(server?.userOptions ?? {});
+      rest.values ??
+      submittedOptions(typed ?? query, choices) ??
+      toTexts(server?.userOptions ?? {});
     pages.send(
       ctx,
       spawnOptionsPage({
@@ -151,7 +154,7 @@ export function spawnRoutes(
     if (back !== undefined) return tell(ctx, back, text`${targetName(login, target)} is starting.`);
     ctx.redirect(pendingUrl(pages, target, pages.nextOf(form)));
     ctx.status = 303;
-  }, chosenUrl);
+  });
 
   const showPending = pages.loggedIn(async (ctx, login) => {
     const target = await findTarget(ctx, login, 'read:servers');
@@ -196,31 +199,27 @@ export function spawnRoutes(
 
   router.post(
     '/create-server',
-    pages.loggedIn(
-      async (ctx, login) => {
-        const form = await pages.readForm(ctx);
-        const serverName = form.get('name') ?? '';
-        ctx['params']['user'] = form.get('user') ?? login.user.name;
-        ctx['params']['server'] = serverName;
-        const { user } = await findTarget(ctx, login, 'start:servers');
-        try {
-          await servers.create({ user, serverName });
-        } catch (error) {
-          const isMistake =
-            error instanceof HubError &&
-            (error.code === 'bad_request' || error.code === 'conflict');
-          if (!isMistake || user.id !== login.user.id) throw error;
-          await deps.showHome(ctx, login, {
-            problem: translated(error.shown.message),
-            typedName: serverName,
-          });
-          return;
-        }
-        ctx.redirect(pages.urls.spawn(user.name, serverName));
-        ctx.status = 303;
-      },
-      (form) => `${pages.urls.home}?${new URLSearchParams({ name: form.get('name') ?? '' })}`,
-    ),
+    pages.loggedIn(async (ctx, login) => {
+      const form = await pages.readForm(ctx);
+      const serverName = form.get('name') ?? '';
+      ctx['params']['user'] = form.get('user') ?? login.user.name;
+      ctx['params']['server'] = serverName;
+      const { user } = await findTarget(ctx, login, 'start:servers');
+      try {
+        await servers.create({ user, serverName });
+      } catch (error) {
+        const isMistake =
+          error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
+        if (!isMistake || user.id !== login.user.id) throw error;
+        await deps.showHome(ctx, login, {
+          problem: translated(error.shown.message),
+          typedName: serverName,
+        });
+        return;
+      }
+      ctx.redirect(pages.urls.spawn(user.name, serverName));
+      ctx.status = 303;
+    }),
   );
 
   router.get(
@@ -253,14 +252,6 @@ export function spawnRoutes(
       tell(ctx, back, text`The server ${serverName} is deleted.`);
     }),
   );
-}
-
-/** The page of the options, with those that were chosen in a form. */
-function chosenUrl(form: URLSearchParams, { path }: Context): string {
-  const chosen = [...form].filter(
-    ([name]) => name === 'profile' || name === 'next' || name.startsWith('option-'),
-  );
-  return `${path}?${new URLSearchParams(chosen)}`;
 }
 
 /** Shows where a server stands: starting, stopping, not running; a ready one is opened. */
