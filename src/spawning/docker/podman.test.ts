@@ -13,7 +13,7 @@ import type { Spawner } from '../../plugin-host/spawner.ts';
 describe.runIf(hasPodman())('Podman', () => {
   const podman = usePodman();
   const { docker } = podman;
-  const options = { host: podman.host, image: busyImage, network: 'host', api_timeout: 5 };
+  const options = { host: podman.host, image: busyImage, network: 'host' };
   const engine = { takeAway: () => podman.stop(), bringBack: () => podman.start() };
   const signal = () => AbortSignal.timeout(30_000);
 

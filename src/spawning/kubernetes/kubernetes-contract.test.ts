@@ -28,7 +28,6 @@ describe.runIf(canRunPods())('the Kubernetes spawner keeps the contract', () => 
       run_as_user: 1000,
       // Pods of the test cluster share the network of this machine, each with an address of its own.
       listen_ip: '{pod_ip}',
-      api_timeout: 5,
     };
     await spawnerContract({ plugin, options, commands, engine })
       .find((each) => each.name === name)
