@@ -1,5 +1,5 @@
 import { IntlMessageFormat } from 'intl-messageformat';
-import { sourceOf } from './key.ts';
+import { isOfPlugin, sourceOf } from './key.ts';
 
 /** Finds texts by what they read in English. */
 export interface Recognition {
@@ -49,13 +49,18 @@ export function createRecognition(keys: Iterable<string>): Recognition {
   };
 }
 
+/** Whether the text of a key can be told from others by what it reads. */
+export function isRecognisable(key: string): boolean {
+  return templatesOf(key).length > 0;
+}
+
 function lengthOf({ literals }: Template): number {
   return literals.reduce((sum, { length }) => sum + length, 0);
 }
 
 function templatesOf(key: string): readonly Template[] {
   // A word in a context may be any word.
-  if (key !== sourceOf(key) && !key.startsWith('plugin::')) return [];
+  if (key !== sourceOf(key) && !isOfPlugin(key)) return [];
   const source = sourceOf(key);
   const forms = source.includes('{') ? formsOf(source) : [[source]];
   return forms.flatMap((form): readonly Template[] => {

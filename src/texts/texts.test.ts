@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { problemOf, readCatalogue } from './catalogue.ts';
 import { english, Language } from './language.ts';
 import { ownPhrase } from './own-text.ts';
-import { listOf, message, phraseIn, text, writeNumber, written } from './text.ts';
+import { listOf, message, phraseIn, text, translated, writeNumber, written } from './text.ts';
 
 const german = new Language(
   'de',
@@ -110,6 +110,29 @@ describe('a catalogue', () => {
     ['Hello, {0}', '{0, plural, one {x}}', 'ICU'],
   ] as const)('of %s, %j is refused', ([key, translation, problem]) => {
     expect(problemOf(key, translation)).toContain(problem);
+  });
+
+  test('takes what plugins say, where that can be told from other texts', () => {
+    const written = {
+      'plugin::The GPU queue {0} is full.': 'Die GPU-Warteschlange {0} ist voll.',
+      'plugin::Waiting for {0, number} {what}.': 'Warten auf {0, number} {what}.',
+      'plugin::Queued': 'Wartet',
+      'plugin::A brace { that never ends.': 'x',
+      'plugin::There is no room left.': 'Kein Platz {0}.',
+      'role::Unknown to all.': 'x',
+    };
+    const { translations, problems } = readCatalogue(JSON.stringify(written), () => false);
+    expect([...translations.keys()]).toEqual(Object.keys(written).slice(0, 2));
+    expect(problems.map(({ key, message }) => `${key}: ${message}`)).toEqual([
+      expect.stringMatching(/^plugin::Queued: has too few words/),
+      expect.stringMatching(/^plugin::A brace { that never ends\.: is no ICU message itself/),
+      expect.stringMatching(/^plugin::There is no room left\.: has the placeholder {0}/),
+      expect.stringMatching(/^role::Unknown to all\.: is not a text of this version/),
+    ]);
+    const german = new Language('de', translations);
+    const said = translated('The GPU queue a100 is full.');
+    expect(said.in(german)).toBe('Die GPU-Warteschlange a100 ist voll.');
+    expect(translated('Waiting for 1,200 GPUs.').in(german)).toBe('Warten auf 1.200 GPUs.');
   });
 
   test('takes a message where English needs none', () => {
