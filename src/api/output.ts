@@ -53,7 +53,7 @@ export const outputQuery = languageQuery.extend({
     .pipe(z.int().max(mostOutputLines))
     .optional()
     .describe('How many of the last lines; all that are kept unless given.'),
-  follow: flag.describe('Go on with the lines that come, as server-sent events.'),
+  follow: flag.describe('Keep sending new lines, as server-sent events.'),
   download: flag.describe('As a file of text.'),
 });
 
@@ -73,7 +73,7 @@ const outputEvent = z
 export const outputAnswers = {
   200: {
     description:
-      'Oldest first: an object of lines, text, or with `Accept: text/event-stream` a stream that goes on with those that come.',
+      'Oldest first: an object of lines, text, or with `Accept: text/event-stream` a stream that continues with new lines.',
     schema: z.object({ lines: names }),
     others: { 'text/plain': z.string(), 'text/event-stream': outputEvent },
   },

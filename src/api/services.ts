@@ -136,7 +136,7 @@ export const serviceOperations = [
     audit: ['service.start'],
     tag: 'services',
     summary: 'Start a managed service that was stopped by hand',
-    description: 'One that was not stopped goes on as it is.',
+    description: 'One that was not stopped keeps running as it is.',
     scopes: ['admin:services'],
     target: 'service',
     answers: {

@@ -21,7 +21,7 @@ export function addLogsCommand(program: Command, io: CliIo): void {
   withConfig(program.command('logs'))
     .description('show what a service or a server writes')
     .argument('<name>', 'service, user or user/server')
-    .option('-f, --follow', 'go on with the lines that come, until Ctrl-C')
+    .option('-f, --follow', 'keep printing new lines until Ctrl-C')
     .option('-n, --lines <number>', 'how many of the last lines (default: all)', parseLines)
     .option('--since <time>', 'leave out older lines: 90 seconds, 10m, 2h or 1d', parseDuration)
     .addOption(new Option('--service', 'NAME is that of a service').conflicts('server'))

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -63,5 +64,5 @@ export async function readTextBody(request: IncomingMessage, limitBytes: number)
 }
 
 function tooLarge(limitBytes: number): HubError {
-  return new HubError('payload_too_large', `The body is larger than ${limitBytes} bytes.`);
+  return new HubError('payload_too_large', text`The body is larger than ${limitBytes} bytes.`);
 }
