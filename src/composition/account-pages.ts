@@ -60,6 +60,6 @@ export function addAccountPages(
     titleOfService: oauth.titleOfService,
     maxLifetimeSeconds: config.Hub.token_expires_in_max_seconds,
     newTokens: createShownOnce(createSealer(secrets, 'shown-once'), 'token'),
-    clientNameOf: async (clientId) => (await oauth.clients.find(clientId))?.name ?? clientId,
+    findClient: (clientId) => oauth.clients.find(clientId),
   });
 }

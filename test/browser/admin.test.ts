@@ -9,7 +9,7 @@ import { type TestHub, until } from '../support/test-hub.ts';
 
 /** Goes on with each file that appears. */
 const writesOnDemand =
-  'echo one; n=0; while :; do if [ -e go.$n ]; then echo "go $n"; n=$((n+1)); fi; sleep 0.05; done';
+  'echo one; n=0; while :; do if [ -e go.$n ]; then cat go.$n; echo "go $n"; n=$((n+1)); fi; sleep 0.05; done';
 
 describe.runIf(hasChromium())('in a real browser', () => {
   let hub: TestHub;
@@ -78,6 +78,20 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByLabel('Show only lines with').fill('');
     await shows('one go 0 go 1');
     expect(await state.textContent()).toBe('');
+    // More than there is room for: the newest stands at the foot of it.
+    await writeFile(join(hub.directory, 'go.2'), Array.from({ length: 80 }, String).join('\n'));
+    await shows('go 2');
+    const places = await ada.evaluate<{ bottom: number; foot: number; isLonger: boolean }>(
+      `(() => {
+        const lines = document.getElementById('output-lines');
+        const box = lines.parentElement;
+        const isLonger = lines.offsetHeight > box.clientHeight;
+        const [{ bottom }, foot] = [lines.getBoundingClientRect(), box.getBoundingClientRect().bottom];
+        return { bottom, foot, isLonger };
+      })()`,
+    );
+    expect(places.isLonger).toBe(true);
+    expect(places.bottom).toBeLessThanOrEqual(places.foot);
     const downloading = ada.waitForEvent('download');
     await ada.getByRole('link', { name: 'Download' }).click();
     expect((await downloading).suggestedFilename()).toBe('service-writer.log');

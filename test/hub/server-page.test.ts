@@ -119,6 +119,14 @@ describe('the page of a server', () => {
     // A hash, which says nothing to a reader.
     expect(theirs.body).not.toContain(readMachineId());
     expect(theirs.body).toContain('<a href="/hub/admin/users/alice">alice</a>');
+    for (const [{ body }, ...more] of [[own], [theirs, 'Share…']] as const) {
+      expect(body).toMatch(/Running<\/span> <span class="soft">Started <time /);
+      expect(body).toContain('<dt>Address</dt><dd><code>/user/alice/</code></dd>');
+      const offered = [...body.matchAll(/<(?:a|button) class="button[^>]*>([^<]+)</g)];
+      expect(offered.map(([, label]) => label)).toEqual(
+        expect.arrayContaining(['Restart', 'Stop', 'Open', 'Download', ...more]),
+      );
+    }
     const user = await admin.open(`${hub.url}hub/admin/users/alice`);
     expect(user.body).toContain('<a href="/hub/servers/alice">Default server</a>');
   });

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { HubError } from '../../errors.ts';
+import type { Client } from '../../oauth/clients/client.ts';
 import type { AccessToken } from '../../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../../oauth/tokens/token-issuer.ts';
@@ -24,6 +25,7 @@ import { type HtmlValue, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import { withHint } from '../problem-of.ts';
+import { serverTitle } from '../servers/server-summary.ts';
 import type { ShownOnce } from '../shown-once.ts';
 import { offeredExtents, readTokenForm, requestedScopes, type TokenForm } from './token-form.ts';
 import { type TokenView, tokenPage } from './token-page.ts';
@@ -56,7 +58,7 @@ export function tokenPageRoutes(
     /** `Hub.token_expires_in_max_seconds`; 0 for none. */
     readonly maxLifetimeSeconds: number;
     readonly newTokens: ShownOnce<{ readonly token: string; readonly note: string }>;
-    readonly clientNameOf: (clientId: string) => Promise<Phrase>;
+    readonly findClient: (clientId: string) => Promise<Client | undefined>;
     readonly serviceNames: () => readonly string[];
     readonly titleOfService: (name: string) => Phrase | undefined;
   },
@@ -67,6 +69,14 @@ export function tokenPageRoutes(
     maxLifetimeSeconds === 0
       ? lifetimes
       : lifetimes.filter(({ value }) => value !== '' && Number(value) <= maxLifetimeSeconds);
+
+  /** As the user knows it; by its id when it is gone. */
+  async function nameOfClient(clientId: string, viewer: string): Promise<Phrase> {
+    const client = await deps.findClient(clientId);
+    const server = client?.identity.server;
+    if (server?.userName !== viewer) return client?.name ?? clientId;
+    return serverTitle({ ...server, name: server.serverName }, viewer);
+  }
 
   async function show(
     ctx: Context,
@@ -104,7 +114,7 @@ export function tokenPageRoutes(
       clients: await Promise.all(
         clientPart.items.map(async (client) => ({
           ...client,
-          name: await deps.clientNameOf(client.clientId),
+          name: await nameOfClient(client.clientId, login.user.name),
           may: describe(client.scopes),
         })),
       ),

@@ -171,7 +171,8 @@ function withoutLayout(stylesheet: string): string {
   return stylesheet
     .replaceAll(/^[ \t]*\/\*[\s\S]*?\*\/[ \t]*$/gm, '')
     .replaceAll(/^\s+/gm, '')
-    .replaceAll(/([{;,])\n/g, '$1')
+    .replaceAll(/([{};,])\n/g, '$1')
     .replaceAll(/([{;][\w-]+): /g, '$1:')
-    .replaceAll(' {', '{');
+    .replaceAll(' {', '{')
+    .replaceAll(';}', '}');
 }

@@ -44,13 +44,17 @@ describe('the home page', () => {
     expect(page).not.toContain('action="/hub/spawn/alice"');
   });
 
-  test('follows what happens only while something happens', () => {
+  test('follows what happens closely, what runs now and then, and nothing else', () => {
     expect(home({ server: server('starting') })).toContain('live-state.js');
+    expect(home({ server: server('starting') })).toContain('data-live-seconds="3"');
     expect(home({ server: server('starting') })).toContain(
       '<noscript><meta http-equiv="refresh" content="5">',
     );
-    expect(home({ server: server('running') })).not.toContain('live-state.js');
+    // An idle server is stopped while the page stays open.
+    expect(home({ server: server('running') })).toContain('live-state.js');
+    expect(home({ server: server('running') })).toContain('data-live-seconds="60"');
     expect(home({ server: server('running') })).not.toContain('refresh');
+    expect(home({ server: server('stopped') })).not.toContain('live-state.js');
   });
 
   test('tells when a limit stops the server, and warns of it with a way out only when that is soon', () => {
@@ -58,11 +62,11 @@ describe('the home page', () => {
     const stop = (reason: 'idle_timeout' | 'max_age', limitWarningSeconds: number) =>
       home({ limitWarningSeconds, server: server('running', { comingStop: { at, reason } }) });
     expect(stop('idle_timeout', 60)).toContain('in 8 minutes</time> unless it is used.');
-    expect(stop('idle_timeout', 60)).not.toMatch(/class="notice warn"|Keep it running|live-state/);
+    expect(stop('idle_timeout', 60)).not.toMatch(/class="notice warn"|Keep it running|seconds="3"/);
     const soon = stop('idle_timeout', 600);
     expect(soon).toContain('class="notice warn"');
     expect(soon).toContain('action="/hub/extend/alice"');
-    expect(soon).toContain('live-state.js');
+    expect(soon).toContain('data-live-seconds="3"');
     const old = stop('max_age', 600);
     expect(old).toContain('when it has run as long as it may.');
     expect(old).not.toContain('Keep it running');
@@ -143,10 +147,30 @@ describe('the home page', () => {
     expect(page).toContain('href="/services/gallery/"');
   });
 
-  test('shows the administration only to those who may use it', () => {
-    expect(home({})).not.toContain('href="/hub/admin"');
+  test('offers a search of services where there are more than eight', () => {
+    const services = Array.from({ length: 9 }, (_, index) => ({
+      name: `s${index}`,
+      title: `Tool ${index}`,
+      url: `/services/s${index}/`,
+      state: 'ready' as const,
+    }));
+    expect(home({ services })).toContain('action="/hub/services"');
+    expect(home({ services: services.slice(1) })).not.toContain('action="/hub/services"');
+  });
+
+  test('leads to home, services and, for those who may, the administration; the rest is under the name', () => {
+    const linksIn = (page: string, part: RegExp) =>
+      Array.from(part.exec(page)?.[0].matchAll(/<a [^>]*href="([^"]+)"/g) ?? [], ([, to]) => to);
     const admin = { ...layout, user: { name: 'root', mayAdminister: true } };
-    expect(home({ layout: admin })).toContain('href="/hub/admin"');
+    const nav = /<nav class="site-nav"[\s\S]*?<\/nav>/;
+    expect(linksIn(home({}), nav)).toEqual(['/hub/home', '/hub/services']);
+    const page = home({ layout: admin });
+    expect(linksIn(page, nav)).toEqual(['/hub/home', '/hub/services', '/hub/admin']);
+    expect(linksIn(page, /id="user-menu"[\s\S]*?<\/header>/)).toEqual([
+      '/hub/account',
+      '/hub/sessions',
+      '/hub/token',
+    ]);
   });
 
   test('logs out by a form, and by a link where there is no CSRF token', () => {

@@ -53,14 +53,17 @@ function ownIntro(layout: FormLayoutProps): HtmlValue {
 export function homePage(view: HomeView): Html {
   const { layout, userName, server, namedServers, services, shared } = view;
   const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
-  const isLive = isChanging(servers) || servers.some((each) => isAboutToStop(view, each));
+  const isMoving = isChanging(servers);
+  const isLive = isMoving || servers.some((each) => isAboutToStop(view, each));
+  // A time limit may stop it while the page stays open.
+  const isUp = servers.some(({ state }) => state === 'running' || state === 'unreachable');
   return pageLayout(layout, {
     title: text`Home`,
     place: 'home',
-    scripts: isLive ? ['live-state.js'] : [],
-    reloadSeconds: isLive ? (isChanging(servers) ? 5 : 30) : undefined,
+    scripts: isLive || isUp ? ['live-state.js'] : [],
+    reloadSeconds: isLive ? (isMoving ? 5 : 30) : undefined,
     body: html`${pageHead(text`Hello, ${layout.user?.displayName ?? userName}`)}
-${ownIntro(layout)}<div id="servers" data-live-seconds="3">
+${ownIntro(layout)}<div id="servers" data-live-seconds="${isLive ? 3 : 60}">
 ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}
 </div>
