@@ -24,14 +24,15 @@ export interface Input {
 /**
  * Keeps what was typed until its page is shown again, in the browser itself. What is too long for a cookie is stored
  * here, when its form was made for a login: one form for each, so that who has never had a login stores nothing, and a
- * browser no more than `mostFormCharacters`. No password or code is kept. It is sealed, and fills in what can be seen on the page only, so that a form that another page
- * of this origin sends is no more than a form filled in.
+ * browser no more than `mostFormCharacters`. No password or code is kept. It is sealed, fills in what can be seen on
+ * the page only, and only for the user on whose page of the hub it was typed: neither another page of this origin nor
+ * a planted cookie puts words into the mouth of a user.
  */
 export interface KeptInput {
-  /** The address of the page with the form; undefined when nothing could be kept. */
+  /** The address of the page with the form; undefined when nothing could be kept, or its form is from no page of a user. */
   keep(ctx: Context, form: URLSearchParams): Promise<string | undefined>;
-  /** What is kept for the page that is asked for, once. */
-  take(ctx: Context): Promise<Input | undefined>;
+  /** What this user typed into the page that is asked for, once. */
+  take(ctx: Context, userId: string): Promise<Input | undefined>;
 }
 
 const lifetimeSeconds = 600;
@@ -40,17 +41,17 @@ const mostCharacters = 3800;
 const mostFormCharacters = 64 * 1024;
 /** Begins what leads to a stored form; base64url has none. */
 const storedMark = '@';
-const contentSchema = z.tuple([z.string(), z.string(), z.string(), z.number()]);
+const contentSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()]);
 
 export function createKeptInput(deps: {
   readonly sealer: Sealer;
-  readonly csrf: Pick<CsrfProtection, 'loginOfForm'>;
+  readonly csrf: Pick<CsrfProtection, 'loginOfForm' | 'readerProofIn' | 'isReader'>;
   readonly store: KeyvSpace<string>;
   readonly publicUrl: URL;
   readonly cookiePath: string;
   readonly now?: () => number;
 }): KeptInput {
-  const { sealer, publicUrl, cookiePath, now = Date.now } = deps;
+  const { sealer, csrf, publicUrl, cookiePath, now = Date.now } = deps;
   const attributes = { path: cookiePath, secure: publicUrl.protocol === 'https:' };
 
   /** Stores what is too long for a cookie; the cookie that leads to it. One for each login, whose next replaces it. */
@@ -58,7 +59,7 @@ export function createKeptInput(deps: {
     ctx: Context,
     { form, page, sealed }: { form: URLSearchParams; page: string; sealed: string },
   ): Promise<string | undefined> {
-    const sessionId = deps.csrf.loginOfForm(ctx, form.get('_csrf') ?? '');
+    const sessionId = csrf.loginOfForm(ctx, form.get('_csrf') ?? '');
     if (sessionId === undefined) return undefined;
     const key = hashSecret(sessionId);
     await deps.store.set(key, sealed, lifetimeSeconds * 1000);
@@ -78,6 +79,8 @@ export function createKeptInput(deps: {
     async keep(ctx, form) {
       const page = safeRedirectTarget(ctx.get('Referer'), publicUrl);
       if (page === undefined || !page.startsWith(cookiePath)) return undefined;
+      const readerProof = csrf.readerProofIn(form.get('_csrf') ?? '');
+      if (readerProof === undefined) return undefined;
       const kept = new URLSearchParams(form);
       // It holds another form, for the login that has ended, and comes with what shows who the user is.
       if (kept.has(waitingFormField)) return undefined;
@@ -86,6 +89,7 @@ export function createKeptInput(deps: {
         page,
         ctx.path,
         kept.toString(),
+        readerProof,
         now() + lifetimeSeconds * 1000,
       ];
       const plain = JSON.stringify(content);
@@ -99,14 +103,17 @@ export function createKeptInput(deps: {
       return page;
     },
 
-    async take(ctx) {
+    async take(ctx, userId) {
       for (const value of cookieValues(ctx.req.headers.cookie, keptInputCookie)) {
         const opened = sealer.open(value, keptInputCookie);
         const packed = opened?.startsWith(storedMark) ? await takeLong(ctx, opened) : opened;
         if (packed === undefined) continue;
         const plain = inflateRawSync(Buffer.from(packed, 'base64url')).toString();
-        const [page, action, form, expiresAt] = contentSchema.parse(JSON.parse(plain));
+        const content = contentSchema.safeParse(JSON.parse(plain));
+        if (!content.success) continue;
+        const [page, action, form, readerProof, expiresAt] = content.data;
         if (page !== ctx.originalUrl || expiresAt <= now()) continue;
+        if (!csrf.isReader(userId, readerProof)) continue;
         setCookie(ctx, keptInputCookie, '', { ...attributes, maxAgeSeconds: 0 });
         return { page, action, form: new URLSearchParams(form) };
       }

@@ -133,8 +133,12 @@ export function createPageContext(deps: {
     return formPage?.split('?', 1)[0] === url ? formPage : url;
   }
 
-  async function showWithInput(ctx: Context, show: () => Promise<void>): Promise<void> {
-    const input = await keptInput.take(ctx);
+  async function showWithInput(
+    ctx: Context,
+    { user }: Login,
+    show: () => Promise<void>,
+  ): Promise<void> {
+    const input = await keptInput.take(ctx, user.id);
     if (input === undefined) return show();
     const kept = text`You had been logged out. What you typed is here again: send it once more.`;
     ctx['session'].notice ??= { kind: 'warn', text: phraseIn(kept, pages.languageOf(ctx)) };
@@ -176,7 +180,10 @@ export function createPageContext(deps: {
       try {
         csrf.require(ctx, token);
       } catch (error) {
-        if (token !== undefined && isSameOrigin(ctx, publicUrl)) ctx.state['refusedForm'] = form;
+        const user = loginOf(ctx)?.user;
+        const proof = token && csrf.readerProofIn(token);
+        const isOwn = user !== undefined && proof !== undefined && csrf.isReader(user.id, proof);
+        if (isOwn && isSameOrigin(ctx, publicUrl)) ctx.state['refusedForm'] = form;
         throw error;
       }
       return form;
@@ -210,7 +217,7 @@ export function createPageContext(deps: {
     loggedIn: (page) => async (ctx) => {
       const login = loginOf(ctx);
       const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
-      if (login !== undefined && isRead) return showWithInput(ctx, () => page(ctx, login));
+      if (login !== undefined && isRead) return showWithInput(ctx, login, () => page(ctx, login));
       if (login !== undefined) return act(ctx, () => page(ctx, login));
       if (isRead) return pages.redirectToLogin(ctx);
       const form = isSameOrigin(ctx, publicUrl)

@@ -6,6 +6,7 @@ import { cookieValues } from '../http/cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
 import { formCookie, sessionIdCookie } from '../protocol/cookie-names.ts';
 import { text } from '../texts/text.ts';
+import { loginOf } from './session-middleware.ts';
 
 /** Protects forms and cookie-authenticated API calls against requests forged by other sites. */
 export interface CsrfProtection {
@@ -13,6 +14,10 @@ export interface CsrfProtection {
   token(ctx: Context): string;
   /** Throws `csrf_failed` unless the request comes from the hub's own origin with a valid token. */
   require(ctx: Context, submitted: string | undefined): void;
+  /** What a token proves of whose page it stood on, also after the login has ended; undefined for one without a login. */
+  readerProofIn(submitted: string): string | undefined;
+  /** Whether that is the page of this user, in any login of theirs. */
+  isReader(userId: string, proof: string): boolean;
   /**
    * The login that a form was made for, which may have ended: one of those whose id the browser still has. Undefined
    * for a form of none.
@@ -33,8 +38,9 @@ const anonymousLifetimeSeconds = 24 * 3600;
 
 /**
  * A token is the keyed hash of the login session, or of a random cookie before
- * login. Browsers say where a request comes from (Sec-Fetch-Site, Origin); what they say
- * is checked first, so that a cookie planted by a sibling site does not help an attacker.
+ * login. After a dot follows that of the user, which outlives the session and allows nothing by itself. Browsers say
+ * where a request comes from (Sec-Fetch-Site, Origin); what they say is checked first, so that a cookie planted by a
+ * sibling site does not help an attacker.
  */
 export function createCsrfProtection(options: {
   readonly keyedHash: KeyedHash;
@@ -45,9 +51,11 @@ export function createCsrfProtection(options: {
   const isSecure = publicUrl.protocol === 'https:';
 
   const loginBinding = (ctx: Context): string | undefined => {
-    const sessionId = ctx.state['login']?.session.sessionId as string | undefined;
-    return sessionId === undefined ? undefined : `login:${sessionId}`;
+    const login = loginOf(ctx);
+    return login && `login:${login.session.sessionId}`;
   };
+  const readerBinding = (userId: string) => `reader:${userId}`;
+  const signatureIn = (token: string) => token.split('.', 1)[0] ?? '';
   const anonymousBindings = (ctx: Context): string[] =>
     cookieValues(ctx.req.headers.cookie, formCookie)
       .filter((id) => /^[A-Za-z0-9_-]{43}$/.test(id))
@@ -58,15 +66,19 @@ export function createCsrfProtection(options: {
     if (submitted === undefined || submitted === '') throw refused();
     const login = loginBinding(ctx);
     const bindings = login === undefined ? anonymousBindings(ctx) : [login];
-    if (!bindings.some((binding) => keyedHash.verify(binding, submitted))) throw refused();
+    if (!bindings.some((binding) => keyedHash.verify(binding, signatureIn(submitted)))) {
+      throw refused();
+    }
   }
 
   return {
     require,
+    readerProofIn: (submitted) => submitted.split('.', 2)[1],
+    isReader: (userId, proof) => keyedHash.verify(readerBinding(userId), proof),
 
     loginOfForm: (ctx, submitted) =>
       cookieValues(ctx.req.headers.cookie, sessionIdCookie).find((id) =>
-        keyedHash.verify(`login:${id}`, submitted),
+        keyedHash.verify(`login:${id}`, signatureIn(submitted)),
       ),
 
     requireDocument(ctx) {
@@ -90,7 +102,12 @@ export function createCsrfProtection(options: {
     },
 
     token(ctx) {
-      const known = loginBinding(ctx) ?? (ctx.state['formBinding'] as string | undefined);
+      const login = loginOf(ctx);
+      const binding = loginBinding(ctx);
+      if (login !== undefined && binding !== undefined) {
+        return [binding, readerBinding(login.user.id)].map(keyedHash.sign).join('.');
+      }
+      const known = ctx.state['formBinding'] as string | undefined;
       if (known !== undefined) return keyedHash.sign(known);
       const [existing] = anonymousBindings(ctx);
       if (existing !== undefined) return keyedHash.sign(existing);

@@ -187,6 +187,18 @@ describe.runIf(hasChromium())(
         await context.close();
       });
 
+      test('has no form of the hub filled in by one that claims to come from its page', async () => {
+        const { context, page } = await lure(userName);
+        await page.evaluate("history.replaceState(null, '', '/hub/token')");
+        await page.setContent(
+          '<form method="post" action="/hub/token"><input name="note" value="stolen"><input name="_csrf" value="made.up"><button>Win</button></form>',
+        );
+        const [answer] = await Promise.all([page.waitForNavigation(), page.click('button')]);
+        expect(answer?.status()).toBe(403);
+        expect(await page.content()).not.toContain('stolen');
+        await context.close();
+      });
+
       test('reads nothing of the hub by a service worker', async () => {
         const { context, page } = await lure(userName);
         await page.evaluate(

@@ -176,6 +176,7 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
   });
 
   test('the cookies are worth nothing once the user has confirmed, and never gain by it', async () => {
+    const _csrf = await csrfOf(thief);
     const asks = await victim.request(`${hub.url}hub/confirm-login`);
     const confirmed = await submitTo(victim, asks, '/hub/confirm-login', {
       password: testPassword,
@@ -184,7 +185,7 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
     const made = await victim.follow(await post(victim, 'token', { note: 'mine' }));
     expect(made.body).toContain('Your new token');
     expect((await thief.request(`${hub.url}hub/home`)).status).toBe(302);
-    const sent = await post(thief, 'token', { note: 'theirs' });
+    const sent = await post(thief, 'token', { note: 'theirs', _csrf });
     expect([sent.status, sent.headers.location?.split('?')[0]]).toEqual([303, '/hub/login']);
     const { body } = await victim.request(`${hub.url}hub/token`);
     expect(body).not.toContain('theirs');

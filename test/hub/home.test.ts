@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
+import { csrfOf } from '../support/passkey-hub.ts';
 import { usersOpenServices } from '../support/services.ts';
 import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
 
@@ -264,12 +265,48 @@ describe('a form that is sent when the login has ended', () => {
     expect((await root.follow(done)).body).toContain('The group late shift is made.');
   });
 
+  test('of one user is filled in for no other, whose browser was given the cookie', async () => {
+    const carol = await hub.logIn('carol');
+    const page = await carol.request(`${hub.url}hub/account`);
+    carol.setCookie('hub-hub-login', '', '/hub/');
+    const typed = { display_name: 'Typed by carol' };
+    await submitTo(carol, page, '/hub/account/profile', typed);
+    const kept = carol.cookie('hub-kept-input')?.value ?? '';
+    expect(kept).not.toBe('');
+    const shownTo = async (name: string) => {
+      const browser = await hub.logIn(name);
+      browser.setCookie('hub-kept-input', kept, '/hub/');
+      return (await browser.request(`${hub.url}hub/account`)).body;
+    };
+    expect(await shownTo('carol')).toContain(typed.display_name);
+    const root = await shownTo('root');
+    expect(root).not.toContain(typed.display_name);
+    expect(root).not.toContain('What you typed is here again');
+  });
+
+  test('that no page of the hub has shown to its user is not kept', async () => {
+    const [carol, root] = [await hub.logIn('carol'), await hub.logIn('root')];
+    const ofCarol = await carol.request(`${hub.url}hub/account`);
+    for (const token of ['', 'made-up', 'made.up', csrfOf(ofCarol)]) {
+      const sent = await root.request(`${hub.url}hub/account/profile`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          referer: `${hub.url}hub/account`,
+        },
+        body: new URLSearchParams({ display_name: 'stolen', _csrf: token }).toString(),
+      });
+      expect([token, sent.status]).toEqual([token, 403]);
+    }
+  });
+
   test('from another site, from nowhere, or one too long, is not kept', async () => {
+    const _csrf = csrfOf(await (await hub.logIn('root')).request(`${hub.url}hub/home`));
     const send = (headers: Record<string, string>, names = 'eve') =>
       new FakeBrowser().request(`${hub.url}hub/admin/new-users`, {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-        body: new URLSearchParams({ names }).toString(),
+        body: new URLSearchParams({ names, _csrf }).toString(),
       });
     const referer = `${hub.url}hub/admin/new-users`;
     expect((await send({ referer })).status).toBe(303);
@@ -295,7 +332,8 @@ describe('a form that is sent when the login has ended', () => {
         body,
       });
     expect((await post('{}', 'application/json')).status).toBe(415);
-    const odd = await post('next=https%3A%2F%2Fexample.org&profile=%22%3E');
+    const _csrf = csrfOf(await (await hub.logIn('carol')).request(`${hub.url}hub/spawn/carol`));
+    const odd = await post(`next=https%3A%2F%2Fexample.org&profile=%22%3E&_csrf=${_csrf}`);
     expect(odd.headers.location).toBe('/hub/login?next=%2Fhub%2Fspawn%2Fcarol');
   });
 });

@@ -47,8 +47,14 @@ afterAll(() => hub[Symbol.asyncDispose]());
 type Fields = readonly (readonly [name: string, value: string])[];
 
 /** Sends the form for a token, with names that stand in it several times. */
-async function send(browser: FakeBrowser, fields: Fields, headers: Record<string, string> = {}) {
-  const page = await browser.request(`${hub.url}hub/token`);
+async function send(
+  browser: FakeBrowser,
+  fields: Fields,
+  headers: Record<string, string> = {},
+  /** Who was shown the page with the form. */
+  reader = browser,
+) {
+  const page = await reader.request(`${hub.url}hub/token`);
   const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
   return browser.request(`${hub.url}hub/token`, {
     method: 'POST',
@@ -230,7 +236,8 @@ test('a login that has ended meanwhile loses nothing that was typed, and makes n
     ['scope', 'access:services!service=lab-199'],
   ];
   const gone = new FakeBrowser();
-  const sent = await send(gone, fields);
+  const referer = `${hub.url}hub/token`;
+  const sent = await send(gone, fields, { referer }, await hub.logIn('bob'));
   expect(sent.status).toBe(303);
   const before = await tokenCount('bob');
   const next = new URL(sent.headers.location ?? '', hub.url).searchParams.get('next') ?? '';
