@@ -12,7 +12,7 @@ describe('settings that cannot be, alone or together, are refused:', () => {
     [
       'https without a certificate',
       { Hub: { bind_url: 'https://x/' } },
-      /^Hub\.bind_url: is not an http:/,
+      /^Hub\.bind_url: cannot be an https:\/\/ URL: TLS ends at a proxy/,
     ],
     [
       'an address without scheme',
