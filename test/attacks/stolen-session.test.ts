@@ -185,9 +185,14 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
     const made = await victim.follow(await post(victim, 'token', { note: 'mine' }));
     expect(made.body).toContain('Your new token');
     expect((await thief.request(`${hub.url}hub/home`)).status).toBe(302);
-    const sent = await post(thief, 'token', { note: 'theirs', _csrf });
+    const page = `${hub.url}hub/token`;
+    const sent = await thief.request(page, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', referer: page },
+      body: new URLSearchParams({ _csrf, note: 'theirs' }).toString(),
+    });
     expect([sent.status, sent.headers.location?.split('?')[0]]).toEqual([303, '/hub/login']);
-    const { body } = await victim.request(`${hub.url}hub/token`);
+    const { body } = await victim.request(page);
     expect(body).not.toContain('theirs');
   });
 
