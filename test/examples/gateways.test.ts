@@ -22,7 +22,7 @@ const [onThisMachine, forOthers] = [...page.matchAll(/^```json\n(.*?)^```$/gms)]
 );
 const [, command = ''] = /^```sh\n(hub gateway .*)\n```$/m.exec(page) ?? [];
 const [, onSignal = ''] =
-  /`(SIG\w+)`, which systemd and containers send, they go on/.exec(page) ?? [];
+  /`(SIG\w+)`, which systemd and containers send, they keep running/.exec(page) ?? [];
 const [, toEndAll = ''] = /To end the hub with its gateways, run `hub (\w+)`/.exec(page) ?? [];
 
 const Spawner = { cmd: fixtureApp('gateway-app'), access: 'gateway' };
@@ -62,6 +62,7 @@ const gatewayPids = (hub: HubProcess) =>
     .map(({ gateway }) => Number(String(gateway).split('-').at(-1)));
 
 test('gateways on the machine of the hub outlive it, as the page says, and end with hub stop', async () => {
+  expect([onSignal, toEndAll], 'what the page says').toEqual(['SIGTERM', 'stop']);
   await using folder = await createHubFolder({ Hub: { ...onThisMachine?.Hub }, Spawner });
   const hub = await folder.start();
   const pids = gatewayPids(hub);
