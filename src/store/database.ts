@@ -29,6 +29,8 @@ export interface HubDatabase extends AsyncDisposable {
   /**
    * Runs work in one transaction; everything or nothing. Inside, use only the transaction that is
    * handed in: SQLite has one connection, and a query past the transaction would wait for its end.
+   * PostgreSQL ends one of two transactions that wait for each other: `work` is done again then, so it must leave
+   * nothing outside of the database.
    */
   transaction<T>(work: (transaction: Kysely<Tables>) => Promise<T>): Promise<T>;
   /** Where deeds are recorded, in the transaction of each. */

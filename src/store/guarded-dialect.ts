@@ -1,6 +1,7 @@
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
 import { HubError } from '../errors.ts';
 import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
+import { retryAfterDeadlock } from './deadlock.ts';
 import { toStorageError } from './storage-error.ts';
 
 /** A dialect whose failures are HubErrors. */
@@ -60,8 +61,10 @@ function guardDriver(driver: Driver, { answers, isClosed, close }: Guard): Drive
       guarded.set(inner, connection);
       return connection;
     },
-    beginTransaction: (connection, settings) =>
-      translated(driver.beginTransaction(innerOf(connection), settings)),
+    async beginTransaction(connection, settings) {
+      (connection as GuardedConnection).isInTransaction = true;
+      await translated(driver.beginTransaction(innerOf(connection), settings));
+    },
     commitTransaction: (connection) => translated(driver.commitTransaction(innerOf(connection))),
     async rollbackTransaction(connection) {
       try {
@@ -71,14 +74,17 @@ function guardDriver(driver: Driver, { answers, isClosed, close }: Guard): Drive
         // connection. Throwing here would hide the error that made the rollback necessary.
       }
     },
-    releaseConnection: (connection, options) =>
-      driver.releaseConnection(innerOf(connection), options),
+    releaseConnection(connection, options) {
+      (connection as GuardedConnection).isInTransaction = false;
+      return driver.releaseConnection(innerOf(connection), options);
+    },
     destroy: close,
   };
 }
 
 class GuardedConnection implements DatabaseConnection {
   readonly inner: DatabaseConnection;
+  isInTransaction = false;
   readonly #answers: AnswerWatch;
 
   constructor(inner: DatabaseConnection, answers: AnswerWatch) {
@@ -87,7 +93,9 @@ class GuardedConnection implements DatabaseConnection {
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return translate(this.#answers.wait(this.inner.executeQuery<R>(query)));
+    const execute = () => translate(this.#answers.wait(this.inner.executeQuery<R>(query)));
+    // Of a transaction all is undone: its caller begins it again.
+    return this.isInTransaction ? execute() : retryAfterDeadlock(execute);
   }
 
   async *streamQuery<R>(query: CompiledQuery, chunkSize: number) {

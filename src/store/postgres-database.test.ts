@@ -164,6 +164,63 @@ describe.skipIf(!hasPostgres())('PostgreSQL', () => {
     }
   });
 
+  describe('two that wait for each other', () => {
+    const insertUsers = (database: HubDatabase) =>
+      database.kysely
+        .insertInto('users')
+        .values(
+          ['1', '2'].map((id) => ({ id, name: `user-${id}`, admin: 0, invited: 0, created_at: 0 })),
+        )
+        .execute();
+    const makeAdmin = (on: HubDatabase['kysely'], id: string) =>
+      on.updateTable('users').set({ admin: 1 }).where('id', '=', id).execute();
+    const adminCount = async ({ kysely }: HubDatabase) =>
+      (await kysely.selectFrom('users').select('id').where('admin', '=', 1).execute()).length;
+
+    test('are both done when they are transactions', async () => {
+      const database = await open(await cluster().createDatabase());
+      await insertUsers(database);
+      const bothHaveOne = Promise.withResolvers<void>();
+      let attempts = 0;
+      const change = (first: string, second: string) =>
+        database.transaction(async (transaction) => {
+          await makeAdmin(transaction, first);
+          attempts += 1;
+          if (attempts === 2) bothHaveOne.resolve();
+          await bothHaveOne.promise;
+          await makeAdmin(transaction, second);
+        });
+      await Promise.all([change('1', '2'), change('2', '1')]);
+      expect(attempts).toBe(3);
+      expect(await adminCount(database)).toBe(2);
+    });
+
+    test('are both done when one is a statement by itself', async () => {
+      const url = await cluster().createDatabase();
+      const database = await open(url);
+      await insertUsers(database);
+      const other = new pg.Client({ connectionString: url });
+      await other.connect();
+      try {
+        // The hub's statement is the one that is ended.
+        await other.query("begin; set local deadlock_timeout = '1min'");
+        await other.query("update users set admin = 1 where id = '1'");
+        const statement = sql`
+          with first as materialized (update users set admin = 1 where id = '2' returning id)
+          update users set admin = 1 where id = '1' and exists (select 1 from first)`;
+        const done = statement.execute(database.kysely);
+        const waiting = 'select 1 from pg_locks where not granted';
+        await expect.poll(async () => (await other.query(waiting)).rowCount).toBe(1);
+        await other.query("update users set admin = 1 where id = '2'");
+        await other.query('commit');
+        await done;
+      } finally {
+        await other.end();
+      }
+      expect(await adminCount(database)).toBe(2);
+    });
+  });
+
   test('refuses text that it cannot store as a bad request', async () => {
     const { kysely } = await open(await cluster().createDatabase());
     const finding = kysely.selectFrom('users').selectAll().where('name', '=', 'a\0b').execute();

@@ -5,6 +5,7 @@ import { inTransaction } from './after-commit.ts';
 import { createAuditTrail } from './audit-trail.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
+import { retryAfterDeadlock } from './deadlock.ts';
 import { migrate } from './migrate.ts';
 import { openPostgresChangeFeed } from './postgres-change-feed.ts';
 import { openPostgresConnection, type PostgresConnectionOptions } from './postgres-connection.ts';
@@ -47,7 +48,7 @@ export async function openPostgresDatabase(
       urgent,
       longReads: kysely,
       dialect: 'postgres',
-      transaction: (work) => inTransaction(kysely, work),
+      transaction: (work) => retryAfterDeadlock(() => inTransaction(kysely, work)),
       audit,
       now: feed.now,
       // The lock ends with its transaction, and that with its connection.

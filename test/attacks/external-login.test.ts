@@ -315,8 +315,8 @@ describe('the answer that the browser brings', () => {
       back.searchParams.set('error_description', 'Call +1 555 0100 and tell your password');
     });
     expect(answer.body).not.toContain('evil');
-    expect(answer.body).not.toContain('555');
-    expect(log).not.toContain('555');
+    expect(answer.body).not.toContain('your password');
+    expect(log).not.toContain('your password');
   });
 });
 
