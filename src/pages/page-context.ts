@@ -13,7 +13,7 @@ import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { Language } from '../texts/language.ts';
 import type { Languages } from '../texts/languages.ts';
-import { phraseIn, text } from '../texts/text.ts';
+import { phraseIn, type Text, text } from '../texts/text.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
@@ -48,7 +48,7 @@ export interface PageContext {
    * Shows a notice on the next page and goes there (303); where the form stood on that page, to the same place of it:
    * its page of a list, its search.
    */
-  redirectWithNotice(ctx: Context, url: string, notice: PageNotice): void;
+  redirectWithNotice(ctx: Context, url: string, notice: PageNotice & { readonly text: Text }): void;
   /** The checked `next` of a query or form; undefined when it leads elsewhere. */
   nextOf(values: URLSearchParams): string | undefined;
   /** The path of an address on the hub's own origin; undefined for any other. */

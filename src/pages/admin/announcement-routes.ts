@@ -4,7 +4,7 @@ import type { RequireVersion } from '../../crypto/version.ts';
 import { HubError } from '../../errors.ts';
 import { type Announcement, checkNotice } from '../../notices/notice.ts';
 import type { NoticeStore } from '../../notices/notice-store.ts';
-import { type Phrase, text, translated } from '../../texts/text.ts';
+import { type Text, text, translated } from '../../texts/text.ts';
 import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { type Admin, type AdminContext, isOfFormerVersion, versionIn } from './admin-context.ts';
 import {
@@ -47,7 +47,7 @@ export function adminAnnouncementRoutes(
     return new Date(now() + seconds * 1000);
   }
 
-  function back(ctx: Context, done: Phrase): void {
+  function back(ctx: Context, done: Text): void {
     pages.redirectWithNotice(ctx, pages.urls.adminAnnouncements, { kind: 'good', text: done });
   }
 
@@ -56,7 +56,7 @@ export function adminAnnouncementRoutes(
     { ctx, who, form }: { ctx: Context; who: Admin; form: URLSearchParams },
     typed: TypedNotice,
     deed: (requireVersion: RequireVersion) => Promise<unknown>,
-    done: Phrase,
+    done: Text,
   ): Promise<void> {
     try {
       await deed(versionIn(form));

@@ -181,7 +181,7 @@ export function adminRoleRoutes(
       }
       return showForm(ctx, who, role, { ...typed, problem: problemOf(error) });
     }
-    const notice = { kind: 'good', text: `The role ${role.name} is changed.` } as const;
+    const notice = { kind: 'good', text: text`The role ${role.name} is changed.` } as const;
     pages.redirectWithNotice(ctx, urls.adminRole(role.name), notice);
   });
 

@@ -10,7 +10,7 @@ import type { RoleStore } from '../../rbac/role-store.ts';
 import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
@@ -40,7 +40,7 @@ export function adminUserRightsRoutes(admin: AdminContext, deps: UserRightsDeps)
   const { users, members, accessTokens } = deps;
 
   const userOf = (ctx: Context) => users.getByName(parameter(ctx, 'name'));
-  const back = (ctx: Context, { name }: User, kind: 'good' | 'bad', told: Phrase) =>
+  const back = (ctx: Context, { name }: User, kind: 'good' | 'bad', told: Text) =>
     pages.redirectWithNotice(ctx, pages.urls.adminUser(name), { kind, text: told });
 
   admin.get('/admin/users/:name/admin', async (ctx, who) => {

@@ -12,7 +12,7 @@ import { loadKeys } from '../../metrics/load-history.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
-import { type Phrase, text, translated } from '../../texts/text.ts';
+import { type Phrase, type Text, text, translated } from '../../texts/text.ts';
 import type { IdentityStore } from '../../users/identity-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
@@ -57,7 +57,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     return users.getByName(name);
   }
 
-  function back(ctx: Context, user: User, told: Phrase): void {
+  function back(ctx: Context, user: User, told: Text): void {
     pages.redirectWithNotice(ctx, pages.urls.adminUser(user.name), { kind: 'good', text: told });
   }
 

@@ -13,7 +13,7 @@ import type { Login } from '../../sessions/login-sessions.ts';
 import type { ShareRecipient } from '../../sharing/share.ts';
 import { codeLifetimeSeconds, type Sharing } from '../../sharing/sharing.ts';
 import type { PageEdge } from '../../store/page-edge.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import { isPastLast, listUrl, pageLength, pagingOf, queryIn } from '../elements/list-query.ts';
@@ -167,7 +167,7 @@ export function shareRoutes(
     await show(ctx, target, { newLink: deps.origin + pages.urls.acceptShare(code) });
   }
 
-  function done(ctx: Context, { ownerName, serverName }: Target, outcome: Phrase): void {
+  function done(ctx: Context, { ownerName, serverName }: Target, outcome: Text): void {
     const url = pages.urls.share(ownerName, serverName);
     pages.redirectWithNotice(ctx, url, { kind: 'good', text: outcome });
   }
