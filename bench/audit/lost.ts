@@ -1,5 +1,5 @@
 import { median } from '../gateway/rounds.ts';
-import { partsOfFour, type Sample } from './switch.ts';
+import { partsOfEight, type Sample } from './switch.ts';
 
 /** A figure and where it is in 95 of 100 measurements. */
 export interface Interval {
@@ -11,14 +11,14 @@ export interface Interval {
 const resamples = 1_000;
 
 /**
- * How many percent fewer requests a hub serves in the same time when it records: the median over each four requests
- * after another, of which two were recorded and two were not.
+ * How many percent fewer requests a hub serves in the same time when it records: the median over each eight requests
+ * after another, of which four were recorded and four were not.
  */
 export function lostPercent(samples: readonly Sample[]): Interval {
-  const { length } = partsOfFour;
+  const { length } = partsOfEight;
   const ratios = Array.from({ length: Math.floor(samples.length / length) }, (_, index) => {
-    const four = samples.slice(index * length, (index + 1) * length);
-    return sum(four.filter(({ on }) => !on)) / sum(four.filter(({ on }) => on));
+    const eight = samples.slice(index * length, (index + 1) * length);
+    return sum(eight.filter(({ on }) => !on)) / sum(eight.filter(({ on }) => on));
   });
   const medians = Array.from({ length: resamples }, () =>
     median(ratios.map(() => ratios[Math.floor(Math.random() * ratios.length)] ?? 0)),

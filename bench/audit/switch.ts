@@ -12,8 +12,11 @@ export interface Sample {
 /** Requests that are measured have it. */
 export const measuredHeader = 'x-measured';
 
-/** On, off, off, on: what grows meanwhile meets both alike. */
-export const partsOfFour = [true, false, false, true] as const;
+/**
+ * Whether each of eight requests is recorded. What grows meanwhile meets both alike, and so does what makes two requests after
+ * another slow: each kind has one such pair, and the same distances.
+ */
+export const partsOfEight = [true, false, false, true, false, true, true, false] as const;
 
 let isOn = true;
 let isMeasuring = false;
@@ -42,7 +45,7 @@ function cpuMicrosOf(pid: number): number {
 function begin(): void {
   if (!isMeasuring) return;
   if (requests > 0) samples.push({ on: isOn, micros: cpuMicros() - before });
-  isOn = partsOfFour[requests % partsOfFour.length] === true;
+  isOn = partsOfEight[requests % partsOfEight.length] === true;
   requests += 1;
   before = cpuMicros();
 }
