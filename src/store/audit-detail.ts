@@ -13,6 +13,9 @@ export function storable(text: string, longest: number): string {
  * kept of each part, so that something is known of all of them.
  */
 export function toDetail(detail: Readonly<Record<string, unknown>>): string {
+  // Nearly every detail, without asking for each value on the way to JSON, which takes several times as long.
+  const whole = isShort(detail) ? JSON.stringify(detail) : undefined;
+  if (whole !== undefined && whole.length <= longestDetail) return whole;
   for (let share = 1; share <= mostItems; share *= 2) {
     const text = JSON.stringify(detail, (_key, value: unknown) =>
       shorten(value, { items: mostItems / share, characters: longestText / share }),
@@ -20,6 +23,20 @@ export function toDetail(detail: Readonly<Record<string, unknown>>): string {
     if (text.length <= longestDetail) return text;
   }
   return '{"too_long":true}';
+}
+
+/** Whether it has nothing that is cut short, nor anything within that would have to be looked at. */
+function isShort(values: object, depth = 0): boolean {
+  let count = 0;
+  for (const value of Object.values(values)) {
+    count += 1;
+    if (typeof value === 'string') {
+      if (value !== storable(value, longestText)) return false;
+    } else if (typeof value === 'object' && value !== null) {
+      if (depth > 0 || !Array.isArray(value) || !isShort(value, 1)) return false;
+    }
+  }
+  return count <= mostItems;
 }
 
 function shorten(value: unknown, most: { items: number; characters: number }): unknown {
