@@ -1,10 +1,11 @@
 import { Socket } from 'node:net';
-import { Kysely, PostgresDialect } from 'kysely';
+import { Kysely } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
 import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
 import { guardDialect } from './guarded-dialect.ts';
+import { createPostgresDialect } from './postgres-dialect.ts';
 
 const connectionCount = 10;
 const connectionTimeoutMs = 5000;
@@ -58,6 +59,8 @@ export function openPostgresConnection<Tables>(
     // The server's own limit is of no use when the server or the network is gone.
     query_timeout: timeoutMs + 1000,
     idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
+    // The last statement of a transaction and its commit go out together.
+    pipeline: true,
     types: { getTypeParser: findTypeParser },
   };
   const sockets = new Set<Socket>();
@@ -71,7 +74,7 @@ export function openPostgresConnection<Tables>(
       log.warn({ address, reason: error.message }, 'lost a connection to the database');
     });
     pool.on('connect', (client) => client.on('error', () => {}));
-    const { dialect, close } = guardDialect(new PostgresDialect({ pool }), answers);
+    const { dialect, close } = guardDialect(createPostgresDialect({ pool }), answers);
     return { kysely: new Kysely<Tables>({ dialect }), close };
   }
 
