@@ -12,8 +12,8 @@ export interface AuditArrivals {
   stop(): void;
 }
 
-/** Every column of a row but its id. */
-export const auditColumns = [
+/** What a row tells, in the order in which it stands in `audit_arrivals.entry`. */
+const entryColumns = [
   'at',
   'actor_kind',
   'actor_name',
@@ -27,8 +27,12 @@ export const auditColumns = [
   'result',
   'detail',
   'instance',
-  'users',
 ] as const satisfies readonly (keyof AuditRow)[];
+
+/** A row as it arrives, all in one value. */
+export function packRow(row: AuditRow): string {
+  return JSON.stringify(entryColumns.map((name) => row[name] ?? null));
+}
 
 const delayMs = 5_000;
 /** Other writers wait no longer than for these. */
@@ -48,7 +52,15 @@ export function createAuditArrivals({
   let timer: NodeJS.Timeout | undefined;
   let moving = Promise.resolve();
   let isStopped = false;
-  const columns = sql.join(auditColumns.map((name) => sql.ref(name)));
+  const columns = sql.raw([...entryColumns, 'users'].join(', '));
+  const entry = dialect === 'sqlite' ? 'entry' : 'entry::json';
+  const values = sql.raw(
+    entryColumns
+      .map((name, index) =>
+        name === 'at' ? `cast(${entry} ->> ${index} as bigint)` : `${entry} ->> ${index}`,
+      )
+      .join(', '),
+  );
   /** Rows until they name as many users as are moved at once. */
   const first = (locked: 'for update' | '') => sql`
     select id, user_count from (
@@ -67,7 +79,7 @@ export function createAuditArrivals({
         where id in (select id from (${first('for update')}) as taken)
         returning *),
       moved as (
-        insert into audit (${columns}) select ${columns} from arrival order by id
+        insert into audit (${columns}) select ${values}, users from arrival order by id
         returning id, at, users),
       named as (
         insert into audit_users (name, at, id)
@@ -87,7 +99,7 @@ export function createAuditArrivals({
       const [found] = rows;
       if (found === undefined || found.rows === 0) return false;
       const { last, newest } = found;
-      await sql`insert into audit (${columns}) select ${columns}
+      await sql`insert into audit (${columns}) select ${values}, users
         from audit_arrivals where id <= ${last} order by id`.execute(transaction);
       await sql`insert or ignore into audit_users (name, at, id)
         select list.value, audit.at, audit.id from audit, json_each(audit.users) as list

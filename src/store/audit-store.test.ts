@@ -271,8 +271,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const database = await open();
     const groups = createGroupStore(database);
     const names = Array.from({ length: 30 }, (_, index) => `g${index}`);
-    const arrived = () =>
-      database.kysely.selectFrom('audit_arrivals').select('target_name').execute();
+    const arrived = () => database.kysely.selectFrom('audit_arrivals').select('entry').execute();
     await Promise.all(names.map((name) => groups.create({ name })));
     expect(await arrived()).toHaveLength(30);
     const read = () => createAuditStore(database).list(all);

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type Actor, currentActor } from '../audit/actor.ts';
 import type { Deed } from '../audit/deed.ts';
 import { afterCommit, beforeCommit } from './after-commit.ts';
-import { auditColumns, createAuditArrivals } from './audit-arrivals.ts';
+import { createAuditArrivals, packRow } from './audit-arrivals.ts';
 import { storable, toDetail } from './audit-detail.ts';
 import { createBoundedRecords } from './bounded-records.ts';
 import { prepareStatement } from './prepared-query.ts';
@@ -103,17 +103,23 @@ export function createAuditTrail({
       detail: toDetail(detail),
       instance: nullable(instanceName),
       users: users.length === 0 ? null : JSON.stringify(users.map((name) => nullable(name))),
-      user_count: Math.max(1, users.length),
     };
   }
 
-  const insertOne = prepareStatement((row: AuditRow) => {
-    const names = [...auditColumns, 'user_count'] as const;
-    const values = Object.fromEntries(
-      names.map((name) => [name, row[name]]),
-    ) as unknown as AuditRow;
-    return kysely.insertInto('audit_arrivals').values(values);
-  });
+  const insertOne = prepareStatement(({ entry }: { entry: string }) =>
+    kysely.insertInto('audit_arrivals').values({ entry }),
+  );
+
+  function insertionOf(rows: readonly AuditRow[]): CompiledQuery {
+    const [first] = rows;
+    if (rows.length === 1 && first?.users === null) return insertOne({ entry: packRow(first) });
+    const values = rows.map((row) => ({
+      entry: packRow(row),
+      users: row.users ?? null,
+      user_count: countOf(row),
+    }));
+    return kysely.insertInto('audit_arrivals').values(values).compile();
+  }
 
   /** `isLast`: nothing else follows in its transaction. */
   async function write(
@@ -122,13 +128,8 @@ export function createAuditTrail({
     { isLast = false } = {},
   ): Promise<void> {
     for (let start = 0; start < rows.length; start += mostRows) {
-      const some = rows.slice(start, start + mostRows);
-      const [only] = some;
-      const insert =
-        only !== undefined && some.length === 1
-          ? insertOne(only)
-          : kysely.insertInto('audit_arrivals').values(some).compile();
-      const query = { ...insert, isLast: isLast && start + mostRows >= rows.length };
+      const insertion = insertionOf(rows.slice(start, start + mostRows));
+      const query = { ...insertion, isLast: isLast && start + mostRows >= rows.length };
       await on.executeQuery(query);
     }
     if (rows.length > 0) afterCommit(on, () => tell(rows));
@@ -198,14 +199,17 @@ export async function insertUsers<User extends NewUser>(
   return users.filter(({ id }) => made.has(id));
 }
 
-/** What rows for users who are made together have in common. */
-const shared = auditColumns.filter((name) => name !== 'users');
-const into = `insert into audit_arrivals (users, user_count, ${shared.join(', ')})`;
+/** How many users it names; 1 for none. */
+function countOf({ users }: AuditRow): number {
+  return users === null || users === undefined ? 1 : (JSON.parse(users) as string[]).length;
+}
+
+const into = 'insert into audit_arrivals (users, user_count, entry)';
 /** Follows the insertion of users, of whom some may be there already: mostly none is, and none need be found. */
 const followingUsers = `with inserted (made) as (select ?) ${into}
   select case when made = ? then ? else (
     select json_group_array(users.name) from json_each(?) as list join users on users.id = list.value
-  ) end, made, ${shared.map(() => '?').join(', ')} from inserted where made > 0`;
+  ) end, made, ? from inserted where made > 0`;
 
 /** A statement that creates users, with a row of the audit log like the one given for all of them. */
 function recordingUsers(
@@ -220,24 +224,21 @@ function recordingUsers(
     readonly users: readonly NewUser[];
   },
 ): UserInsertion & { readonly following?: object } {
-  const values = shared.map((name) => like[name]);
+  const entry = packRow(like);
   if (dialect === 'sqlite') {
     const names = JSON.stringify(users.map(({ name }) => name));
     const ids = JSON.stringify(users.map(({ id }) => id));
-    const parameters = [users.length, names, ids, ...values];
+    const parameters = [users.length, names, ids, entry];
     return { ...change, following: { sql: followingUsers, parameters } };
   }
-  const { length } = change.parameters;
-  const given = shared.map(
-    (name, index) => `cast($${length + index + 1} as ${name === 'at' ? 'bigint' : 'text'})`,
-  );
+  const given = `cast($${change.parameters.length + 1} as text)`;
   return {
     ...change,
     sql: `with made as (${change.sql}),
-      recorded as (${into} select json_agg(made.name)::text, count(*), ${given.join(', ')}
+      recorded as (${into} select json_agg(made.name)::text, count(*), ${given}
         from made having count(*) > 0)
       select * from made`,
-    parameters: [...change.parameters, ...values],
+    parameters: [...change.parameters, entry],
   };
 }
 

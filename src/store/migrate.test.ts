@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { StartupError } from '../errors.ts';
+import { createAuditStore } from './audit-store.ts';
 import { migrate, migrations } from './migrate.ts';
 import type { Migration } from './migration.ts';
 import type { Tables } from './tables.ts';
@@ -148,6 +149,42 @@ describeEachDatabase('the schema', (open, dialect) => {
     const foundCodes = await kysely.selectFrom('recovery_codes').selectAll().execute();
     expect(sorted(foundCodes)).toEqual(sorted(codes));
     expect(allTablesAreNamed).toBe(true);
+  });
+
+  test('keeps what had been recorded and was on its way into the audit log', async () => {
+    const database = await open();
+    const kysely = database.kysely as unknown as Kysely<RowsOfAnything>;
+    await dropEverything(kysely, dialect);
+    await migrate({ kysely, dialect, steps: migrations.slice(0, 24) });
+    const recorded = {
+      at: 1_700_000_000_000,
+      actor_kind: 'user',
+      actor_name: 'zoë "z"',
+      action: 'group.add_members',
+      target_kind: 'group',
+      target_name: 'team',
+      result: 'done',
+      detail: '{"origin":"api"}',
+    };
+    await kysely
+      .insertInto('audit_arrivals')
+      .values([
+        { ...recorded, users: null, user_count: 1 },
+        { ...recorded, users: '["bob","cleo"]', user_count: 2 },
+      ])
+      .execute();
+    await migrate({ kysely, dialect });
+    const { entries } = await createAuditStore(database).list({ filter: {}, limit: 9 });
+    const expected = {
+      at: new Date(recorded.at),
+      actor: { kind: 'user', name: 'zoë "z"' },
+      target: { kind: 'group', name: 'team' },
+      detail: { origin: 'api' },
+    };
+    expect(entries).toMatchObject([
+      { ...expected, users: ['bob', 'cleo'] },
+      { ...expected, users: [] },
+    ]);
   });
 
   test('of a later version is refused and left as it is', async () => {

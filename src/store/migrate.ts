@@ -26,6 +26,7 @@ import { migration0021 } from './migrations/0021-never-active.ts';
 import { migration0022 } from './migrations/0022-recovery-codes.ts';
 import { migration0023 } from './migrations/0023-audit-users.ts';
 import { migration0024 } from './migrations/0024-server-order.ts';
+import { migration0025 } from './migrations/0025-audit-entries.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -53,6 +54,7 @@ export const migrations: readonly Migration[] = [
   migration0022,
   migration0023,
   migration0024,
+  migration0025,
 ];
 
 export interface MigrateOptions {

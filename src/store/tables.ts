@@ -349,7 +349,12 @@ export interface AuditTable {
   users: string | null;
 }
 
-export interface AuditArrivalsTable extends AuditTable {
+export interface AuditArrivalsTable {
+  id: GeneratedAlways<number>;
+  /** JSON list of what `AuditTable` has in columns, but for `users`. */
+  entry: string;
+  /** As in `AuditTable`. */
+  users: string | null;
   /** How many names `users` has; 1 for none. */
   user_count: Generated<number>;
 }
@@ -370,5 +375,5 @@ export interface KeyvTable {
 export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>;
 export type NewRow<Name extends keyof Tables> = Insertable<Tables[Name]>;
 /** A row of the audit log before it has an id. */
-export type AuditRow = NewRow<'audit_arrivals'>;
+export type AuditRow = NewRow<'audit'>;
 export type RowChange<Name extends keyof Tables> = Updateable<Tables[Name]>;
