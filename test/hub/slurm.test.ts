@@ -140,8 +140,18 @@ describe.skipIf(!hasSlurm())('servers as jobs of Slurm', () => {
     await startServer(hub, path);
     await untilServer(hub, path, isReady, 'the server is ready');
     const jobId = await jobOf(hub);
-    // The minute is over now, which the controller sees within 30 seconds.
-    await cluster().run('scontrol', 'update', `JobId=${jobId}`, 'EndTime=now');
+    // The minute is over now, which the controller sees within 30 seconds. It takes no end in the second of the start.
+    await until(
+      () =>
+        cluster()
+          .run('scontrol', 'update', `JobId=${jobId}`, 'EndTime=now')
+          .then(() => true)
+          .catch((error: Error) => {
+            if (!/Invalid time specified/.test(error.message)) throw error;
+            return false;
+          }),
+      'the end of the job is now',
+    );
     const ended = await untilServer(hub, path, ({ stopped }) => stopped, 'the end is noticed');
     expect(ended.failure?.message).toBe(
       'The server ended: the job reached its time limit of 1 minute.',
