@@ -39,7 +39,7 @@ export function createLiveCallers(deps: {
       if (!(await each.isAllowed())) end(each);
     } catch (error) {
       // As long as what was known may be gone by, an answer goes on.
-      log.debug({ err: error }, 'could not ask again whether a caller may go on');
+      log.debug({ err: error }, 'could not ask again whether a caller may continue');
       if (database.changeFeed.isLost()) end(each);
     }
   }
@@ -49,7 +49,7 @@ export function createLiveCallers(deps: {
     async work() {
       await Promise.all([...watched].map(check));
     },
-    onError: (error) => log.error({ err: error }, 'could not ask which callers may go on'),
+    onError: (error) => log.error({ err: error }, 'could not ask which callers may continue'),
   });
   /** After a run under way, which may have asked before the change. */
   const sweep = () => void sweeping.run().then(() => sweeping.run());

@@ -2,22 +2,34 @@ import { HubError } from '../errors.ts';
 import { hashSecret } from './hash.ts';
 
 /**
- * Throws `precondition_failed` when a change is meant for another version than this one, which is what there is now.
- * It is called where nobody else can change it before the change is made.
+ * Throws `precondition_failed` when a change is meant for another version than this one, which is what there is now;
+ * undefined when there is nothing. It is called where nobody else can change it before the change is made.
  */
-export type RequireVersion = (version: string) => void;
+export type RequireVersion = (version: string | undefined) => void;
 
-/** For changes that are meant for whatever there is. */
+/** For changes that are meant for whatever there is, or for nothing. */
 export const anyVersion: RequireVersion = () => {};
+
+/** For changes that are meant for whatever there is, and not to make something new. */
+export const someVersion: RequireVersion = (version) => {
+  if (version === undefined) throw isGone();
+};
 
 /** For changes that are meant for one of these versions. */
 export function oneOfVersions(versions: readonly string[]): RequireVersion {
   return (version) => {
+    if (version === undefined) throw isGone();
     if (versions.includes(version)) return;
     throw new HubError('precondition_failed', 'This has been changed since it was read.', {
       hint: 'Read it again, and send the change with its new ETag.',
     });
   };
+}
+
+function isGone(): HubError {
+  return new HubError('precondition_failed', 'There is nothing to be changed any more.', {
+    hint: 'To make it, send the request without If-Match.',
+  });
 }
 
 /** Tells whether something has changed: two of the same content, as JSON, have the same version. */

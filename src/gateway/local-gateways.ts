@@ -111,7 +111,7 @@ export function createLocalGateways(deps: {
         const former = earlier.get(slot);
         if (former !== undefined && (await fits(former, signal))) {
           running.set(slot, { identity: former, atMs: monotonicMs() });
-          log.info({ gateway: nameOf(former) }, 'a gateway of an earlier hub goes on');
+          log.info({ gateway: nameOf(former) }, 'a gateway of an earlier hub keeps running');
           continue;
         }
         await startIn(slot, signal);

@@ -145,7 +145,7 @@ export function createProxyApi(deps: {
     const isAll = match[1] === undefined || match[1] === '/';
     const path = readPath(match[1] ?? '/');
     const requireVersion = (each: Given | undefined) =>
-      readIfMatch(req.headers['if-match'])(versionOf(each?.body ?? null));
+      readIfMatch(req.headers['if-match'])(each && versionOf(each.body));
     switch (method) {
       case 'GET': {
         const each = given.get(path);
@@ -177,7 +177,7 @@ export function createProxyApi(deps: {
         return;
       }
       case 'DELETE':
-        if (given.has(path)) requireVersion(given.get(path));
+        requireVersion(given.get(path));
         remove(path);
         keep();
         await audit.recordAlone(deedOf('route.delete', path));

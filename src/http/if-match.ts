@@ -1,9 +1,10 @@
-import { anyVersion, oneOfVersions, type RequireVersion } from '../crypto/version.ts';
+import { anyVersion, oneOfVersions, type RequireVersion, someVersion } from '../crypto/version.ts';
 
 /** The versions that a change is meant for, by the value of `If-Match` (RFC 9110 §13.1.1); any without one. */
 export function readIfMatch(value: string | undefined): RequireVersion {
   const wanted = value?.trim() ?? '';
-  if (wanted === '' || wanted === '*') return anyVersion;
+  if (wanted === '') return anyVersion;
+  if (wanted === '*') return someVersion;
   // A weak tag is never equal here (RFC 9110 §8.8.3.2).
   const tags = wanted.split(',').map((tag) => /^"(.*)"$/.exec(tag.trim())?.[1]);
   return oneOfVersions(tags.filter((tag) => tag !== undefined));

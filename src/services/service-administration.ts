@@ -260,10 +260,8 @@ export function createServiceAdministration(
     async put(caller, name, request, requireVersion) {
       refuseConfigured(name);
       const before = await find(name);
-      if (before !== undefined) {
-        requireVersion(versionOfService(before));
-        await requireMayTakeOver(caller, before);
-      }
+      requireVersion(before && versionOfService(before));
+      if (before !== undefined) await requireMayTakeOver(caller, before);
       return write(caller, before, name, request);
     },
 

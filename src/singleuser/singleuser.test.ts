@@ -1,18 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
-import { createServer, type IncomingMessage, request } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { startFakeHub } from '../../test/support/fake-hub.ts';
-import { freePort } from '../../test/support/free-port.ts';
 import { appCommand, type Echo, startGuardedApp } from '../../test/support/guarded-app.ts';
-import { until } from '../../test/support/test-hub.ts';
 import { createActivityReport } from './activity-report.ts';
 
 const log = pino({ level: 'silent' });
@@ -173,147 +170,6 @@ describe('a guarded app', () => {
     expect(answer.status).toBe(503);
     expect(answer.headers.get('retry-after')).toBe('1');
     expect(parts.hub.lookups).toBe(0);
-  });
-});
-
-describe('another program at the port of the app', () => {
-  /** A web server of someone else. It notes the headers that it gets, and listens wherever it is asked to. */
-  async function startStranger() {
-    const seen: string[] = [];
-    const server = createServer((asked, response) => {
-      seen.push(asked.rawHeaders.join(' '));
-      response.end('of a stranger');
-    });
-    server.on('upgrade', (asked, socket) => {
-      seen.push(asked.rawHeaders.join(' '));
-      socket.end('HTTP/1.1 418 of a stranger\r\n\r\n');
-    });
-    const takenPorts: number[] = [];
-    /** Takes the port that an app was given, the first `times` times, before the app may try it. */
-    const control = createServer((asked, response) => {
-      if (takenPorts.length === times) {
-        response.end();
-        return;
-      }
-      takenPorts.push(Number(asked.url?.slice(1)));
-      server.close();
-      server.listen(takenPorts.at(-1), '127.0.0.1', () => response.end());
-    }).listen(0, '127.0.0.1');
-    await once(control, 'listening');
-    let times = 1;
-    return {
-      seen,
-      takenPorts,
-      server,
-      controlUrl: `http://127.0.0.1:${(control.address() as AddressInfo).port}/`,
-      takes(count: number) {
-        times = count;
-      },
-      async [Symbol.asyncDispose]() {
-        for (const each of [server, control]) {
-          each.closeAllConnections();
-          each.close();
-        }
-      },
-    };
-  }
-
-  /** Its port is taken before it listens; then it goes on as `otherwise` says. */
-  const tells = (controlUrl: string, otherwise: string) => [
-    process.execPath,
-    '--input-type=module',
-    '--eval',
-    `import { createServer } from 'node:http';
-     await (await fetch('${controlUrl}' + process.env.PORT)).text();
-     const server = createServer((request, response) => response.end('of the app at ' + process.env.PORT));
-     server.on('error', () => { ${otherwise} });
-     server.listen(Number(process.env.PORT), '127.0.0.1');
-     process.on('SIGUSR2', () => { server.close(); server.closeAllConnections(); setInterval(() => {}, 1e6); });`,
-  ];
-  const secrets = { authorization: 'token good', cookie: 'mine=secret' };
-
-  test.for([
-    ['ends', 'process.exit(98)'],
-    ['waits for its port', 'setInterval(() => {}, 1e6)'],
-  ] as const)(
-    'is not taken for an app that %s: the app gets another port',
-    async ([, otherwise]) => {
-      await using stranger = await startStranger();
-      const command = tells(stranger.controlUrl, otherwise);
-      await using parts = await startGuardedApp({ command });
-      await parts.singleuser.ready;
-      const answer = await fetch(parts.prefix, { headers: secrets });
-      expect(await answer.text()).toMatch(/^of the app at \d+$/);
-      expect(stranger.takenPorts).toHaveLength(1);
-      expect(stranger.seen.join()).not.toMatch(/secret|good/);
-    },
-  );
-
-  test('that has every port ends the server, which says so', async () => {
-    await using stranger = await startStranger();
-    stranger.takes(100);
-    const log = new PassThrough();
-    const output = text(log);
-    const command = tells(stranger.controlUrl, 'process.exit(98)');
-    await using parts = await startGuardedApp({ command }, {}, pino(log));
-    expect(await parts.singleuser.exited).toBe(98);
-    log.end();
-    expect(stranger.takenPorts).toHaveLength(3);
-    expect(await output).toMatch(
-      new RegExp(`pid ${process.pid} \\(.+\\) holds the port ${stranger.takenPorts[2]}`),
-    );
-  });
-
-  test('that has the port it must listen on ends the server, and gets nothing of visitors', async () => {
-    await using stranger = await startStranger();
-    stranger.server.listen(0, '127.0.0.1');
-    await once(stranger.server, 'listening');
-    const { port } = stranger.server.address() as AddressInfo;
-    const command = [process.execPath, '--eval', 'setInterval(() => {}, 1e6)'];
-    await using parts = await startGuardedApp({ command, port });
-    const answer = await fetch(parts.prefix, { headers: secrets });
-    expect([answer.status, await answer.text()]).toEqual([
-      503,
-      expect.not.stringContaining('of a stranger'),
-    ]);
-    expect(await parts.singleuser.exited).toBe(1);
-    expect(stranger.seen.join()).not.toMatch(/secret|good/);
-  });
-
-  test('is believed where the app is known to have another one listen', async () => {
-    await using stranger = await startStranger();
-    const command = tells(stranger.controlUrl, 'setInterval(() => {}, 1e6)');
-    await using parts = await startGuardedApp({ command, listensElsewhere: true });
-    await parts.singleuser.ready;
-    const answer = await fetch(parts.prefix, { headers: secrets });
-    expect(await answer.text()).toBe('of a stranger');
-  });
-
-  test('gets nothing of visitors when the app stops listening later', async () => {
-    await using stranger = await startStranger();
-    stranger.takes(0);
-    const port = await freePort();
-    await using parts = await startGuardedApp({ command: tells(stranger.controlUrl, ''), port });
-    await parts.singleuser.ready;
-    const ask = async () => {
-      const answer = await fetch(parts.prefix, { headers: secrets });
-      return { status: answer.status, body: await answer.text() };
-    };
-    expect(await ask()).toEqual({ status: 200, body: `of the app at ${port}` });
-    parts.singleuser.signal('SIGUSR2');
-    await until(async () => {
-      const listening = once(stranger.server.listen(port, '127.0.0.1'), 'listening');
-      return (await listening.catch(() => undefined)) !== undefined;
-    }, 'the stranger has the port');
-    expect(await ask()).toEqual({ status: 503, body: expect.stringContaining('does not answer') });
-    const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws`, {
-      headers: secrets,
-    });
-    socket.on('error', () => undefined);
-    const [, refusal] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
-    expect(refusal.statusCode).toBe(503);
-    socket.terminate();
-    expect(stranger.seen).toEqual([]);
   });
 });
 

@@ -82,6 +82,10 @@ describe('the API of configurable-http-proxy', () => {
         headers: { authorization: `token ${token}`, 'if-match': etag },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
+    for (const etag of ['*', '"former"']) {
+      expect((await change('POST', etag, { target: app.url })).status, etag).toBe(412);
+      expect((await change('DELETE', etag)).status, etag).toBe(412);
+    }
     const added = await api('POST', at, { target: app.url });
     const etag = (await api('GET', at)).headers.get('etag') ?? '';
     expect([added.headers.get('etag'), etag]).toEqual([etag, expect.stringMatching(/^"\S{22}"$/)]);

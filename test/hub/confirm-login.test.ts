@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { generateSync } from 'otplib';
 import { expect, test } from 'vitest';
 import { createExternalHub } from '../support/external-hub.ts';
@@ -109,8 +111,18 @@ test('a login at a provider is confirmed there, which asks for the password agai
   const asks = await makeToken(hub, browser, { note: 'Nightly report' });
   expect(asks.status).toBe(403);
   expect(asks.body).toContain('Continue to Example Login');
+  const countKept = () => {
+    using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { readOnly: true });
+    return database
+      .prepare("select count(*) as count from keyv where key like 'waiting-forms%'")
+      .get()?.['count'];
+  };
+  // In other windows: of each login one form waits, the last.
+  const former = onward(await submitMain(browser, asks, {}));
+  expect(countKept()).toBe(1);
   const leaving = await submitMain(browser, asks, {});
   const location = onward(leaving);
+  expect([location === former, countKept()]).toEqual([false, 1]);
   expect(new URL(location).searchParams.get('prompt')).toBe('login');
   expect(new URL(location).searchParams.get('max_age')).toBe('0');
   expect(location).not.toContain('Nightly');

@@ -53,6 +53,12 @@ export interface ConfirmLogin {
   ): Promise<void>;
 }
 
+interface KeptForm {
+  readonly keyHash: string;
+  /** The sealed form. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
 export function createConfirmLogin(deps: {
   readonly pages: PageContext;
   readonly recentLogin: RecentLogin;
@@ -60,13 +66,28 @@ export function createConfirmLogin(deps: {
   readonly logins: Pick<LoginSessions, 'setUpstreamSession'>;
   readonly logIn: Pick<LogIn, 'knownBrowserFor'>;
   readonly waitingForms: WaitingForms;
-  /** Sealed forms whose users are elsewhere, by the hash of their key. */
+  /** Sealed forms whose users are elsewhere: the last one of each login. */
   readonly kept: Keyv<string>;
   readonly publicUrl: URL;
   readonly log: Logger;
 }): ConfirmLogin {
   const { pages, recentLogin, sessions, waitingForms, kept, publicUrl, log } = deps;
   const { urls } = pages;
+
+  const placeOf = ({ session }: Login) => hashSecret(session.sessionId);
+
+  /** The form that was kept under a key, unless another one of this login has taken its place. */
+  async function takeForm(
+    login: Login,
+    key: string | undefined,
+  ): Promise<KeptForm['fields'] | undefined> {
+    const text = await kept.get(placeOf(login));
+    if (key === undefined || text === undefined) return undefined;
+    const waiting = JSON.parse(text) as KeptForm;
+    if (waiting.keyHash !== hashSecret(key)) return undefined;
+    await kept.delete(placeOf(login));
+    return waiting.fields;
+  }
 
   const isRecent: ConfirmLogin['isRecent'] = (ctx, login) =>
     recentLogin.isRecent(
@@ -183,8 +204,12 @@ export function createConfirmLogin(deps: {
       const waiting = waitingForms.open(login, sent);
       if (waiting === undefined) return undefined;
       const key = randomSecret();
-      const sealed = waitingForms.seal(login, waiting);
-      await kept.set(hashSecret(key), JSON.stringify(sealed), waitingForms.lifetimeMs);
+      const fields = waitingForms.seal(login, waiting);
+      await kept.set(
+        placeOf(login),
+        JSON.stringify({ keyHash: hashSecret(key), fields }),
+        waitingForms.lifetimeMs,
+      );
       return key;
     },
 
@@ -192,14 +217,11 @@ export function createConfirmLogin(deps: {
       const login = loginOf(ctx);
       if (login === undefined) return pages.redirectToLogin(ctx);
       const { sessionId, identityId } = login.session;
+      const fields = await takeForm(login, request.waitingForm);
       await confirm(ctx, login);
       // The end of this session at the provider must end the login, as that of the former one did.
       if (result.identityId === identityId) await deps.logins.setUpstreamSession(sessionId, result);
-      const key = request.waitingForm && hashSecret(request.waitingForm);
-      const text = key === undefined ? undefined : await kept.get(key);
-      if (key === undefined || text === undefined) return ctx.redirect(request.next ?? urls.home);
-      await kept.delete(key);
-      const fields = JSON.parse(text) as Record<string, string>;
+      if (fields === undefined) return ctx.redirect(request.next ?? urls.home);
       const waiting = waitingForms.open(login, new URLSearchParams(fields));
       if (waiting === undefined) throw noLongerValid();
       const { action, cancelUrl } = waiting;
