@@ -56,6 +56,11 @@ async function countDuring(watch: StatementWatch, work: () => Promise<unknown>):
   return (await watch.during(work)).length;
 }
 
+/** What the hub reads now and then for itself may fall into one of the counts, but not into each of three. */
+async function leastOf(count: () => Promise<number>): Promise<number> {
+  return Math.min(await count(), await count(), await count());
+}
+
 test.each([
   ['users', '/users?limit=10', '/users?limit=200', 10, 200],
   ['the last users', '/users?limit=10&offset=200', '/users?limit=200&offset=21', 10, 200],
@@ -75,9 +80,9 @@ test.each([
     await post('/users', { usernames: [`z-${randomUUID()}`] });
     return countDuring(watch, async () => expect(await lengthOf(path)).toBe(length));
   };
-  const forFew = await countOf(few, least);
+  const forFew = await leastOf(() => countOf(few, least));
   expect(forFew).toBeGreaterThan(0);
-  expect(await countOf(many, most)).toBe(forFew);
+  expect(await leastOf(() => countOf(many, most))).toBe(forFew);
 });
 
 test('a page of users is not read again until something is written', async () => {
@@ -104,7 +109,7 @@ test('the home page takes as many queries for many shared servers as for one', a
       expect(body.split('<tr>').length - 2).toBe(rows);
     };
     await home();
-    return countDuring(watch, home);
+    return leastOf(() => countDuring(watch, home));
   };
   const few = await queriesOf(names[2] ?? '', 2);
   expect(await queriesOf(occasional, 59)).toBe(few);
@@ -112,11 +117,13 @@ test('the home page takes as many queries for many shared servers as for one', a
 
 test('the list of users takes as many queries when no rights of its users are known yet', async () => {
   using watch = watchStatements();
-  // Any change makes the hub forget what it remembered.
-  await post('/groups', { groups: ['late'] });
-  const few = await countDuring(watch, () => lengthOf('/users?limit=10'));
-  await post('/groups', { groups: ['later'] });
-  expect(await countDuring(watch, () => lengthOf('/users?limit=200'))).toBe(few);
+  const countOf = async (path: string) => {
+    // Any change makes the hub forget what it remembered.
+    await post('/groups', { groups: [`late-${randomUUID()}`] });
+    return countDuring(watch, () => lengthOf(path));
+  };
+  const few = await leastOf(() => countOf('/users?limit=10'));
+  expect(await leastOf(() => countOf('/users?limit=200'))).toBe(few);
 });
 
 test('the users of the administration take as many queries for many as for few', async () => {
@@ -126,8 +133,9 @@ test('the users of the administration take as many queries for many as for few',
     return body.split('<tr').length;
   };
   expect(await rowsOf('user-00')).toBeLessThan(await rowsOf('user-'));
-  const few = await countDuring(watch, () => rowsOf('user-00'));
-  expect(await countDuring(watch, () => rowsOf('user-'))).toBe(few);
+  const countOf = (search: string) => leastOf(() => countDuring(watch, () => rowsOf(search)));
+  const few = await countOf('user-00');
+  expect(await countOf('user-')).toBe(few);
 });
 
 test('who asks and what users hold is looked up once, until something changes', async () => {
@@ -198,13 +206,7 @@ test('a report of activity takes as many queries for many servers as for few', a
     await lengthOf('/groups?limit=1');
   };
   await report(1);
-  // What the hub reads now and then for itself may fall into one of two counts, but not time after time.
-  const least = async (count: number) =>
-    Math.min(
-      await countDuring(watch, () => report(count)),
-      await countDuring(watch, () => report(count)),
-      await countDuring(watch, () => report(count)),
-    );
+  const least = (count: number) => leastOf(() => countDuring(watch, () => report(count)));
   const few = await least(1);
   expect(few).toBeGreaterThan(0);
   expect(await least(10_000)).toBe(few);
