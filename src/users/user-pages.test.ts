@@ -1,20 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { endLease, enterInstance } from '../../test/support/instances.ts';
 import { addServer } from '../../test/support/server-rows.ts';
-import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
-import { openDatabase } from '../store/open-database.ts';
+import { userSorts } from '../../test/support/user-sorts.ts';
 import type { RowChange } from '../store/tables.ts';
 import { createGroupStore } from './group-store.ts';
 import type { UserFilter } from './user-filters-store.ts';
 import { createUserStore } from './user-store.ts';
-
-const columns = ['name', 'created', 'lastActivity', 'server'] as const;
-const sorts = columns.flatMap((column) => [column, `-${column}`] as const);
 
 describeEachDatabase('lists of users', (open) => {
   const openStore = async () => {
@@ -53,7 +45,7 @@ describeEachDatabase('lists of users', (open) => {
     const [, bob, cleo, dan] = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve']);
     const activity = [bob, cleo, dan].map((user, index) => [user?.id ?? '', new Date(9 - index)]);
     await users.recordActivity(new Map(activity as [string, Date][]));
-    for (const sort of sorts) {
+    for (const sort of userSorts) {
       const listed = async (offset: number, limit: number) =>
         (await users.list({ offset, limit, sort })).items.map(({ name }) => name);
       const all = await listed(0, 5);
@@ -69,7 +61,7 @@ describeEachDatabase('lists of users', (open) => {
   });
 
   test('goes on where a page ended, in every order, whoever comes or goes meanwhile', async () => {
-    for (const sort of sorts) {
+    for (const sort of userSorts) {
       const { database, users } = await openStore();
       const made = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve', 'fay']);
       const idOf = (name: string) => made.find((user) => user.name === name)?.id ?? '';
@@ -174,7 +166,7 @@ describeEachDatabase('lists of users', (open) => {
     expect(await namesWith('%')).toEqual(['100%']);
   });
 
-  test('sorts by activity, those who were never active first', async () => {
+  test('userSorts by activity, those who were never active first', async () => {
     const { users } = await openStore();
     const [, bob, carol] = [
       await users.create({ name: 'alice' }),
@@ -194,7 +186,7 @@ describeEachDatabase('lists of users', (open) => {
     expect(await namesBy('-lastActivity')).toEqual(['bob', 'carol', 'alice']);
   });
 
-  test('sorts by the state of the default server, whatever becomes of it', async () => {
+  test('userSorts by the state of the default server, whatever becomes of it', async () => {
     const { database, users } = await openStore();
     const { kysely } = database;
     const made = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve', 'fay', 'gus']);
@@ -329,74 +321,4 @@ describeEachDatabase('lists of users', (open) => {
     await users.createMissing(['fay']);
     expect((await users.countByMark({})).all).toBe(6);
   });
-});
-
-test('users who are searched are looked at once for all counts, and members of a group by indexes', async () => {
-  const log = pino({ level: 'silent' });
-  await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
-  const users = createUserStore(database);
-  using watch = watchStatements();
-  const search = await watch.during(() => users.countByMark({ nameFilter: 'x' }));
-  expect(search.join().split(' like ')).toHaveLength(2);
-  const [ofGroup = ''] = await watch.during(() => users.countByMark({ groupName: 'staff' }));
-  const plan = await explainQueryPlan(database, ofGroup);
-  expect(plan).toContain('users_never_active');
-  expect(plan).not.toMatch(/SCAN (?!CONSTANT|users USING INDEX users_administrators)/);
-});
-
-test('what walks over very many users is left to another thread', async () => {
-  const log = pino({ level: 'silent' });
-  const directory = mkdtempSync(join(tmpdir(), 'hub-test-'));
-  try {
-    await using database = await openDatabase('sqlite:hub.sqlite', { directory, log });
-    const [few, many] = [4, 3].map((manyUsers) => createUserStore(database, { manyUsers }));
-    await few?.createMissing(['ann', 'bob', 'cleo']);
-    await few?.count();
-    using watch = watchStatements();
-    const searched: unknown[] = [];
-    const searchesOf = async (users = few) => {
-      const statements = await watch.during(async () => {
-        searched.push(await users?.list({ offset: 0, limit: 5, nameFilter: 'o' }));
-        searched.push(await users?.countByMark({ nameFilter: 'o' }));
-        searched.push(await users?.listNames({ nameFilter: 'o' }, 5));
-      });
-      return statements.filter((statement) => statement.includes(' like ')).length;
-    };
-    expect(await searchesOf(few)).toBe(4);
-    expect(await searchesOf(many)).toBe(0);
-    expect(searched.slice(0, 3)).toMatchObject([
-      { items: [{ name: 'bob' }, { name: 'cleo' }], total: 2 },
-      { all: 2, never_active: 2 },
-      ['bob', 'cleo'],
-    ]);
-    expect(searched.slice(3)).toEqual(searched.slice(0, 3));
-    await many?.createMissing(['otto']);
-    expect((await many?.countByMark({ nameFilter: 'o' }))?.all).toBe(3);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-});
-
-test('no page of users is found by sorting all of them', async () => {
-  const log = pino({ level: 'silent' });
-  await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
-  const users = createUserStore(database);
-  await users.createMissing(['ann', 'bob', 'cleo']);
-  using watch = watchStatements();
-  const statements = await watch.during(async () => {
-    for (const sort of sorts) {
-      await users.list({ offset: 0, limit: 1, sort });
-      await users.list({ offset: 2, limit: 1, sort });
-      for (const key of ['bob', '5,bob', ',bob']) {
-        await users.list({ offset: 1, limit: 1, sort, edge: { side: 'after', key } });
-      }
-    }
-  });
-  // Five pages in each order; they are counted once.
-  expect(statements).toHaveLength(5 * sorts.length + 1);
-  for (const statement of statements) {
-    expect(await explainQueryPlan(database, statement), statement).toMatch(
-      /^(?:SCAN|SEARCH) users USING (?:COVERING )?INDEX [^;]+$/,
-    );
-  }
 });
