@@ -12,24 +12,21 @@ export const anyVersion: RequireVersion = () => {};
 
 /** For changes that are meant for whatever there is, and not to make something new. */
 export const someVersion: RequireVersion = (version) => {
-  if (version === undefined) throw isGone();
+  if (version !== undefined) return;
+  throw new HubError('precondition_failed', 'There is nothing to be changed any more.', {
+    hint: 'To make it, send the request without If-Match.',
+  });
 };
 
 /** For changes that are meant for one of these versions. */
 export function oneOfVersions(versions: readonly string[]): RequireVersion {
   return (version) => {
-    if (version === undefined) throw isGone();
-    if (versions.includes(version)) return;
+    someVersion(version);
+    if (versions.some((each) => each === version)) return;
     throw new HubError('precondition_failed', 'This has been changed since it was read.', {
       hint: 'Read it again, and send the change with its new ETag.',
     });
   };
-}
-
-function isGone(): HubError {
-  return new HubError('precondition_failed', 'There is nothing to be changed any more.', {
-    hint: 'To make it, send the request without If-Match.',
-  });
 }
 
 /** Tells whether something has changed: two of the same content, as JSON, have the same version. */

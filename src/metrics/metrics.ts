@@ -146,16 +146,11 @@ export function createMetrics(): Metrics {
   });
   for (const reason of ['idle_timeout', 'max_age']) stopsAtLimit.inc({ reason }, 0);
 
-  const audited = new Map<string, number>();
-  new Counter({
+  const audited = new Counter({
     name: 'hub_audit_records_total',
     help: 'Rows written to the audit log, by result.',
     labelNames: ['result'],
     registers,
-    collect() {
-      this.reset();
-      for (const [result, count] of audited) this.inc({ result }, count);
-    },
   });
   let droppedAuditLines = () => 0;
   new Counter({
@@ -187,7 +182,7 @@ export function createMetrics(): Metrics {
     countOAuthRefusal: (error) => refusals.inc({ error }),
     countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
     countStopAtLimit: (reason) => stopsAtLimit.inc({ reason }),
-    countAudit: (result) => void audited.set(result, (audited.get(result) ?? 0) + 1),
+    countAudit: (result) => audited.inc({ result }),
     observeAuditFile(droppedLines) {
       droppedAuditLines = droppedLines;
     },

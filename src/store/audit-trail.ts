@@ -103,6 +103,7 @@ export function createAuditTrail({
       detail: toDetail(detail),
       instance: nullable(instanceName),
       users: users.length === 0 ? null : JSON.stringify(users.map((name) => nullable(name))),
+      user_count: Math.max(1, users.length),
     };
   }
 
@@ -116,7 +117,7 @@ export function createAuditTrail({
     const values = rows.map((row) => ({
       entry: packRow(row),
       users: row.users ?? null,
-      user_count: countOf(row),
+      user_count: row.user_count,
     }));
     return kysely.insertInto('audit_arrivals').values(values).compile();
   }
@@ -197,11 +198,6 @@ export async function insertUsers<User extends NewUser>(
   if (rows.length === users.length) return [...users];
   const made = new Set(rows.map((row) => (typeof row === 'number' ? users[row]?.id : row.id)));
   return users.filter(({ id }) => made.has(id));
-}
-
-/** How many users it names; 1 for none. */
-function countOf({ users }: AuditRow): number {
-  return users === null || users === undefined ? 1 : (JSON.parse(users) as string[]).length;
 }
 
 const into = 'insert into audit_arrivals (users, user_count, entry)';

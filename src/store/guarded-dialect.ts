@@ -1,7 +1,7 @@
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
 import { HubError } from '../errors.ts';
 import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
-import { retryAfterDeadlock } from './deadlock.ts';
+import { retryAfterDeadlock } from './retry-after-deadlock.ts';
 import { toStorageError } from './storage-error.ts';
 
 /** A dialect whose failures are HubErrors. */

@@ -5,10 +5,10 @@ import { inTransaction } from './after-commit.ts';
 import { createAuditTrail } from './audit-trail.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
-import { retryAfterDeadlock } from './deadlock.ts';
 import { migrate } from './migrate.ts';
 import { openPostgresChangeFeed } from './postgres-change-feed.ts';
 import { openPostgresConnection, type PostgresConnectionOptions } from './postgres-connection.ts';
+import { retryAfterDeadlock } from './retry-after-deadlock.ts';
 import type { Tables } from './tables.ts';
 
 /** Opens a PostgreSQL database as the hub's and brings its schema up to date. */

@@ -15,52 +15,52 @@ import {
 export function createPostgresDialect(config: PostgresDialectConfig): Dialect {
   const dialect = new PostgresDialect(config);
   return {
-    createDriver: () => endTogether(dialect.createDriver()),
+    createDriver: () => pipelineCommit(dialect.createDriver()),
     createQueryCompiler: () => dialect.createQueryCompiler(),
     createAdapter: () => dialect.createAdapter(),
     createIntrospector: (kysely) => dialect.createIntrospector(kysely),
   };
 }
 
-function endTogether(driver: Driver): Driver {
-  const connections = new WeakMap<DatabaseConnection, LastingConnection>();
-  const given = (connection: DatabaseConnection) => connection as LastingConnection;
+function pipelineCommit(driver: Driver): Driver {
+  const connections = new WeakMap<DatabaseConnection, PipelinedConnection>();
+  const pipelined = (connection: DatabaseConnection) => connection as PipelinedConnection;
 
   return {
     init: (options) => driver.init(options),
     async acquireConnection(options) {
       const inner = await driver.acquireConnection(options);
-      const connection = connections.get(inner) ?? new LastingConnection(inner);
+      const connection = connections.get(inner) ?? new PipelinedConnection(inner);
       connections.set(inner, connection);
       return connection;
     },
     async beginTransaction(connection, settings) {
-      await driver.beginTransaction(given(connection).inner, settings);
-      given(connection).isInTransaction = true;
+      await driver.beginTransaction(pipelined(connection).inner, settings);
+      pipelined(connection).isInTransaction = true;
     },
     async commitTransaction(connection) {
-      const last = given(connection).takeLast();
-      const committed = driver.commitTransaction(given(connection).inner);
+      const last = pipelined(connection).takeLast();
+      const committed = driver.commitTransaction(pipelined(connection).inner);
       // Why it failed, rather than that nothing could be committed then.
       const [failed] = (await Promise.allSettled([last, committed])).filter(
         ({ status }) => status === 'rejected',
       ) as PromiseRejectedResult[];
       if (failed !== undefined) throw failed.reason;
-      given(connection).isInTransaction = false;
+      pipelined(connection).isInTransaction = false;
     },
     async rollbackTransaction(connection) {
       // The rollback waits for it.
-      void given(connection).takeLast();
-      given(connection).isInTransaction = false;
-      await driver.rollbackTransaction(given(connection).inner);
+      void pipelined(connection).takeLast();
+      pipelined(connection).isInTransaction = false;
+      await driver.rollbackTransaction(pipelined(connection).inner);
     },
     releaseConnection: (connection, options) =>
-      driver.releaseConnection(given(connection).inner, options),
+      driver.releaseConnection(pipelined(connection).inner, options),
     destroy: (options) => driver.destroy(options),
   };
 }
 
-class LastingConnection implements DatabaseConnection {
+class PipelinedConnection implements DatabaseConnection {
   readonly inner: DatabaseConnection;
   isInTransaction = false;
   #last: Promise<unknown> | undefined;

@@ -107,6 +107,15 @@ export function toStorageError(error: unknown): unknown {
   });
 }
 
+/**
+ * Whether an error of the storage says that PostgreSQL undid work because it and another transaction waited for each
+ * other.
+ */
+export function isDeadlock(error: unknown): boolean {
+  const { code } = codesOf(error instanceof HubError ? error.cause : error);
+  return code === '40P01' || code === '40001';
+}
+
 /** Whether an error says that a unique column or a primary key already holds the value. */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, errcode } = codesOf(error);

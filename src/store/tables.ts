@@ -375,5 +375,5 @@ export interface KeyvTable {
 export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>;
 export type NewRow<Name extends keyof Tables> = Insertable<Tables[Name]>;
 /** A row of the audit log before it has an id. */
-export type AuditRow = NewRow<'audit'>;
+export type AuditRow = NewRow<'audit'> & Pick<NewRow<'audit_arrivals'>, 'user_count'>;
 export type RowChange<Name extends keyof Tables> = Updateable<Tables[Name]>;

@@ -81,7 +81,7 @@ export function createConfirmLogin(deps: {
     login: Login,
     key: string | undefined,
   ): Promise<KeptForm['fields'] | undefined> {
-    const text = await kept.get(placeOf(login));
+    const text = key === undefined ? undefined : await kept.get(placeOf(login));
     if (key === undefined || text === undefined) return undefined;
     const waiting = JSON.parse(text) as KeptForm;
     if (waiting.keyHash !== hashSecret(key)) return undefined;

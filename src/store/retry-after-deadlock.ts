@@ -1,3 +1,5 @@
+import { isDeadlock } from './storage-error.ts';
+
 const mostAttempts = 3;
 
 /**
@@ -12,9 +14,4 @@ export async function retryAfterDeadlock<Result>(work: () => Promise<Result>): P
       if (attempt === mostAttempts || !isDeadlock(error)) throw error;
     }
   }
-}
-
-function isDeadlock(error: unknown): boolean {
-  const { cause } = error as { cause?: { code?: unknown } };
-  return cause?.code === '40P01' || cause?.code === '40001';
 }
