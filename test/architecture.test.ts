@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 const floors: readonly (readonly string[])[] = [
   ['files'],
   ['texts'],
-  ['errors.ts', 'concurrency', 'logging', 'metrics', 'protocol', 'undocumented'],
+  ['errors.ts', 'addresses', 'concurrency', 'logging', 'metrics', 'protocol', 'undocumented'],
   ['config', 'processes'],
   ['audit', 'crypto', 'look', 'plugin-host'],
   ['http'],

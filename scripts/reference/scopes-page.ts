@@ -42,6 +42,8 @@ A scope holds for everything, unless a filter follows it:
 | \`read:users!user\` | the user who holds it |
 | \`access:services!service\` | in a token, the service it was issued to |
 
+Names stand there whole: there are no wildcards. A role or service with a filter that no name can match is refused.
+
 Where a caller has a scope, but not for the thing asked about, the API answers 404, as for a thing that does
 not exist; without the scope it answers 403.
 

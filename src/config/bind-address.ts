@@ -1,3 +1,5 @@
+import { isLoopback } from '../addresses/host-address.ts';
+
 /** Room for the path of a Unix socket, without its final NUL (unix(7)). */
 export const longestSocketPath = 107;
 
@@ -34,11 +36,6 @@ export function socketPathProblem(path: string): string | undefined {
 /** Whether every account of the machine may open a socket with this mode, such as `0666`. */
 export function isOpenToAll(mode: string): boolean {
   return (Number.parseInt(mode, 8) & 0o002) !== 0;
-}
-
-/** Whether the host name of a URL means this machine wherever it is read. */
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
 /** Whether a URL, of a Unix socket perhaps, leads to a listener only on the machine of that. */

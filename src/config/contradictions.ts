@@ -1,10 +1,10 @@
+import { firstLocalAddressIn, isAddressRange } from '../addresses/local-addresses.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts';
 import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
 import { findExtraRouteProblems } from './extra-route-problems.ts';
-import { firstLocalAddressIn, isAddressRange } from './local-addresses.ts';
 import { findSubdomainProblems, findSubdomainWarnings } from './subdomain-host.ts';
 
 type Report = (path: string, message: string) => void;

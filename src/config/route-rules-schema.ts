@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAddressRange } from './local-addresses.ts';
+import { isAddressRange } from '../addresses/local-addresses.ts';
 
 /** Text between two slashes of a path, decoded: what could be read in more than one way is left out. */
 const segment = String.raw`(?!\.{1,2}(?:/|$))[^/?#%\\;*\x00-\x20\x7f]+`;

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { isMetadataAddress } from '../addresses/host-address.ts';
 import { actAs, identifyActor } from '../audit/actor.ts';
 import type { Deed } from '../audit/deed.ts';
 import { dateOf } from '../concurrency/monotonic-clock.ts';
@@ -15,6 +16,7 @@ import { canonicalPath, decodePath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
 import { readIfMatch, writeETag } from '../http/if-match.ts';
+import { leadsTo } from '../processes/port-listener.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
@@ -58,7 +60,6 @@ export function createProxyApi(deps: {
 }): RequestListener {
   const { routes, token, host, basePath, answers, audit } = deps;
   const reserved = ['hub', 'user', 'services'].map((name) => `${basePath}${name}/`);
-  const own = new Set(deps.ownUrls.map(addressOf));
   /** By decoded path without the slash at its end. */
   const given = new Map<string, Given>();
 
@@ -104,7 +105,7 @@ export function createProxyApi(deps: {
   function put(path: string, body: Given['body']): boolean {
     const prefix = prefixOf(path);
     const { target } = body;
-    requireTarget(target, own);
+    requireTarget(target, deps.ownUrls);
     const former = given.get(path);
     const current = former && routeOf(former);
     if (former === undefined) {
@@ -242,7 +243,7 @@ function prefixOf(path: string): string {
   return `/${segments.map((text) => encodeURIComponent(text).replaceAll('%40', '@')).join('/')}/`;
 }
 
-function requireTarget(target: string, own: ReadonlySet<string>): void {
+function requireTarget(target: string, ownUrls: readonly string[]): void {
   const url = URL.parse(target);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw badRequest('The target is no http:// or https:// URL.');
@@ -255,17 +256,14 @@ function requireTarget(target: string, own: ReadonlySet<string>): void {
   } catch {
     throw badRequest('The target is no address without user name and password.');
   }
-  if (own.has(addressOf(target)))
+  if (ownUrls.some((own) => leadsTo(target, own))) {
     throw badRequest('The target is this hub: it would go in a circle.');
-}
-
-/** Host and port, in one spelling of this machine. */
-function addressOf(text: string): string {
-  const { protocol, hostname, port } = new URL(text);
-  const isHere = /^(?:localhost|.*\.localhost|127\..*|0\.0\.0\.0|\[::1?\]|\[::ffff:7f.*\])$/.test(
-    hostname,
-  );
-  return `${isHere ? 'here' : hostname}:${port || (protocol === 'https:' ? '443' : '80')}`;
+  }
+  if (isMetadataAddress(url.hostname)) {
+    throw badRequest(
+      'The target is a link-local or metadata address, where clouds keep credentials.',
+    );
+  }
 }
 
 function badRequest(message: string): HubError {

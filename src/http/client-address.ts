@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { createAddressList } from '../config/local-addresses.ts';
+import { createAddressList } from '../addresses/local-addresses.ts';
 import { hopClientOf } from './hops.ts';
 import { isUnixPeer } from './unix-peers.ts';
 

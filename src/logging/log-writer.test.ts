@@ -143,3 +143,13 @@ test('what is not begun can be taken when the program ends at once', () => {
   expect(String(writer.takeRest())).toBe('one\ntwo\n');
   expect(writer.takeRest()).toHaveLength(0);
 });
+
+test('characters that would deceive a reader are escaped, and mean the same in JSON', async () => {
+  const { output, writer } = setUp();
+  const user = 'a\u009b2J\u2028\u202egpj.exe\u2066\ufeffzoë 😀';
+  writer.write(`${JSON.stringify({ user })}\n`);
+  await writer.flush(5_000);
+  expect(output.text()).not.toMatch(/[\u0080-\u009f\u2028\u202e\u2066\ufeff]/);
+  expect(output.text()).toContain('zoë 😀');
+  expect(JSON.parse(output.text())).toEqual({ user });
+});

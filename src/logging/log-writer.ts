@@ -1,6 +1,6 @@
 import { write as writeFile, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-import { withoutTokens } from './masked-tokens.ts';
+import { withoutDeceptiveCharacters, withoutTokens } from './masked-tokens.ts';
 
 /** Writes some or all of the bytes and then tells how many, without ever blocking the caller. */
 export type LogOutput = (
@@ -75,7 +75,7 @@ export function createLogWriter(options: {
     pending = lines === pending.length ? [] : pending.slice(lines);
     pendingChars -= chars;
     batchLines = lines;
-    return Buffer.from(withoutTokens(text));
+    return Buffer.from(withoutDeceptiveCharacters(withoutTokens(text)));
   }
 
   function schedule(): void {

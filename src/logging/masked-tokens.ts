@@ -10,3 +10,17 @@ export function withoutTokens(text: string): string {
   // Nearly every text holds none, and this is far cheaper than the pattern.
   return text.includes('hub_') ? text.replaceAll(tokenPattern, '[token]') : text;
 }
+
+/**
+ * Characters beyond ASCII that command a terminal or change the order in which a line is shown (C1 controls, line
+ * separators, bidirectional formatting): readers of a log must see what it says.
+ */
+const deceptivePattern = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/** Lines of a log with such characters as the escapes of JSON, which mean the same. */
+export function withoutDeceptiveCharacters(text: string): string {
+  return text.replaceAll(
+    deceptivePattern,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

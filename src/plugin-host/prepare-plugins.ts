@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
-import { isLoopback, isOpenToAll, socketPathOf } from '../config/bind-address.ts';
+import { isLoopback } from '../addresses/host-address.ts';
+import { firstLocalAddressIn } from '../addresses/local-addresses.ts';
+import { isOpenToAll, socketPathOf } from '../config/bind-address.ts';
 import { callbackUrlOf } from '../config/callback-url.ts';
 import type { Config, SpawnerEntry } from '../config/config.ts';
-import { firstLocalAddressIn } from '../config/local-addresses.ts';
 import { formatPath } from '../config/problem-path.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
 import type { ConfigProblem } from '../errors.ts';

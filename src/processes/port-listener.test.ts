@@ -4,7 +4,13 @@ import { platform } from 'node:os';
 import { geteuid, pid, ppid } from 'node:process';
 import { expect, test } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
-import { findDescriptor, findListeners, isStillHeld, listenersFor } from './port-listener.ts';
+import {
+  findDescriptor,
+  findListeners,
+  isStillHeld,
+  leadsTo,
+  listenersFor,
+} from './port-listener.ts';
 
 test.runIf(platform() === 'linux')(
   'the process that listens on a port is known, and that there is none',
@@ -49,3 +55,18 @@ test.runIf(platform() === 'linux')(
     await Promise.all([once(near.close(), 'close'), once(other.close(), 'close')]);
   },
 );
+
+test.each([
+  ['http://127.0.0.1:8000', 'http://localhost.:8000', true],
+  ['http://127.0.0.1:8000', 'http://[::ffff:127.0.0.1]:8000/', true],
+  ['http://127.0.0.1:8000', 'http://ada.localhost:8000', true],
+  ['http://127.0.0.1:8000', 'http://127.0.0.2:8000', false],
+  ['http://127.0.0.1:8000', 'http://127.0.0.1:8001', false],
+  ['http://0.0.0.0:80', 'http://127.0.0.2', true],
+  ['http://[::]:80', 'http://127.0.0.2/', true],
+  ['https://hub.example', 'https://hub.example:443/x', true],
+  ['http://0.0.0.0:80', 'http://192.0.2.1', false],
+  ['http+unix://%2Frun%2Fhub.sock', 'http://127.0.0.1:80', false],
+])('of what listens on %s, %s leads there: %s', (listenUrl, url, expected) => {
+  expect(leadsTo(url, listenUrl)).toBe(expected);
+});

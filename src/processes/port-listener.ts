@@ -2,6 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces, platform } from 'node:os';
+import { isLoopback, isUnspecified, plainHost, portOf } from '../addresses/host-address.ts';
 
 /** A program's socket that waits for connections. */
 export interface PortListener {
@@ -57,9 +58,9 @@ export async function listenersFor(
   listenersOn: (port: number) => Promise<readonly PortListener[] | undefined> = findListeners,
 ): Promise<readonly PortListener[] | undefined> {
   if (!isOnThisMachine(url)) return [];
-  const { protocol, hostname, port } = new URL(url);
+  const { hostname, ...address } = read(url);
   const addresses = localAddresses(hostname);
-  const all = await listenersOn(port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
+  const all = await listenersOn(address.port);
   return (
     all &&
     addresses.flatMap((candidates) => {
@@ -78,6 +79,22 @@ export function isOnThisMachine(url: string): boolean {
   return /^https?:$/.test(protocol) && localAddresses(hostname).length > 0;
 }
 
+/** Whether what is sent to a URL arrives at a listener of this machine: it may be on every address. */
+export function leadsTo(url: string, listenUrl: string): boolean {
+  const [target, listener] = [read(url), read(listenUrl)];
+  if (target.port !== listener.port) return false;
+  if (listenKey(url) === listenKey(listenUrl)) return true;
+  return isUnspecified(listener.hostname) && isOnThisMachine(url);
+}
+
+/** Host and port in one spelling, so that two names of the loopback address are seen as one. */
+export function listenKey(url: string): string {
+  const { hostname, port } = read(url);
+  const host = plainHost(hostname);
+  const isUsual = isLocalName(host) || host === '127.0.0.1' || host === '::1';
+  return `${isUsual || isUnspecified(host) ? 'local' : host}:${port}`;
+}
+
 const anyOfIpv4 = '0'.repeat(8);
 const anyOfIpv6 = '0'.repeat(32);
 const loopbackOfIpv6 = `${'0'.repeat(24)}01000000`;
@@ -85,15 +102,26 @@ const loopbackOfIpv6 = `${'0'.repeat(24)}01000000`;
 /** For each address that a host name of this machine may mean: where to listen for it, the closest first. */
 function localAddresses(hostname: string): readonly (readonly string[])[] {
   const ipv6 = [loopbackOfIpv6, anyOfIpv6];
-  if (hostname === '[::1]') return [ipv6];
-  const isName = hostname === 'localhost' || hostname.endsWith('.localhost');
-  const text = isName ? '127.0.0.1' : hostname;
-  if (isIP(text) !== 4 || !(text.startsWith('127.') || isOwnAddress(text))) return [];
+  const host = plainHost(hostname);
+  if (host === '::1' || host === '::') return [ipv6];
+  const isName = isLocalName(host);
+  const text = isName || host === '0.0.0.0' ? '127.0.0.1' : host;
+  if (isIP(text) !== 4 || !(isLoopback(text) || isOwnAddress(text))) return [];
   const bytes = text.split('.').map((part) => Number(part).toString(16).padStart(2, '0'));
   const address = bytes.toReversed().join('').toUpperCase();
   const mapped = `${'0'.repeat(16)}FFFF0000${address}`;
   const ipv4 = [address, mapped, anyOfIpv4, anyOfIpv6];
   return isName ? [ipv4, ipv6] : [ipv4];
+}
+
+/** RFC 6761 §6.3. */
+function isLocalName(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost');
+}
+
+function read(url: string): { readonly hostname: string; readonly port: number } {
+  const parsed = new URL(url);
+  return { hostname: parsed.hostname, port: portOf(parsed) };
 }
 
 function isOwnAddress(text: string): boolean {

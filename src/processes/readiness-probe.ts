@@ -1,5 +1,6 @@
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { lookupUpstream as lookup } from '../addresses/upstream-lookup.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import { sentences } from '../texts/known-sentences.ts';
@@ -109,6 +110,7 @@ function statusOf({ url, path }: ProbeOptions, signal: AbortSignal): Promise<num
     const probe = request(
       {
         ...target,
+        lookup,
         path,
         method: 'GET',
         headers: { accept: '*/*', 'user-agent': 'hub-readiness-probe', connection: 'close' },

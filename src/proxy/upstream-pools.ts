@@ -1,5 +1,6 @@
 import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { lookupUpstream as lookup } from '../addresses/upstream-lookup.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { UpstreamPool } from './http1/upstream-pool.ts';
 import type { Route } from './route.ts';
@@ -90,8 +91,8 @@ function connectTo(upstream: Route['upstream'], onread: OnReadOpts): Socket {
   // The types of Node know of the first for plain connections only, and of the second for none.
   const buffering = { onread, highWaterMark: mostUnsentBytes };
   if (protocol === 'https:') {
-    return connectTls({ host: hostname, port, servername, ...buffering });
+    return connectTls({ host: hostname, port, servername, lookup, ...buffering });
   }
   if (socketPath !== undefined) return connectPlain({ path: socketPath, ...buffering });
-  return connectPlain({ host: hostname, port, ...buffering });
+  return connectPlain({ host: hostname, port, lookup, ...buffering });
 }

@@ -113,6 +113,25 @@ describe('roleWarnings', () => {
   });
 });
 
+test.each([
+  ['read:users!user=*', 'wildcard'],
+  ['read:groups!group=*', 'wildcard'],
+  ['access:servers!server=*/', 'wildcard'],
+  ['access:servers!server=ada/*', 'wildcard'],
+  ['access:services!service=*', 'wildcard'],
+  ['read:users!user=../ada', 'slash'],
+  ['access:servers!server=a/b/c', 'slash'],
+  ['access:servers!server=ada/..', 'name of a server'],
+  ['read:users!user=ada\n', 'control character'],
+])('the filter of %j, which no name can match, is refused', (scope, reason) => {
+  expect(scopeProblem(scope, catalogue)).toContain(reason);
+});
+
+test.each(['read:users!user=zoë', 'access:servers!server=ada/', 'access:servers!server=ada/gpu-1'])(
+  'the filter of %j is taken',
+  (scope) => expect(scopeProblem(scope, catalogue)).toBeUndefined(),
+);
+
 test('scopeProblem accepts custom scopes and both spellings of access to servers', () => {
   for (const scope of [
     'custom:wiki:read',

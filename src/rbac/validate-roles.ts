@@ -1,8 +1,9 @@
+import { serverNamePattern } from '../config/common-schema.ts';
 import type { RoleConfig } from '../config/config.ts';
 import { type ConfigProblem, HubError } from '../errors.ts';
 import { validateGroupName, validateUserName } from '../users/user-name.ts';
 import { findDefaultRole } from './default-roles.ts';
-import { quoteScope, readScope } from './scope.ts';
+import { quoteScope, readScope, type ScopeFilter, splitServerValue } from './scope.ts';
 import { isForServicesOnly, metascopes, type ScopeCatalogue } from './scope-definitions.ts';
 
 const roleName = /^[a-z][a-z0-9\-_~.]{1,253}[a-z0-9]$/;
@@ -75,7 +76,24 @@ export function scopeProblem(text: string, catalogue: ScopeCatalogue): string | 
   if (metascopes.has(scope.name) && scope.filter !== undefined) {
     return `the scope ${scope.name} takes no filter`;
   }
-  return undefined;
+  const filterProblem = scope.filter && problemOfFilter(scope.filter);
+  return filterProblem && `the filter of the scope ${quoteScope(text)} ${filterProblem}`;
+}
+
+/** A filter that nothing can ever match is a mistake, and one that reads as if it meant all is a trap. */
+function problemOfFilter({ kind, value }: ScopeFilter): string | undefined {
+  if (value === undefined) return undefined;
+  const { userName, serverName } =
+    kind === 'server' ? splitServerValue(value) : { userName: value, serverName: '' };
+  if (userName === '*' || serverName === '*') {
+    return 'is a wildcard: filters take whole names only; leave the filter out for all';
+  }
+  if (kind === 'service') return undefined;
+  const validate = kind === 'group' ? validateGroupName : validateUserName;
+  const problem = problemOf(validate, userName);
+  if (problem !== undefined) return `names none: ${problem}`;
+  const isName = serverName === '' || serverNamePattern.test(serverName);
+  return isName ? undefined : 'names none: this cannot be the name of a server';
 }
 
 function nameProblems(name: string): ConfigProblem[] {

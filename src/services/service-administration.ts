@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { isMetadataAddress } from '../addresses/host-address.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
@@ -197,8 +198,8 @@ export function createServiceAdministration(
       const message = 'api_token: the hub makes the token of a managed service itself.';
       throw new HubError('bad_request', message);
     }
-    if (url !== undefined && isLinkLocal(new URL(url).hostname)) {
-      const message = 'url: is a link-local address, where machines keep their own credentials.';
+    if (url !== undefined && isMetadataAddress(new URL(url).hostname)) {
+      const message = 'url: is a link-local or metadata address, where clouds keep credentials.';
       throw new HubError('bad_request', message);
     }
     for (const scope of oauth_client_allowed_scopes) {
@@ -331,11 +332,6 @@ function lacking(scopes: readonly string[]): { hint: string } {
   const listed = [...new Set(scopes)];
   const more = listed.length > 5 ? ' and others' : '';
   return { hint: `You lack ${listed.slice(0, 5).map(quoteScope).join(', ')}${more}.` };
-}
-
-/** Where clouds answer every program of a machine with that machine's credentials (RFC 3927, RFC 4291 §2.5.6). */
-function isLinkLocal(hostname: string): boolean {
-  return /^169\.254\./.test(hostname) || /^\[(?:fe[89ab]|::ffff:a9fe:)/i.test(hostname);
 }
 
 /** As it is read back from JSON. */

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { ServiceConfig } from '../config/config.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import type { ConfigProblem } from '../errors.ts';
+import { leadsTo, listenKey } from '../processes/port-listener.ts';
 import { findUselessRules } from '../proxy/route-rules.ts';
 import { clientIdOf } from './service.ts';
 
@@ -65,20 +66,16 @@ export function findServiceProblems(
 ): readonly ServiceProblem[] {
   const problems: ServiceProblem[] = [];
   const seen = new Map<string, { readonly owner: string; readonly isShareable: boolean }>();
-  const hubKeys = new Set(hubUrls.map(listenKey));
   // What else forwards to the hub is told below that it may not.
-  for (const key of hubKeys)
-    seen.set(`listen ${key}`, { owner: 'the hub itself', isShareable: true });
+  for (const url of hubUrls)
+    seen.set(`listen ${listenKey(url)}`, { owner: 'the hub itself', isShareable: true });
 
   for (const [index, service] of services.entries()) {
     const report: Report = (field, message, { isTaken = false } = { isTaken: false }) =>
       problems.push({ index, field, message, isTaken });
     checkFields(service, report);
-    if (
-      service.command === undefined &&
-      service.url !== undefined &&
-      hubKeys.has(listenKey(service.url))
-    ) {
+    const { command, url } = service;
+    if (command === undefined && url !== undefined && hubUrls.some((own) => leadsTo(url, own))) {
       report('url', 'is an address of the hub itself');
     }
     if (service.command === undefined) checkExternal(service, report);
@@ -189,12 +186,4 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
           },
         ]),
   ];
-}
-
-/** Host and port in one spelling, so that two names of the loopback address are seen as one. */
-function listenKey(text: string): string {
-  const { protocol, hostname, port } = new URL(text);
-  const isLocal = /^(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/.test(hostname);
-  const defaultPort = protocol === 'https:' ? '443' : '80';
-  return `${isLocal ? 'local' : hostname}:${port === '' ? defaultPort : port}`;
 }

@@ -28,17 +28,19 @@ test('an attacker gets a few rows and a number, and hides no one else', async ()
   ]);
 });
 
-test('attackers at a million addresses fill neither the disk nor the memory', async () => {
+test('attackers at a million addresses fill neither the disk nor the memory, and hide no user', async () => {
   await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
   for (let index = 0; index < 20_000; index += 1) {
     const address = `2001:db8::${index.toString(16)}`;
     actAs({ kind: 'anonymous', address }, () => database.audit.recordBounded(refusal));
   }
+  actAs({ kind: 'user', name: 'bob' }, () => database.audit.recordBounded(refusal));
   await database.audit.flush();
   const { entries } = await createAuditStore(database).list({ filter: {}, limit: 1_000 });
   expect(entries.length).toBeLessThan(250);
+  expect(entries.filter(({ actor }) => actor.name === 'bob')).toHaveLength(1);
   const omitted = entries
     .filter(({ action }) => action === 'audit.omit')
     .reduce((sum, { detail }) => sum + Number(detail['count']), 0);
-  expect(omitted + entries.filter(({ action }) => action === 'access').length).toBe(20_000);
+  expect(omitted + entries.filter(({ action }) => action === 'access').length).toBe(20_001);
 });

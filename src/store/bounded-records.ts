@@ -14,9 +14,9 @@ export interface BoundedRecords {
 const windowMs = 600_000;
 /** Of one actor and action in each window. */
 const mostOfOne = 10;
-/** Of all together in each window. */
+/** Of all actors of one kind together in each window: people who did not log in hide no one who did. */
 const mostInWindow = 200;
-/** Actors and actions that are told apart. */
+/** Actors and actions of one kind that are told apart. */
 const mostKinds = 1_000;
 const mostOmissionRows = 20;
 const writeDelayMs = 500;
@@ -26,6 +26,12 @@ interface Tally {
   readonly row: AuditRow;
   recorded: number;
   omitted: number;
+}
+
+/** What actors of one kind did in one window. */
+interface KindTally {
+  readonly tallies: Map<string, Tally>;
+  recorded: number;
 }
 
 export function createBoundedRecords({
@@ -38,8 +44,7 @@ export function createBoundedRecords({
   readonly write: (rows: readonly AuditRow[]) => Promise<void>;
   readonly now?: () => number;
 }): BoundedRecords {
-  let tallies = new Map<string, Tally>();
-  let recorded = 0;
+  const kinds = new Map<AuditRow['actor_kind'], KindTally>();
   let omittedOfOthers = 0;
   let windowEndsMs = 0;
   let waiting: AuditRow[] = [];
@@ -63,15 +68,15 @@ export function createBoundedRecords({
   function endWindow(): void {
     clearTimeout(windowTimer);
     windowTimer = undefined;
-    const left = [...tallies.values()].filter(({ omitted }) => omitted > 0);
+    const all = [...kinds.values()].flatMap(({ tallies }) => [...tallies.values()]);
+    const left = all.filter(({ omitted }) => omitted > 0);
     left.sort((one, other) => other.omitted - one.omitted);
     const told = left.slice(0, mostOmissionRows);
     const rest = left.slice(told.length).reduce((sum, { omitted }) => sum + omitted, 0);
     for (const { row, omitted } of told) waiting.push(omissionRow(omitted, row));
     if (rest + omittedOfOthers > 0) waiting.push(omissionRow(rest + omittedOfOthers));
     if (waiting.length > 0) schedule();
-    tallies = new Map();
-    recorded = 0;
+    kinds.clear();
     omittedOfOthers = 0;
   }
 
@@ -100,15 +105,18 @@ export function createBoundedRecords({
         windowEndsMs = at + windowMs;
       }
       const row = rowOf(deed);
-      const key = [row.actor_kind, row.actor_name, row.address, row.action].join('\n');
+      const kind = kinds.get(row.actor_kind) ?? { tallies: new Map(), recorded: 0 };
+      kinds.set(row.actor_kind, kind);
+      const { tallies } = kind;
+      const key = [row.actor_name, row.address, row.action].join('\n');
       let tally = tallies.get(key);
       if (tally === undefined && tallies.size < mostKinds) {
         tally = { row, recorded: 0, omitted: 0 };
         tallies.set(key, tally);
       }
-      if (tally !== undefined && tally.recorded < mostOfOne && recorded < mostInWindow) {
+      if (tally !== undefined && tally.recorded < mostOfOne && kind.recorded < mostInWindow) {
         tally.recorded += 1;
-        recorded += 1;
+        kind.recorded += 1;
         waiting.push(row);
         schedule();
         return;

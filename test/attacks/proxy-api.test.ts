@@ -201,6 +201,13 @@ describe('the API of configurable-http-proxy', () => {
       `http://127.1:${own}`,
       `http://[::1]:${own}`,
       `http://0.0.0.0:${apiPort}`,
+      `http://[::ffff:127.0.0.1]:${own}`,
+      `http://localhost.:${own}`,
+      'http://169.254.169.254/',
+      'http://[::ffff:169.254.169.254]/',
+      'http://[fe80::1]/',
+      'http://[fd00:ec2::254]/',
+      'http://[64:ff9b::169.254.169.254]/',
       7,
     ]) {
       expect([target, (await api('POST', '/x', { target })).status]).toEqual([target, 400]);

@@ -239,6 +239,21 @@ describe('bad input:', () => {
       'link-local',
     ],
     ['the same in other digits', 'bad-f', () => ({ url: 'http://2852039166/' }), 400, 'link-local'],
+    ['the same over IPv6', 'bad-f', () => ({ url: 'http://[fd00:ec2::254]/' }), 400, 'link-local'],
+    [
+      'the hub in an IPv6 address',
+      'bad-d',
+      () => ({ url: hubAddress().replace('127.0.0.1', '[::ffff:127.0.0.1]') }),
+      400,
+      'the hub itself',
+    ],
+    [
+      'the hub by a whole name',
+      'bad-d',
+      () => ({ url: hubAddress().replace('127.0.0.1', 'localhost.') }),
+      400,
+      'the hub itself',
+    ],
     ['a token that is too short', 'bad-g', () => ({ api_token: '12345678' }), 400, 'api_token'],
     ['a token in use', 'bad-h', () => ({ api_token: 'other-service-token' }), 409, 'api_token'],
     [
