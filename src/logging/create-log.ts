@@ -91,8 +91,10 @@ async function textFormat({ isTerminal }: LogFormat): Promise<(line: string) => 
   // A message may hold line breaks of its own, such as that of an error.
   return (line) =>
     `${pretty(line)
-      .trimEnd()
-      .replaceAll(/\s*\n\s*/g, ' ')}\n`;
+      .split('\n')
+      .map((part) => part.trim())
+      .filter((part) => part !== '')
+      .join(' ')}\n`;
 }
 
 const mostCauses = 5;

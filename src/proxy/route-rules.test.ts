@@ -50,6 +50,22 @@ test.each([
   expect(verdict(path)).toBe('ambiguous');
 });
 
+test.each([
+  ['dots', '.'],
+  ['spaces', '%20'],
+  ['slashes', '/'],
+  ['parameters', ';'],
+  ['encoded slashes', '%2f'],
+])('a path as long as a request can have it, of %s, takes no noticeable time', (_, part) => {
+  const path = `/closed${part.repeat(Math.floor(15_000 / part.length))}x`;
+  const { judge } = compileRules(rules);
+  const startMs = performance.now();
+  for (let times = 0; times < 20; times += 1) {
+    judge({ path, method: 'GET', address: '203.0.113.5' });
+  }
+  expect(performance.now() - startMs).toBeLessThan(2_000);
+});
+
 test('a rule for GET is one for HEAD, and for nothing else', () => {
   expect(verdict('/public/x', 'HEAD')).toBe('everyone');
   expect(verdict('/public/x', 'POST')).toBe('users');

@@ -158,13 +158,16 @@ function isMatch({ segments, isTree }: Pattern, path: readonly string[]): boolea
 /** Dot segments and backslashes. */
 const climbs = /[\x00-\x1f\\]|\/\.{1,2}(?:;[^/]*)?(?:\/|$)/;
 
+/** Looks back, so that each of many dots in a row is not a beginning of its own, which takes its square. */
+const endOfSegment = /(?<![. ])[. ]+(?=\/|$)/g;
+
 /** A decoded path as the loosest reader takes it; one that is as loose already stays as it is. */
 function loosened(path: string): string {
   return path
     .normalize('NFKC')
     .toLowerCase()
     .replaceAll(/;[^/]*/g, '')
-    .replaceAll(/[. ]+(?=\/|$)/g, '')
+    .replaceAll(endOfSegment, '')
     .replaceAll(/\/{2,}/g, '/');
 }
 
