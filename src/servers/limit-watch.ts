@@ -116,7 +116,10 @@ export function createLimitWatch(deps: {
     if (last === undefined) return 0;
     const jumpMs = nowMs - last.nowMs - (atMs - last.atMs);
     if (Math.abs(jumpMs) <= leastJumpMs + takenMs) return 0;
-    log.warn({ seconds: Math.round(jumpMs / 1000) }, 'the clock was set; time limits go on');
+    log.warn(
+      { seconds: Math.round(jumpMs / 1000) },
+      'the clock was set; time limits keep counting',
+    );
     return Math.round(jumpMs);
   }
 

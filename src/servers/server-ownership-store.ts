@@ -7,13 +7,13 @@ import type { Tables } from '../store/tables.ts';
 import type { Server, ServerInstance } from './server.ts';
 import { unlimited } from './server-limits-store.ts';
 import {
+  endedNow,
   type ServerChange,
   selectServers,
   serverDeed,
   toRowChange,
   toServer,
-  unowned,
-} from './server-store.ts';
+} from './server-row-store.ts';
 
 export interface LifecycleLimits {
   /** Servers starting at once, at all instances together; 0 for no limit. */
@@ -236,7 +236,7 @@ export function createServerOwnership(
         const nothing = toRowChange({ url: null, spawnerState: {}, startedAt: null });
         const { numUpdatedRows } = await transaction
           .updateTable('servers')
-          .set({ ...nothing, ...unowned, state: 'stopped' })
+          .set({ ...nothing, ...endedNow(), state: 'stopped' })
           .where('id', '=', id)
           .where('state', '!=', 'stopped')
           .where(isOrphan)

@@ -7,8 +7,9 @@ import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import { text } from '../texts/text.ts';
 import type { Server, ServerFailure } from './server.ts';
 import type { ClaimOutcome, LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
+import type { StartTime } from './server-row-store.ts';
 import type { LaunchPlan } from './server-start.ts';
-import type { ServerStore, StartTime } from './server-store.ts';
+import type { ServerStore } from './server-store.ts';
 
 /** What the database says of a server of this instance; of another one's it changes nothing. */
 export interface ServerRecord {

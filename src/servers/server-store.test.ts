@@ -107,7 +107,7 @@ describeEachDatabase('the store of servers', (open) => {
   });
 
   test('keeps what is known of a server, and forgets it when told', async () => {
-    const { store, ann } = await create();
+    const { database, store, ann } = await create();
     const { id } = await store.ensure(ann.id, '');
     const at = new Date('2026-01-02T03:04:05.678Z');
     const url = 'http+unix://%2Frun%2Fx.sock';
@@ -122,13 +122,17 @@ describeEachDatabase('the store of servers', (open) => {
     });
     const failure = { message: 'gone', at, output: ['a', 'ü'] };
     await store.moveTo(id, 'stopped', { failure, url: null, spawnerState: {}, startedAt: null });
-    expect(await store.find('ann', '')).toMatchObject({
-      url: undefined,
-      startedAt: undefined,
-      failure,
-    });
+    const stopped = await store.find('ann', '');
+    expect(stopped).toMatchObject({ url: undefined, startedAt: undefined, failure });
+    expect(Math.abs(Date.now() - Number(stopped?.stoppedAt))).toBeLessThan(60_000);
     await store.update(id, { failure: null });
     expect((await store.find('ann', ''))?.failure).toBeUndefined();
+    // A hub that notes no ends has started it since.
+    await database.kysely
+      .updateTable('servers')
+      .set({ starting_at: Date.now() + 1_000 })
+      .execute();
+    expect((await store.find('ann', ''))?.stoppedAt).toBeUndefined();
   });
 
   test('lists the servers of a user, and those that are not stopped', async () => {

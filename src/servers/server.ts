@@ -54,6 +54,8 @@ export interface Server {
   readonly createdAt: Date;
   /** Since when its last start goes or went on. */
   readonly startingAt?: Date | undefined;
+  /** When its last run ended; undefined while it runs, and where that is not known. */
+  readonly stoppedAt?: Date | undefined;
   readonly startedAt: Date | undefined;
   readonly lastActivityAt: Date | undefined;
   /** Undefined for a server that is stopped, or handed over by an instance that stops. */

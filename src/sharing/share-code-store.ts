@@ -3,7 +3,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import type { Server } from '../servers/server.ts';
-import { selectServers, toServer } from '../servers/server-store.ts';
+import { selectServers, toServer } from '../servers/server-row-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import { lockUser } from '../store/user-lock.ts';

@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { Server } from '../servers/server.ts';
-import { selectServers, toServer } from '../servers/server-store.ts';
+import { selectServers, toServer } from '../servers/server-row-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { type ListPage, type PageAsked, readPage } from '../store/page-edge.ts';
 import type { Tables } from '../store/tables.ts';

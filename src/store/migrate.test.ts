@@ -78,6 +78,7 @@ const timeless = {
   age_from: null,
   stop_reason: null,
   starting_at: null,
+  stopped_at: null,
   start_ms: null,
   start_profile: null,
 };

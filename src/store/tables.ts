@@ -220,6 +220,8 @@ export interface ServersTable {
   stop_reason: string | null;
   /** Since when its last start goes or went on. */
   starting_at: number | null;
+  /** When its last run ended. */
+  stopped_at: number | null;
   /** How long its last good start took, without the time in a queue, and of which profile that was; '' for none. */
   start_ms: number | null;
   start_profile: string | null;

@@ -139,6 +139,7 @@ test('a stop on the home page ends the server', async () => {
   expect(answer.status).toBe(303);
   const path = serverPath('alice');
   await untilServer(hub, path, ({ stopped }) => stopped, 'the server is stopped');
+  expect((await browser.open(`${hub.url}hub/servers/alice`)).body).toMatch(/Ended <time datetime=/);
   expect((await browser.open(`${hub.url}user/alice/`)).status).toBe(424);
 });
 

@@ -156,6 +156,7 @@ export function samplePages(
     url: text('/user/alice/'),
     lastActivityAt: minutes(-12),
     startedAt: state === 'running' ? minutes(-190) : undefined,
+    stoppedAt: state === 'stopped' || state === 'failed' ? minutes(-9) : undefined,
     ...more,
   });
   const named = {

@@ -105,18 +105,20 @@ function ownerOf({ layout, server: { userName }, may }: ServerPageView): HtmlVal
 }
 
 function since({ layout: { now }, server }: ServerPageView): HtmlValue {
-  const { state, startedAt, unreachableSince, lastActivityAt } = server;
+  const { state, startedAt, stoppedAt, unreachableSince, lastActivityAt } = server;
+  const lastUsed = lastActivityAt && text`Last used ${timeElement(lastActivityAt, now)}.`;
   if (state === 'unreachable')
     return (
       unreachableSince && html` <span class="soft">${timeElement(unreachableSince, now)}</span>`
     );
   if (state === 'running') {
-    return html` <span class="soft">${startedAt && text`Started ${timeElement(startedAt, now)}.`}${lastActivityAt && html` ${text`Last used ${timeElement(lastActivityAt, now)}.`}`}</span>`;
+    return html` <span class="soft">${startedAt && text`Started ${timeElement(startedAt, now)}.`}${lastUsed && html` ${lastUsed}`}</span>`;
   }
+  const ended = stoppedAt && text`Ended ${timeElement(stoppedAt, now)}.`;
   return (
     state !== 'starting' &&
-    lastActivityAt &&
-    html` <span class="soft">${text`Last used ${timeElement(lastActivityAt, now)}.`}</span>`
+    (ended || lastUsed) &&
+    html` <span class="soft">${ended}${lastUsed && html` ${lastUsed}`}</span>`
   );
 }
 

@@ -17,6 +17,8 @@ export interface ServerSummary {
   /** Where it is opened: `/user/alice/`. */
   readonly url: string;
   readonly startedAt?: Date | undefined;
+  /** When its last run ended, once it has. */
+  readonly stoppedAt?: Date | undefined;
   readonly lastActivityAt?: Date | undefined;
   /** Why the last start or run failed. */
   readonly failure?: Phrase | undefined;

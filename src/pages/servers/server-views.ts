@@ -18,6 +18,7 @@ export function summaryOf(server: Server, url: string, load?: LoadSeries): Serve
     state,
     url,
     startedAt: server.startedAt,
+    stoppedAt: server.stoppedAt,
     lastActivityAt: server.lastActivityAt,
     failure:
       hasFailed && server.failure !== undefined ? translated(server.failure.message) : undefined,

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { type LoadSeries, loadSpans } from '../../metrics/load-history.ts';
-import type { PlacedStatus } from '../../services/service-status.ts';
-import { adminServicesPage } from '../admin/services-page.ts';
-import { adminUsersPage } from '../admin/users-page.ts';
-import { readUsersQuery } from '../admin/users-query.ts';
-import { type Assets, loadAssets } from '../assets/assets.ts';
-import { renderHtml } from '../html.ts';
-import { createPageUrls } from '../page-urls.ts';
+import { type LoadSeries, loadSpans } from '../metrics/load-history.ts';
+import type { PlacedStatus } from '../services/service-status.ts';
+import { adminServicesPage } from './admin/services-page.ts';
+import { adminUsersPage } from './admin/users-page.ts';
+import { readUsersQuery } from './admin/users-query.ts';
+import { type Assets, loadAssets } from './assets/assets.ts';
+import { renderHtml } from './html.ts';
+import { createPageUrls } from './page-urls.ts';
 
 /** One for all of a page: what is a millisecond newer than the page is described in more words. */
 const now = new Date();
