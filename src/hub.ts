@@ -242,6 +242,24 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     if (!Hub.authenticate_prometheus) return;
     authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
   }
+  /** Each takes what it needs of them. */
+  const parts = {
+    site,
+    browser,
+    authorizer,
+    oauth,
+    login,
+    logins,
+    accounts,
+    servers,
+    services,
+    gateway,
+    gateways,
+    instances,
+    loads,
+    sharing,
+    liveCallers,
+  };
   createApp({
     ...site,
     app,
@@ -266,68 +284,19 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     addApiRoutes(router) {
       const { assertions } = gateway;
       const info = hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion });
-      const deps = {
-        site,
-        browser,
-        authorizer,
-        oauth,
-        logins,
-        accounts,
-        servers,
-        services,
-        gateways,
-        instances,
-        loads,
-        sharing,
-        liveCallers,
-      };
-      addApi(router, foundation, { ...deps, assertions, stop, info });
+      addApi(router, foundation, { ...parts, assertions, stop, info });
     },
     addPageRoutes(router) {
       errorRoutes(router, browser);
-      addLoginPages(router, foundation, {
-        browser,
-        login,
-        logins,
-        accounts,
-        servers,
-        endUpstreamLogins,
-      });
-      addServerPages(router, foundation, {
-        browser,
-        site,
-        authorizer,
-        servers,
-        services,
-        accounts,
-        gateway,
-        sharing,
-        loads,
-      });
+      addLoginPages(router, foundation, { ...parts, endUpstreamLogins });
+      addServerPages(router, foundation, parts);
       addAccountPages(router, foundation, {
-        browser,
-        login,
-        logins,
-        accounts,
-        oauth,
-        authorizer,
+        ...parts,
         serviceNames: () => services.registry.services().map(({ name }) => name),
       });
-      addAdminPages(router, foundation, {
-        site,
-        browser,
-        authorizer,
-        login,
-        logins,
-        accounts,
-        servers,
-        services,
-        instances,
-        loads,
-      });
+      addAdminPages(router, foundation, parts);
     },
-    addOuterRoutes: (router) =>
-      addOuterPages(router, foundation, { browser, site, authorizer, servers }),
+    addOuterRoutes: (router) => addOuterPages(router, foundation, parts),
   });
 
   signal?.throwIfAborted();

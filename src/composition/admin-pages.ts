@@ -19,6 +19,7 @@ import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedLoads } from './compose-loads.ts';
 import type { ComposedLogin } from './compose-login.ts';
+import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
@@ -31,6 +32,7 @@ export function addAdminPages(
     readonly site: Pick<Site, 'apiPath'>;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly authorizer: Authorizer;
+    readonly oauth: Pick<ComposedOAuth, 'clients'>;
     readonly login: ComposedLogin;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
@@ -40,7 +42,7 @@ export function addAdminPages(
     readonly loads: Pick<ComposedLoads, 'reader'>;
   },
 ): void {
-  const { login, logins, authorizer } = deps;
+  const { login, logins, authorizer, oauth } = deps;
   const { accounts, acting, userProfiles, invitations, secondFactors, groupMembers, lockouts } =
     deps.accounts;
   const { users, groups, roles, identities, credentials } = stores;
@@ -84,6 +86,7 @@ export function addAdminPages(
       catalogue: authorizer.catalogue,
       accessTokens: stores.accessTokens,
       auditLog: stores.audit,
+      findClient: (clientId) => oauth.clients.find(clientId),
     },
     identities,
     authenticators: login.authenticators,

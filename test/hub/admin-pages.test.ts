@@ -223,10 +223,13 @@ describe('users', () => {
     await hub.api('/groups/reading', 'admin-service-token', { method: 'POST', body: '{}' });
     await hub.api('/users/bob/tokens', 'admin-service-token', {
       method: 'POST',
-      body: JSON.stringify({ note: 'Night shift' }),
+      body: JSON.stringify({ note: 'Night shift', scopes: ['read:users:name!user'] }),
     });
     const before = await ada.request(url);
     expect(before.body).toContain('By the configuration file');
+    expect(before.body).toMatch(
+      /Night shift<ul[^>]*><li title="read:users:name!user">Read the names of users/,
+    );
     expect(before.body).toContain('Every user holds it.');
     const add = '/hub/admin/users/bob/add-to-group';
     const wrong = await ada.follow(await submitTo(ada, before, add, { group: 'no such' }));
@@ -357,6 +360,14 @@ describe('many users at once', () => {
     const gone = await ada.follow(await submitMain(ada, ask, { confirmation: '2' }));
     expect(gone.body).toContain('2 users deleted.');
     expect(await stateOf('crew10')).toBe('gone');
+    const one = await actOn(ada, at(''), { act: 'delete', user: ['crew09'] });
+    expect(one.body).toContain('Type crew09 to confirm');
+    expect(one.body).toContain('>Delete user</button>');
+    const wrong = await submitMain(ada, one, { confirmation: '1' });
+    expect([wrong.status, wrong.body]).toEqual([
+      400,
+      expect.stringContaining('This is not the name of the user.'),
+    ]);
     const both = await actOn(ada, at(''), { act: 'delete', user: ['crew10', 'ada', 'crew09'] });
     const told = await ada.follow(await submitMain(ada, both, { confirmation: '3' }));
     expect(told.body).toContain('1 user deleted. Not done for 2 users.');

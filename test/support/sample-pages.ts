@@ -270,7 +270,6 @@ export function samplePages(
       state: 'crash_looping',
     },
   ];
-  const scopes = ['read:users!user', 'access:servers!server=alice/', 'servers!user'].map(text);
   const session = {
     userAgent: text('Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'),
     address: text('192.0.2.17'),
@@ -1176,7 +1175,20 @@ export function samplePages(
           },
         ],
         tokens: {
-          shown: [{ id: text('t1'), title: text('Nightly'), scopes, createdAt: minutes(-90) }],
+          shown: [
+            {
+              id: text('t1'),
+              title: text('Nightly'),
+              may: [
+                {
+                  scope: text('servers!user'),
+                  description: text('Start, stop and read servers'),
+                  restriction: text('only their own account'),
+                },
+              ],
+              createdAt: minutes(-90),
+            },
+          ],
           total: 70,
         },
         mayRevoke: true,

@@ -25,8 +25,8 @@ import { type HtmlValue, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import { withHint } from '../problem-of.ts';
-import { serverTitle } from '../servers/server-summary.ts';
 import type { ShownOnce } from '../shown-once.ts';
+import { clientTitle } from './client-title.ts';
 import { offeredExtents, readTokenForm, requestedScopes, type TokenForm } from './token-form.ts';
 import { type TokenView, tokenPage } from './token-page.ts';
 
@@ -70,13 +70,8 @@ export function tokenPageRoutes(
       ? lifetimes
       : lifetimes.filter(({ value }) => value !== '' && Number(value) <= maxLifetimeSeconds);
 
-  /** As the user knows it; by its id when it is gone. */
-  async function nameOfClient(clientId: string, viewer: string): Promise<Phrase> {
-    const client = await deps.findClient(clientId);
-    const server = client?.identity.server;
-    if (server?.userName !== viewer) return client?.name ?? clientId;
-    return serverTitle({ ...server, name: server.serverName }, viewer);
-  }
+  const nameOfClient = async (clientId: string, viewer: string): Promise<Phrase> =>
+    clientTitle(await deps.findClient(clientId), clientId, viewer);
 
   async function show(
     ctx: Context,

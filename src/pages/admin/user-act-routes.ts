@@ -37,7 +37,7 @@ const invitationAct: InvitationAct = {
       count,
     }),
   consequence: text`Each lets one person choose the first or a new password. Links made before stop working.`,
-  button: text`Make links`,
+  button: () => text`Make links`,
   told: (count) =>
     message('{count, plural, one {Links for # user.} other {Links for # users.}}', { count }),
   asks: 'for all',
@@ -87,7 +87,7 @@ export function adminUserActRoutes(
         !isMatching && names.length <= 10 && names.join(', '),
         act.consequence,
       ].filter((line) => line !== false),
-      label: act.button,
+      label: act.button(names.length),
       action: pages.urls.adminActOnUsers,
       cancelUrl: usersUrl(pages.urls, readUsersQuery(form)),
       fields: {
@@ -110,10 +110,18 @@ export function adminUserActRoutes(
           maxLength: 255,
           problem,
         }),
-      typeToConfirm: act.asks === 'typed' ? String(names.length) : undefined,
+      typeToConfirm: act.asks === 'typed' ? expectedWord(form, names) : undefined,
       problem,
     });
     pages.send(ctx, page, problem === undefined ? 200 : 400);
+  }
+
+  /** What is typed to confirm: the name of one who was ticked, else how many there are. */
+  function expectedWord(form: URLSearchParams, names: readonly string[]): string {
+    const [only = '', ...more] = names;
+    return more.length === 0 && only !== '' && form.get('whom') !== 'matching'
+      ? only
+      : String(names.length);
   }
 
   /** What has to be asked before it is done; `problem` says what was wrong with the last answer. */
@@ -126,8 +134,12 @@ export function adminUserActRoutes(
     if (!isMatching && act.asks === 'for all') return undefined;
     if (form.get('confirmed') !== 'true') return {};
     if (isMatching && form.get('count') !== String(names.length)) return {};
-    if (act.asks === 'typed' && form.get('confirmation')?.trim() !== String(names.length)) {
-      return { problem: text`This is not their number.` };
+    const expected = expectedWord(form, names);
+    if (act.asks === 'typed' && form.get('confirmation')?.trim() !== expected) {
+      const isName = expected === names[0];
+      return {
+        problem: isName ? text`This is not the name of the user.` : text`This is not their number.`,
+      };
     }
     if (act.name === 'group' && (form.get('to_group') ?? '').trim() === '') {
       return { problem: text`Type the name of a group.` };

@@ -26,11 +26,11 @@ export interface UserAct {
   readonly scope: string;
   readonly question: (count: number) => Text;
   readonly consequence: Phrase;
-  /** Of the button that does it. */
-  readonly button: Phrase;
+  /** Of the button that does it to so many users. */
+  readonly button: (count: number) => Phrase;
   /** What has happened, for so many users. */
   readonly told: (count: number) => Text;
-  /** `always`: also for those that are ticked; `typed`: and their number must be typed. */
+  /** `always`: also for those that are ticked; `typed`: and their number must be typed, or the name of one. */
   readonly asks: 'for all' | 'always' | 'typed';
   /** Throws where the administrator may not do it to this user, and when the user is gone. */
   run(who: Admin, userName: string, options: { readonly group: string }): Promise<void>;
@@ -66,7 +66,7 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
           { count },
         ),
       consequence: text`They start with the options of their last start. Running servers keep running.`,
-      button: text`Start servers`,
+      button: () => text`Start servers`,
       told: (count) =>
         message(
           '{count, plural, one {The servers of # user are starting or run already.} other {The servers of # users are starting or run already.}}',
@@ -93,7 +93,7 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
           { count },
         ),
       consequence: text`What is not saved in them is lost.`,
-      button: text`Stop servers`,
+      button: () => text`Stop servers`,
       told: (count) =>
         message(
           '{count, plural, one {All servers of # user are stopped.} other {All servers of # users are stopped.}}',
@@ -119,7 +119,7 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
           count,
         }),
       consequence: text`They may do at once what the roles of the group allow.`,
-      button: text`Add to group`,
+      button: () => text`Add to group`,
       told: (count) =>
         message(
           '{count, plural, one {# user added to the group.} other {# users added to the group.}}',
@@ -136,7 +136,8 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
       question: (count) =>
         message('{count, plural, one {Delete # user?} other {Delete # users?}}', { count }),
       consequence: text`Their servers are stopped, their logins end, and all their tokens stop working. This cannot be undone. Their files stay where they are.`,
-      button: text`Delete users`,
+      button: (count) =>
+        message('{count, plural, one {Delete user} other {Delete users}}', { count }),
       told: (count) =>
         message('{count, plural, one {# user deleted.} other {# users deleted.}}', { count }),
       asks: 'typed',

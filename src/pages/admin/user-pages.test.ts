@@ -272,7 +272,7 @@ test('a user’s page says through which group and provider a role is held', () 
       },
     ],
     mayRevoke: false,
-    tokens: { shown: [{ id: 't1', title: 'Nightly', scopes: [], createdAt: now }], total: 51 },
+    tokens: { shown: [{ id: 't1', title: 'Nightly', may: [], createdAt: now }], total: 51 },
   };
   const page = String(userRights(layout, 'bob', view));
   expect(page).toContain('Through the group <a href="/hub/admin/groups/teachers">teachers</a>');

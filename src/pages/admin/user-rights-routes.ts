@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import type { GroupMembers } from '../../accounts/group-members.ts';
 import { HubError } from '../../errors.ts';
+import type { Client } from '../../oauth/clients/client.ts';
 import type { AccessToken } from '../../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../../oauth/tokens/access-token-store.ts';
 import { listFilter } from '../../rbac/access-check.ts';
@@ -13,9 +14,10 @@ import type { AuditStore } from '../../store/audit-store.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
+import { clientTitle } from '../account/client-title.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
-import type { UserRightsView } from './user-rights.ts';
+import type { UserRightsView, UserToken } from './user-rights.ts';
 
 export interface UserRightsDeps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -29,6 +31,7 @@ export interface UserRightsDeps {
     'listOfUser' | 'findById' | 'revoke' | 'revokeByClientAndUser'
   >;
   readonly auditLog: Pick<AuditStore, 'list'>;
+  readonly findClient: (clientId: string) => Promise<Client | undefined>;
 }
 
 const mostTokens = 50;
@@ -130,10 +133,7 @@ export async function userRightsOf(
     roles: maySeeRoles ? await rolesOf(user, groups, deps) : undefined,
     tokens: maySeeTokens
       ? {
-          shown: tokens
-            .toSorted((one, other) => other.createdAt.getTime() - one.createdAt.getTime())
-            .slice(0, mostTokens)
-            .map((token) => ({ ...token, title: titleOf(token) })),
+          shown: await describedTokens(tokens, deps),
           total: tokens.length,
         }
       : undefined,
@@ -161,10 +161,33 @@ async function rolesOf(
   }));
 }
 
-function titleOf({ note, clientId, server }: AccessToken): Phrase {
+/** The newest ones. */
+async function describedTokens(
+  tokens: readonly AccessToken[],
+  { catalogue, findClient }: Pick<UserRightsDeps, 'catalogue' | 'findClient'>,
+): Promise<UserToken[]> {
+  const shown = tokens
+    .toSorted((one, other) => other.createdAt.getTime() - one.createdAt.getTime())
+    .slice(0, mostTokens);
+  const clientIds = [...new Set(shown.flatMap(({ clientId }) => clientId ?? []))];
+  const clients = new Map(
+    await Promise.all(clientIds.map(async (id) => [id, await findClient(id)] as const)),
+  );
+  return shown.map((token) => ({
+    ...token,
+    title: titleOf(token, clients),
+    may: describeScopes(token.scopes, catalogue),
+  }));
+}
+
+function titleOf(
+  { note, clientId, server }: AccessToken,
+  clients: ReadonlyMap<string, Client | undefined>,
+): Phrase {
   if (server !== undefined) {
     return server.serverName === '' ? text`Default server` : text`Server ${server.serverName}`;
   }
-  if (clientId !== undefined) return text`Application ${clientId}`;
+  // The reader is an administrator: no server is theirs here.
+  if (clientId !== undefined) return clientTitle(clients.get(clientId), clientId, '');
   return note === '' ? text`No note` : note;
 }

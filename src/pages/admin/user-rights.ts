@@ -38,7 +38,7 @@ export interface UserToken {
   readonly id: string;
   /** What it is for, or whose it is. */
   readonly title: Phrase;
-  readonly scopes: readonly string[];
+  readonly may: readonly ScopeDescription[];
   readonly createdAt: Date;
   readonly lastUsedAt?: Date | undefined;
   readonly expiresAt?: Date | undefined;
@@ -98,9 +98,13 @@ function roleSection({ urls }: FormLayoutProps, { roles }: UserRightsView): Html
       reasons.map((reason) => reasonText(urls, reason)),
       ' ',
     )}</p>
-<ul class="allows">${allows.slice(0, mostAllowed).map(({ scope, description, restriction }) => html`<li title="${scope}">${description}${restriction !== undefined && html` <span class="soft">(${restriction})</span>`}</li>`)}</ul>
-${allows.length > mostAllowed && html`<p class="soft">${text`And ${allows.length - mostAllowed} more.`}</p>`}</div></li>`,
+${allowedList(allows)}</div></li>`,
   )}</ul></section>`;
+}
+
+function allowedList(allows: readonly ScopeDescription[]): Html {
+  return html`<ul class="allows">${allows.slice(0, mostAllowed).map(({ scope, description, restriction }) => html`<li title="${scope}">${description}${restriction !== undefined && html` <span class="soft">(${restriction})</span>`}</li>`)}</ul>
+${allows.length > mostAllowed && html`<p class="soft">${text`And ${allows.length - mostAllowed} more.`}</p>`}`;
 }
 
 function reasonText(urls: FormLayoutProps['urls'], reason: RoleReason): Text {
@@ -135,8 +139,7 @@ function tokenSection(
             {
               label: text`Token`,
               style: 'name',
-              cell: ({ title, scopes }) =>
-                html`${title}<span class="under">${scopes.slice(0, mostAllowed).join(' ')}${scopes.length > mostAllowed && ' …'}</span>`,
+              cell: ({ title, may }) => html`${title}${allowedList(may)}`,
             },
             { label: text`Created`, cell: ({ createdAt }) => moment(createdAt) },
             { label: text`Last used`, cell: ({ lastUsedAt }) => moment(lastUsedAt) },
