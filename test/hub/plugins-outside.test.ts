@@ -1,5 +1,6 @@
 import { symlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { useCheckProcess } from '../support/check-process.ts';
 import { freePort } from '../support/free-port.ts';
 import { createPluginFolder, type PluginFolder } from '../support/plugin-folder.ts';
 
@@ -33,9 +34,17 @@ const named = {
   BadgeAuthenticator: { file: 'badges.json' },
 };
 
+const checkIn = useCheckProcess();
+
 /** Checks a configuration that names the plugin. */
 async function check(folder: PluginFolder, config: object = named) {
   await folder.configure(config);
+  return await checkIn(folder.directory);
+}
+
+/** The same as an operator does it. */
+async function checkByCommand(folder: PluginFolder) {
+  await folder.configure(named);
   return await folder.hub('check');
 }
 
@@ -47,7 +56,7 @@ describe('a plugin in a folder without packages', () => {
   ])('imports zod and the hub from %s', async ([, file = '']) => {
     await using folder = await createPluginFolder();
     await folder.write(file, badges);
-    const { stdout, stderr, code } = await check(folder);
+    const { stdout, stderr, code } = await checkByCommand(folder);
     expect(stderr).toBe('');
     expect(stdout).toContain('login           badges');
     expect(code).toBe(0);
@@ -101,7 +110,7 @@ describe('a plugin in a folder without packages', () => {
     await using folder = await createPluginFolder();
     await folder.write('shared.ts', "export { z } from 'zod';\n");
     await folder.write('plugins/badges.ts', badges.replace("from 'zod'", "from '../shared.ts'"));
-    const { problems, code } = await check(folder);
+    const { problems, code } = await checkByCommand(folder);
     expect(problems).toEqual([
       `Hub.authenticator_class: ${folder.path('shared.ts')}:1 imports the package "zod", which is not installed: run "npm install zod" in ${folder.directory}`,
     ]);
@@ -367,7 +376,7 @@ describe('a plugin that creates something else than its contract says', () => {
       'create: ({ file }) => (setInterval(() => {}, 1000), {',
     );
     await folder.write('plugins/badges.ts', own);
-    const { code, stderr } = await check(folder);
+    const { code, stderr } = await checkByCommand(folder);
     expect(code).toBe(0);
     expect(stderr).toContain('a plugin opens connections and starts timers in open, not in create');
   });

@@ -61,9 +61,8 @@ export async function createPluginFolder(
     hub: (...args) => {
       const { promise, resolve } = Promise.withResolvers<PluginFolderRun>();
       execFile(process.execPath, [program, ...args], { cwd: directory }, (error, out, err) => {
-        const problems = err.split('\n').flatMap((line) => /^ {2}(\S.*)$/.exec(line)?.[1] ?? []);
         const code = error === null ? 0 : Number(error.code);
-        resolve({ code, stdout: out, stderr: err, problems });
+        resolve({ code, stdout: out, stderr: err, problems: problemsIn(err) });
       });
       return promise;
     },
@@ -108,4 +107,9 @@ export async function createPluginFolder(
     },
   };
   return folder;
+}
+
+/** The problems of a configuration in what a command wrote to standard error. */
+export function problemsIn(stderr: string): readonly string[] {
+  return stderr.split('\n').flatMap((line) => /^ {2}(\S.*)$/.exec(line)?.[1] ?? []);
 }
