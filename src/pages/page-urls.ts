@@ -122,7 +122,7 @@ export type AdminServiceAction = 'start' | 'stop' | 'restart' | 'edit' | 'delete
 export type AdminRoleAction = 'edit' | 'delete' | 'assign' | 'take-away';
 
 /** What an administrator does to one group. */
-export type AdminGroupAction = 'delete' | 'add-members' | 'remove-member';
+export type AdminGroupAction = 'delete' | 'properties' | 'add-members' | 'remove-member';
 
 /** Makes the addresses of the pages below `/hub/` of a base URL, which ends in a slash. */
 export function createPageUrls(baseUrl: string): PageUrls {

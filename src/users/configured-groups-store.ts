@@ -3,6 +3,7 @@ import type { GroupConfig } from '../config/config.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
 import { addMember, deleteGroup, ensureGroup } from './group-rows-store.ts';
+import { shareGroup } from './group-version-store.ts';
 import { validateGroupName } from './user-name.ts';
 import { ensureUserRow } from './user-rows-store.ts';
 
@@ -16,7 +17,7 @@ const origin = 'config';
  */
 export async function syncConfiguredGroups(
   transaction: Kysely<Tables>,
-  database: Pick<HubDatabase, 'audit'>,
+  database: Pick<HubDatabase, 'audit' | 'dialect'>,
   groups: readonly GroupConfig[],
   namedElsewhere: readonly string[],
 ): Promise<void> {
@@ -38,7 +39,7 @@ export async function syncConfiguredGroups(
       userIds.add(row.id);
       await addMember(transaction, groupId, row.id, origin);
     }
-    await removeOtherMembers(transaction, groupId, userIds);
+    await removeOtherMembers(transaction, database, groupId, userIds);
   }
 
   const former = await transaction
@@ -48,7 +49,7 @@ export async function syncConfiguredGroups(
     .execute();
   for (const { id, name } of former) {
     if (configuredNames.has(name)) continue;
-    await removeOtherMembers(transaction, id, new Set());
+    await removeOtherMembers(transaction, database, id, new Set());
     if (keptNames.has(name)) continue;
     const member = await transaction
       .selectFrom('group_members')
@@ -63,6 +64,7 @@ export async function syncConfiguredGroups(
 
 async function removeOtherMembers(
   transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
   groupId: string,
   userIds: ReadonlySet<string>,
 ): Promise<void> {
@@ -74,6 +76,7 @@ async function removeOtherMembers(
     .execute();
   for (const { user_id: userId } of members) {
     if (userIds.has(userId)) continue;
+    await shareGroup(transaction, database, groupId);
     await transaction
       .deleteFrom('group_members')
       .where('group_id', '=', groupId)

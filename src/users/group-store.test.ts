@@ -1,8 +1,13 @@
 import { expect, test } from 'vitest';
-import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
+import {
+  describeEachDatabase,
+  isQueryWaiting,
+  recordAnnouncements,
+} from '../../test/support/databases.ts';
+import { until } from '../../test/support/test-hub.ts';
 import { oneOfVersions, type RequireVersion } from '../crypto/version.ts';
 import { createGroupStore, type GroupStore } from './group-store.ts';
-import { versionOfGroup } from './group-version-store.ts';
+import { checkGroupVersion, versionOfGroup } from './group-version-store.ts';
 import { createUserStore } from './user-store.ts';
 
 const membersOf = async (groups: GroupStore, name: string) =>
@@ -203,6 +208,26 @@ describeEachDatabase('the group store', (open) => {
       code: 'precondition_failed',
     });
     expect(await groups.delete('team', oneOfVersions([await read()]))).toBe(true);
+  });
+
+  test('removes no member between the check of a version and the change it is for', async () => {
+    const { database, groups } = await openStore('alice');
+    await groups.create({ name: 'team' });
+    await groups.addMembers('team', ['alice'], 'api');
+    const drawn = oneOfVersions([versionOfGroup(await groups.getByName('team'), ['alice'])]);
+    const ends: string[] = [];
+    let removal: Promise<void> | undefined;
+    await database.transaction(async (transaction) => {
+      await checkGroupVersion(transaction, database, 'team', drawn);
+      removal = groups.removeMembers('team', ['alice']).then(() => void ends.push('removal'));
+      await until(
+        async () => ends.length > 0 || (await isQueryWaiting(database)),
+        'the removal is made, or waits',
+      );
+      ends.push('change');
+    });
+    await removal;
+    expect(ends).toEqual(['change', 'removal']);
   });
 
   test('brings the groups of the configuration up to date and creates their users', async () => {

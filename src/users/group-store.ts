@@ -10,7 +10,7 @@ import type { Row, Tables } from '../store/tables.ts';
 import { text } from '../texts/text.ts';
 import { syncConfiguredGroups } from './configured-groups-store.ts';
 import { addMember, deleteGroup, ensureGroup, newGroupRow } from './group-rows-store.ts';
-import { checkGroupVersion } from './group-version-store.ts';
+import { checkGroupVersion, shareGroup } from './group-version-store.ts';
 import { normaliseUserName, validateGroupName } from './user-name.ts';
 
 /** A set of users. */
@@ -179,6 +179,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       await database.transaction(async (transaction) => {
         await checkGroupVersion(transaction, database, groupName, requireVersion);
         const { id } = await getRow(transaction, groupName);
+        await shareGroup(transaction, database, id);
         const names = userNames.map(normaliseUserName);
         await transaction
           .deleteFrom('group_members')
@@ -287,7 +288,7 @@ function selectMemberships(kysely: Kysely<Tables>) {
 
 async function syncMemberships(
   transaction: Kysely<Tables>,
-  { audit }: Pick<HubDatabase, 'audit'>,
+  database: Pick<HubDatabase, 'audit' | 'dialect'>,
   {
     userName,
     wanted,
@@ -313,6 +314,7 @@ async function syncMemberships(
 
   const surplus = current.filter((row) => row.origin === origin && !wanted.has(row.name));
   for (const { id } of surplus) {
+    await shareGroup(transaction, database, id);
     await transaction
       .deleteFrom('group_members')
       .where('group_id', '=', id)
@@ -326,7 +328,7 @@ async function syncMemberships(
   }
   const users = [normaliseUserName(userName)];
   const detail = { origin };
-  await audit.record(
+  await database.audit.record(
     transaction,
     ...surplus.map(({ name }) => ({ ...groupDeed('group.remove_members', name, detail), users })),
     ...missing.map((name) => ({ ...groupDeed('group.add_members', name, detail), users })),

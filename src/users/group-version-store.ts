@@ -19,6 +19,25 @@ export function versionOfGroup(
 }
 
 /**
+ * Waits for the end of a change that is held to a version, and keeps others from beginning. For the removal of a member,
+ * which would come between; to add one, or to change the group itself, waits by itself.
+ */
+export async function shareGroup(
+  transaction: Kysely<Tables>,
+  { dialect }: Pick<HubDatabase, 'dialect'>,
+  groupId: string,
+): Promise<void> {
+  // Transactions of SQLite come one after another anyway.
+  if (dialect === 'sqlite') return;
+  await transaction
+    .selectFrom('groups')
+    .select('id')
+    .where('id', '=', groupId)
+    .forShare()
+    .execute();
+}
+
+/**
  * Throws `not_found`, and what `requireVersion` throws. Until the end of the transaction no one else changes a group
  * that was held to a version.
  */

@@ -506,10 +506,45 @@ describe('groups', () => {
     await submitTo(ada, filled, remove, {}, 'value="bob"');
     expect((await ada.request(group.url)).body).toContain('1 member');
     const ask = await ada.request(`${group.url}/delete`);
-    expect((await submitMain(ada, ask, {})).status).toBe(303);
+    await hub.api('/groups/a%20b-%C3%BC/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ users: ['bob'] }),
+    });
+    const late = await submitMain(ada, ask, {});
+    expect([late.status, late.body]).toEqual([400, expect.stringContaining('Nothing was deleted')]);
+    expect(late.body).toContain('by Service admin-service.');
+    expect(late.body).toContain('<dt>Members</dt><dd>2</dd>');
+    expect((await submitMain(ada, late, {})).status).toBe(303);
     expect((await ada.request(group.url)).status).toBe(404);
     const twice = await submitMain(ada, await ada.request(at('/groups')), { name: 'staff' });
     expect(twice.body).toContain('exists already');
+  });
+
+  test('have properties that are changed as JSON, and not over those of someone else', async () => {
+    await hub.api('/groups/quotas', 'admin-service-token', { method: 'POST', body: '{}' });
+    const group = await ada.request(at('/groups/quotas'));
+    expect(group.body).toContain('/hub/admin/groups/quotas/properties');
+    const form = await ada.request(at('/groups/quotas/properties'));
+    const properties = '{"disk_gib": 10, "tags": ["a", "<b>"]}';
+    for (const [typed, problem] of [
+      ['{"disk_gib": 10', 'This is not JSON: '],
+      ['[1]', 'This is not a JSON object.'],
+      ['null', 'This is not a JSON object.'],
+    ] as const) {
+      const wrong = await submitMain(ada, form, { properties: typed });
+      expect([wrong.status, wrong.body]).toEqual([400, expect.stringContaining(problem)]);
+      expect(wrong.body).toContain(typed.replaceAll('"', '&quot;'));
+    }
+    const saved = await ada.follow(await submitMain(ada, form, { properties }));
+    expect(saved.body).toContain('<dt>tags</dt><dd><code>[&quot;a&quot;,&quot;&lt;b&gt;&quot;]');
+    const late = await submitMain(ada, form, { properties: '{"disk_gib": 99}' });
+    expect([late.status, late.body]).toEqual([400, expect.stringContaining('has been changed')]);
+    expect(late.body).toContain('{&quot;disk_gib&quot;: 99}');
+    const read = async () =>
+      (await (await hub.api('/groups/quotas', 'admin-service-token')).json()) as object;
+    expect(await read()).toMatchObject({ properties: JSON.parse(properties) });
+    expect((await submitMain(ada, late, { properties: '' })).status).toBe(303);
+    expect(await read()).toMatchObject({ properties: {} });
   });
 
   test('are found and shown a page at a time, however many there are', async () => {

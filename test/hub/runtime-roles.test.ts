@@ -414,7 +414,11 @@ describe('the pages', () => {
     expect((await ask('GET', '/roles/watchers')).body.scopes).toEqual(['read:hub']);
 
     const confirm = await ada.request(at('/roles/watchers/delete'));
-    expect((await submitMain(ada, confirm, {})).status).toBe(303);
+    await ask('PATCH', '/roles/watchers', { scopes: ['proxy'] });
+    const changed = await submitMain(ada, confirm, {});
+    expect(changed.body).toContain('Nothing was deleted.');
+    expect(changed.body).toContain('<dd><code>proxy</code></dd>');
+    expect((await submitMain(ada, changed, {})).status).toBe(303);
     expect((await ada.request(at('/roles/watchers'))).status).toBe(404);
     const fixed = await ada.request(at('/roles/reader'));
     expect(fixed.body).toContain('the configuration file');

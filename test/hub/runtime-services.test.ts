@@ -450,7 +450,13 @@ describe('the pages', () => {
     });
 
     const confirm = await ada.request(at('/services/by-page/delete'));
-    expect((await submitMain(ada, confirm, {})).status).toBe(303);
+    await ask('PATCH', 'by-page', { display: true });
+    const askedAgain = await submitMain(ada, confirm, {});
+    expect([askedAgain.status, askedAgain.body]).toEqual([
+      400,
+      expect.stringContaining('Nothing was deleted'),
+    ]);
+    expect((await submitMain(ada, askedAgain, {})).status).toBe(303);
     expect(await statusOf('GET', 'by-page')).toBe(404);
     expect((await ada.request(at('/services/fixed/edit'))).status).toBe(404);
   });

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, inject } from 'vitest';
 import type { HubDatabase } from '../../src/store/database.ts';
@@ -140,4 +141,12 @@ function closeAfterEach(): HubDatabase[] {
     for (const database of opened.splice(0)) await database[Symbol.asyncDispose]();
   });
   return opened;
+}
+
+/** Whether a query waits for the end of a transaction; on SQLite every transaction waits for the one before it. */
+export async function isQueryWaiting({ dialect, kysely }: HubDatabase): Promise<boolean> {
+  if (dialect === 'sqlite') return true;
+  const { rows } = await sql`select 1 from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(kysely);
+  return rows.length > 0;
 }

@@ -11,6 +11,10 @@ import { tokenPage } from '../../src/pages/account/token-page.ts';
 import { activityPage } from '../../src/pages/admin/activity-page.ts';
 import { announcementsPage, maintenanceFacts } from '../../src/pages/admin/announcements-page.ts';
 import { batchPage } from '../../src/pages/admin/batch-page.ts';
+import {
+  adminGroupPropertiesPage,
+  groupFacts,
+} from '../../src/pages/admin/group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
 import { instancesPage } from '../../src/pages/admin/instances-page.ts';
 import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
@@ -1282,6 +1286,16 @@ export function samplePages(
       paging: groupPaging,
       roles: [{ name: text('course-lead'), description: text('Leads a course.') }],
       may: { changeMembers: true, delete: true, listUsers: true },
+    }),
+    'admin-group-properties': adminGroupPropertiesPage({
+      layout,
+      group: { name: text('physics'), properties: {}, version: text('v1') },
+      typed: text('{"room": "A 12"'),
+      problem: text('This is not JSON.'),
+      changed: {
+        by: undefined,
+        now: groupFacts({ memberCount: 31, properties: { [text('room')]: text('A 14') } }),
+      },
     }),
     'admin-roles': adminRolesPage({
       layout,

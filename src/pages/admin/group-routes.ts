@@ -6,6 +6,8 @@ import type { RoleStore } from '../../rbac/role-store.ts';
 import { message, type Phrase, text, translated } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
+import { versionOfGroup } from '../../users/group-version-store.ts';
+import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
 import {
   isPastLast,
   listUrl,
@@ -16,7 +18,19 @@ import {
 } from '../elements/list-query.ts';
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import { type Admin, type AdminContext, parameter } from './admin-context.ts';
+import {
+  type Admin,
+  type AdminContext,
+  isOfFormerVersion,
+  parameter,
+  versionIn,
+} from './admin-context.ts';
+import {
+  type AdminGroupPropertiesView,
+  adminGroupPropertiesPage,
+  groupFacts,
+  type VersionedGroup,
+} from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
@@ -148,8 +162,52 @@ export function adminGroupRoutes(
     pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
   });
 
-  admin.get('/admin/groups/:group/delete', async (ctx, who) => {
-    const group = await groupFor(ctx, who, 'delete:groups');
+  /** With its version, for which all its members are read. */
+  async function versionedGroup(ctx: Context, who: Admin, scope: string): Promise<VersionedGroup> {
+    const group = await groupFor(ctx, who, scope);
+    const members = (await groups.memberNamesByGroup([group.name])).get(group.name) ?? [];
+    return { ...group, version: versionOfGroup(group, members), memberCount: members.length };
+  }
+
+  async function changeOf(who: Admin, group: VersionedGroup): Promise<ChangedMeanwhile> {
+    return { by: await admin.lastActor(who, groupChanges, group.name), now: groupFacts(group) };
+  }
+
+  async function showProperties(
+    ctx: Context,
+    group: VersionedGroup,
+    failure: Pick<AdminGroupPropertiesView, 'typed' | 'problem' | 'changed'> = {},
+  ): Promise<void> {
+    const layout = await pages.formLayoutFor(ctx);
+    const page = adminGroupPropertiesPage({ layout, group, ...failure });
+    pages.send(ctx, page, failure.typed === undefined ? 200 : 400);
+  }
+
+  admin.get('/admin/groups/:group/properties', async (ctx, who) => {
+    await showProperties(ctx, await versionedGroup(ctx, who, 'groups'));
+  });
+
+  admin.post('/admin/groups/:group/properties', async (ctx, who, form) => {
+    const group = await versionedGroup(ctx, who, 'groups');
+    const typed = form.get('properties') ?? '';
+    try {
+      await groups.setProperties(group.name, readProperties(typed), versionIn(form));
+    } catch (error) {
+      if (isOfFormerVersion(error)) {
+        return showProperties(ctx, group, { typed, changed: await changeOf(who, group) });
+      }
+      if (!isMistake(error)) throw error;
+      return showProperties(ctx, group, { typed, problem: translated(error.shown.message) });
+    }
+    const done = text`The properties of ${group.name} are changed.`;
+    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text: done });
+  });
+
+  async function askDeletion(
+    ctx: Context,
+    group: VersionedGroup,
+    changed?: ChangedMeanwhile,
+  ): Promise<void> {
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
       title: text`Delete the group ${group.name}?`,
@@ -159,16 +217,53 @@ export function adminGroupRoutes(
       label: text`Delete group`,
       action: pages.urls.adminGroup(group.name, 'delete'),
       cancelUrl: pages.urls.adminGroup(group.name),
+      fields: { version: group.version },
+      changed,
     });
-    pages.send(ctx, page);
+    pages.send(ctx, page, changed === undefined ? 200 : 400);
+  }
+
+  admin.get('/admin/groups/:group/delete', async (ctx, who) => {
+    await askDeletion(ctx, await versionedGroup(ctx, who, 'delete:groups'));
   });
 
-  admin.post('/admin/groups/:group/delete', async (ctx, who) => {
-    const group = await groupFor(ctx, who, 'delete:groups');
-    await groups.delete(group.name);
+  admin.post('/admin/groups/:group/delete', async (ctx, who, form) => {
+    const group = await versionedGroup(ctx, who, 'delete:groups');
+    try {
+      await groups.delete(group.name, versionIn(form));
+    } catch (error) {
+      if (!isOfFormerVersion(error)) throw error;
+      return askDeletion(ctx, group, await changeOf(who, group));
+    }
     const done = text`The group ${group.name} is deleted.`;
     pages.redirectWithNotice(ctx, pages.urls.adminGroups, { kind: 'good', text: done });
   });
+}
+
+/** Deeds that make another version of a group. */
+const groupChanges = [
+  'group.create',
+  'group.change',
+  'group.add_members',
+  'group.remove_members',
+] as const;
+
+/** The properties as they are typed: one JSON object. */
+function readProperties(typed: string): Record<string, unknown> {
+  let properties: unknown;
+  try {
+    properties = JSON.parse(typed.trim() === '' ? '{}' : typed);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : '';
+    throw new HubError('bad_request', text`This is not JSON: ${reason}`);
+  }
+  if (typeof properties === 'object' && properties !== null && !Array.isArray(properties)) {
+    return { ...properties };
+  }
+  throw new HubError(
+    'bad_request',
+    text`This is not a JSON object. Write names and values in braces: ${'{"quota": 10}'}`,
+  );
 }
 
 function isMistake(error: unknown): error is HubError {

@@ -75,6 +75,7 @@ export interface AdminGroupView {
   /** Undefined where the administrator may not read them. */
   readonly roles?: readonly { readonly name: string; readonly description: string }[] | undefined;
   readonly may: {
+    /** Its members and its properties. */
     readonly changeMembers: boolean;
     readonly delete: boolean;
     readonly listUsers: boolean;
@@ -180,11 +181,18 @@ function roleSection({ layout, roles }: AdminGroupView): HtmlValue {
 const longestValue = 1_000;
 const mostProperties = 50;
 
-function propertySection({ group }: AdminGroupView): HtmlValue {
+function propertySection({ layout, group, may }: AdminGroupView): HtmlValue {
   const properties = Object.entries(group.properties).slice(0, mostProperties);
-  if (properties.length === 0) return false;
-  return html`<section class="block"><h2>${text`Properties`}</h2><dl class="facts">${properties.map(
-    ([key, value]) =>
-      html`<dt>${key}</dt><dd><code>${JSON.stringify(value).slice(0, longestValue)}</code></dd>`,
-  )}</dl></section>`;
+  if (properties.length === 0 && !may.changeMembers) return false;
+  return html`<section class="block"><h2>${text`Properties`}</h2>${
+    properties.length === 0
+      ? html`<p class="soft">${text`None.`}</p>`
+      : html`<dl class="facts">${properties.map(
+          ([key, value]) =>
+            html`<dt>${key}</dt><dd><code>${JSON.stringify(value).slice(0, longestValue)}</code></dd>`,
+        )}</dl>`
+  }${
+    may.changeMembers &&
+    html`<p><a class="button" href="${layout.urls.adminGroup(group.name, 'properties')}">${text`Edit properties…`}</a></p>`
+  }</section>`;
 }

@@ -176,8 +176,7 @@ export function adminRoleRoutes(
       await administration.change(who.caller, role, typed);
     } catch (error) {
       if (isOfFormerVersion(error)) {
-        const by = await admin.lastActor(who, ['role.save'], role.name);
-        return showForm(ctx, who, role, { ...typed, changed: { by, now: roleFacts(role) } });
+        return showForm(ctx, who, role, { ...typed, changed: await changeOf(who, role) });
       }
       return showForm(ctx, who, role, { ...typed, problem: problemOf(error) });
     }
@@ -214,8 +213,11 @@ export function adminRoleRoutes(
     pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
   });
 
-  admin.get('/admin/roles/:role/delete', async (ctx, who) => {
-    const role = await roleFor(ctx, who, 'admin:roles');
+  async function changeOf(who: Admin, role: Role): Promise<ChangedMeanwhile> {
+    return { by: await admin.lastActor(who, ['role.save'], role.name), now: roleFacts(role) };
+  }
+
+  async function askDeletion(ctx: Context, role: Role, changed?: ChangedMeanwhile): Promise<void> {
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
       title: text`Delete the role ${role.name}?`,
@@ -223,12 +225,24 @@ export function adminRoleRoutes(
       label: text`Delete role`,
       action: urls.adminRole(role.name, 'delete'),
       cancelUrl: urls.adminRole(role.name),
+      fields: { version: versionOfRole(role) },
+      changed,
     });
-    pages.send(ctx, page);
+    pages.send(ctx, page, changed === undefined ? 200 : 400);
+  }
+
+  admin.get('/admin/roles/:role/delete', async (ctx, who) => {
+    await askDeletion(ctx, await roleFor(ctx, who, 'admin:roles'));
   });
 
-  admin.post('/admin/roles/:role/delete', async (ctx, who) => {
+  admin.post('/admin/roles/:role/delete', async (ctx, who, form) => {
     const role = await roleFor(ctx, who, 'admin:roles');
+    try {
+      versionIn(form)(versionOfRole(role));
+    } catch (error) {
+      if (!isOfFormerVersion(error)) throw error;
+      return askDeletion(ctx, role, await changeOf(who, role));
+    }
     await administration.delete(who.caller, role);
     const done = text`The role ${role.name} is deleted.`;
     pages.redirectWithNotice(ctx, urls.adminRoles, { kind: 'good', text: done });

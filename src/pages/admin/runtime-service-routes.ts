@@ -8,6 +8,7 @@ import {
 } from '../../services/runtime-service.ts';
 import type { ServiceAdministration } from '../../services/service-administration.ts';
 import { text } from '../../texts/text.ts';
+import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { problemOf } from '../problem-of.ts';
 import {
@@ -127,9 +128,7 @@ export function adminRuntimeServiceRoutes(
       );
     } catch (error) {
       if (isOfFormerVersion(error)) {
-        const by = await admin.lastActor(who, ['service.create', 'service.change'], name);
-        const changed = { by, now: serviceFacts(formOf(service)) };
-        return showForm(ctx, typed, { version, changed });
+        return showForm(ctx, typed, { version, changed: await changeOf(who, service) });
       }
       return showForm(ctx, typed, { version, problem: problemOf(error) });
     }
@@ -137,8 +136,18 @@ export function adminRuntimeServiceRoutes(
     pages.redirectWithNotice(ctx, urls.adminService(name), { kind: 'good', text: done });
   });
 
-  admin.get('/admin/services/:service/delete', async (ctx, who) => {
-    const { name } = (await serviceFor(ctx, who)).definition;
+  async function changeOf(who: Admin, service: RuntimeService): Promise<ChangedMeanwhile> {
+    const { name } = service.definition;
+    const by = await admin.lastActor(who, ['service.create', 'service.change'], name);
+    return { by, now: serviceFacts(formOf(service)) };
+  }
+
+  async function askDeletion(
+    ctx: Context,
+    service: RuntimeService,
+    changed?: ChangedMeanwhile,
+  ): Promise<void> {
+    const { name } = service.definition;
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
       title: text`Delete the service ${name}?`,
@@ -148,13 +157,25 @@ export function adminRuntimeServiceRoutes(
       label: text`Delete service`,
       action: urls.adminService(name, 'delete'),
       cancelUrl: urls.adminService(name),
+      fields: { version: versionOfService(service) },
+      changed,
     });
-    pages.send(ctx, page);
+    pages.send(ctx, page, changed === undefined ? 200 : 400);
+  }
+
+  admin.get('/admin/services/:service/delete', async (ctx, who) => {
+    await askDeletion(ctx, await serviceFor(ctx, who));
   });
 
-  admin.post('/admin/services/:service/delete', async (ctx, who) => {
-    const { name } = (await serviceFor(ctx, who)).definition;
-    await administration.delete(who.caller, name, () => {});
+  admin.post('/admin/services/:service/delete', async (ctx, who, form) => {
+    const service = await serviceFor(ctx, who);
+    const { name } = service.definition;
+    try {
+      await administration.delete(who.caller, name, versionIn(form));
+    } catch (error) {
+      if (!isOfFormerVersion(error)) throw error;
+      return askDeletion(ctx, service, await changeOf(who, service));
+    }
     const done = text`${name} is deleted.`;
     pages.redirectWithNotice(ctx, urls.adminServices, { kind: 'good', text: done });
   });

@@ -11,12 +11,12 @@ export interface ChangedMeanwhile {
 }
 
 /** Stands over the form, which still has what was typed, and the version that there is now. */
-export function changedMeanwhile({ by, now }: ChangedMeanwhile): Html {
+export function changedMeanwhile({ by, now }: ChangedMeanwhile, { isDeletion = false } = {}): Html {
   const isGone = now.length === 0;
   return notice(
     'bad',
     html`<p>${by === undefined ? text`This has been changed since you opened it.` : text`This has been changed since you opened it, by ${by}.`} ${isGone ? text`Now there is none.` : text`Now it is:`}</p>
 ${!isGone && html`<dl class="facts">${now.map(({ label, value }) => html`<dt>${label}</dt><dd>${value === '' ? '–' : value}</dd>`)}</dl>`}
-<p>${text`Your change was not made, and what you typed is kept. Send it again to go ahead.`}</p>`,
+<p>${isDeletion ? text`Nothing was deleted.` : text`Your change was not made, and what you typed is kept. Send it again to go ahead.`}</p>`,
   );
 }

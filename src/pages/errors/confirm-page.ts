@@ -1,4 +1,5 @@
 import { type Phrase, text } from '../../texts/text.ts';
+import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -21,6 +22,8 @@ export interface ConfirmView {
   /** For what cannot be undone: a name to type first, sent as `confirmation`. */
   readonly typeToConfirm?: string | undefined;
   readonly problem?: Phrase | undefined;
+  /** What someone else has made of it since it was asked first. */
+  readonly changed?: ChangedMeanwhile | undefined;
 }
 
 /** The page that asks before something is destroyed. */
@@ -39,6 +42,7 @@ export function confirmPage(view: ConfirmView): Html {
     title,
     body: html`<div class="panel">
 <h1>${title}</h1>
+${view.changed !== undefined && changedMeanwhile(view.changed, { isDeletion: true })}
 ${consequences.length > 0 && notice('warn', html`<div class="stack">${consequences.map((line) => html`<p>${line}</p>`)}</div>`)}
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields(fields)}
