@@ -1,15 +1,17 @@
 import { auditActionsOf } from '../../src/api/operation.ts';
 import { operations } from '../../src/api/operations.ts';
-import { auditActions } from '../../src/audit/actions.ts';
+import { actionWords } from '../../src/audit/action-words.ts';
+import { type AuditAction, auditActions } from '../../src/audit/actions.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** The reference page of the audit log: every action, and the operations that are not recorded. */
 export function auditPage(): string {
-  const actions = Object.entries(auditActions).map(([action, meaning]) => {
+  const actions = Object.entries(actionWords).map(([action, words]) => {
+    const meaning = auditActions[action as AuditAction];
     const by = operations
       .filter((operation) => (auditActionsOf(operation) as readonly string[]).includes(action))
       .map(({ method, path }) => code(`${method} ${path}`));
-    return `| ${code(action)} | ${cell(meaning)} | ${by.join(', ')} |`;
+    return `| ${code(action)} | ${cell(String(words))} | ${cell(meaning)} | ${by.join(', ')} |`;
   });
   const unrecorded = operations.flatMap(({ method, path, audit }) =>
     audit !== undefined && 'none' in audit
@@ -26,8 +28,8 @@ How to read the log and where it is kept: [audit](../how-to/audit.md).
 
 What the pages and the command line do is recorded as what these operations do.
 
-| action | meaning | operations |
-|---|---|---|
+| action | on pages | meaning | operations |
+|---|---|---|---|
 ${actions.join('\n')}
 
 ## Not recorded

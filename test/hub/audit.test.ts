@@ -145,6 +145,9 @@ test('the page shows and narrows it to those who may read it, and users see thei
   expect(page.status).toBe(200);
   expect(page.body).toContain('href="/hub/admin/users/by-api"');
   expect(page.body).toContain('Service admin-service');
+  expect(page.body).toContain('<span title="user.create">User created</span>');
+  const german = await ada.request(page.url, { headers: { 'accept-language': 'de' } });
+  expect(german.body).toContain('<span title="user.create">Benutzer angelegt</span>');
   expect(page.body).not.toContain('by-page');
   for (const query of ['?after=x', '?since=x&result=x&limit=x']) {
     expect((await ada.request(`${hub.url}hub/admin/activity${query}`)).status).toBeLessThan(401);

@@ -1,4 +1,4 @@
-import { auditActions } from '../../audit/actions.ts';
+import { actionWords } from '../../audit/action-words.ts';
 import type { AuditEntry } from '../../audit/deed.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import { auditTable } from '../elements/audit-table.ts';
@@ -44,9 +44,7 @@ ${selectField({
   value: filter.action,
   choices: [
     { value: '', label: text`All` },
-    ...Object.keys(auditActions)
-      .sort()
-      .map((name) => ({ value: name, label: name })),
+    ...Object.entries(actionWords).map(([value, label]) => ({ value, label })),
   ],
 })}
 ${selectField({

@@ -1,3 +1,5 @@
+import { actionWords } from '../../audit/action-words.ts';
+import type { AuditAction } from '../../audit/actions.ts';
 import type { AuditEntry } from '../../audit/deed.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -31,7 +33,7 @@ export function auditTable(
         label: text`Action`,
         style: 'name',
         cell: ({ action, result }) =>
-          html`<span class="one-word">${action}</span>${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
+          html`<span title="${action}">${wordsFor(action)}</span>${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
       },
       { label: text`When`, cell: ({ at }) => timeElement(at, now) },
       {
@@ -47,6 +49,11 @@ export function auditTable(
     ],
     entries,
   );
+}
+
+/** Rows of a later version of the hub have its code. */
+function wordsFor(action: string): Phrase {
+  return Object.hasOwn(actionWords, action) ? actionWords[action as AuditAction] : action;
 }
 
 const kindsOfActors = {
