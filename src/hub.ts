@@ -10,6 +10,7 @@ import type { HubInfo } from './api/info.ts';
 import { createLiveCallers } from './api/live-callers.ts';
 import { readinessMiddleware } from './api/readiness.ts';
 import { createApp } from './app.ts';
+import type { Argon2Cost } from './authentication/password-hash.ts';
 import { addAccountPages } from './composition/account-pages.ts';
 import { addAdminPages } from './composition/admin-pages.ts';
 import { composeAccounts } from './composition/compose-accounts.ts';
@@ -95,6 +96,8 @@ export interface HubOptions {
   readonly program?: readonly string[];
   /** Stands for the machine's own id, as if the hub ran on another one. */
   readonly machineId?: string;
+  /** What hashing a password costs, where it must not be what `hub start` has it cost. */
+  readonly passwordCost?: Argon2Cost;
   /** Ends the start when it is aborted; a hub that is there is disposed of instead. */
   readonly signal?: AbortSignal;
 }
@@ -106,8 +109,8 @@ export interface HubOptions {
  */
 export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
-  const { config, plugins, version, machineId, environment, log, droppedLogLines, signal } =
-    options;
+  const { config, plugins, version, machineId, passwordCost, environment, log } = options;
+  const { droppedLogLines, signal } = options;
   const { Hub, publicUrl, loginLifetimeSeconds: lifetimeSeconds } = config;
 
   const site = await composeSite({ config, log }, version);
@@ -152,7 +155,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     }),
   );
   const oauth = composeOAuth(foundation, { authorizer, services, site });
-  const login = await composeLogin(foundation, { plugins, site });
+  const login = await composeLogin(foundation, { plugins, site, passwordCost });
   const revalidating = composeRevalidation(foundation, { login, logins });
   const { revalidation, spawnHooks, endUpstreamLogins } = revalidating;
   let isReady = false;

@@ -6,7 +6,7 @@ import { createExternalLogins } from '../authentication/external-logins.ts';
 import { createIdentityLinking } from '../authentication/identity-linking.ts';
 import { createLoginService } from '../authentication/login-service.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
-import { createPasswordHasher } from '../authentication/password-hash.ts';
+import { type Argon2Cost, createPasswordHasher } from '../authentication/password-hash.ts';
 import { createProfileSync } from '../authentication/profile-sync.ts';
 import { createReloadableLogin } from '../authentication/reloadable-login.ts';
 import { createSealedSettings } from '../authentication/sealed-settings.ts';
@@ -24,10 +24,18 @@ export type ComposedLogin = Awaited<ReturnType<typeof composeLogin>>;
 
 export async function composeLogin(
   { config, secrets, database, stores, keyv, log, disposables }: Foundation,
-  { plugins, site }: { readonly plugins: PreparedPlugins; readonly site: Site },
+  {
+    plugins,
+    site,
+    passwordCost,
+  }: {
+    readonly plugins: PreparedPlugins;
+    readonly site: Site;
+    readonly passwordCost: Argon2Cost | undefined;
+  },
 ) {
   const sealer = createSealer(secrets, 'plugin-settings');
-  const passwordHasher = createPasswordHasher();
+  const passwordHasher = createPasswordHasher(passwordCost);
   const throttle = createLoginThrottle({
     ...config.Authenticator,
     records: keyv.space<ThrottleRecord>('login-throttle'),

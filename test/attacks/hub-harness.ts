@@ -2,7 +2,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { openWithConsent, untilState, usersOpenServices } from '../support/services.ts';
-import { createTestHub, type TestHub, type TestHubConfig } from '../support/test-hub.ts';
+import {
+  createTestHub,
+  type TestHub,
+  type TestHubConfig,
+  type TestHubOptions,
+} from '../support/test-hub.ts';
 import { type RawPeer, rawPeer, startUpstream } from './proxy-harness.ts';
 
 /** A request as an application behind the hub saw it. */
@@ -59,38 +64,41 @@ export async function startWitnessApp(app: string, seen: SeenRequest[]) {
  * A whole hub with three applications behind it: `guarded` by the gateway, `own` that checks visitors
  * itself, and an `open` route for everybody. What they saw is in `seen`.
  */
-export async function startAttackedHub(config: TestHubConfig = {}) {
+export async function startAttackedHub(config: TestHubConfig = {}, options: TestHubOptions = {}) {
   const seen: SeenRequest[] = [];
   const stack = new AsyncDisposableStack();
   const guarded = stack.use(await startWitnessApp('guarded', seen));
   const own = stack.use(await startWitnessApp('own', seen));
   const open = stack.use(await startWitnessApp('open', seen));
   const hub = stack.use(
-    await createTestHub({
-      ...config,
-      Hub: {
-        load_roles: usersOpenServices,
-        ...config.Hub,
-        services: [
-          {
-            name: 'guarded',
-            url: guarded.url,
-            api_token: 'guarded-service-token',
-            access: 'gateway',
-            oauth_no_confirm: true,
+    await createTestHub(
+      {
+        ...config,
+        Hub: {
+          load_roles: usersOpenServices,
+          ...config.Hub,
+          services: [
+            {
+              name: 'guarded',
+              url: guarded.url,
+              api_token: 'guarded-service-token',
+              access: 'gateway',
+              oauth_no_confirm: true,
+            },
+            { name: 'own', url: own.url, api_token: 'own-service-token' },
+            ...((config.Hub?.['services'] as unknown[] | undefined) ?? []),
+          ],
+        },
+        Proxy: {
+          ...config.Proxy,
+          extra_routes: {
+            '/open/': open.url,
+            ...(config.Proxy?.['extra_routes'] as object | undefined),
           },
-          { name: 'own', url: own.url, api_token: 'own-service-token' },
-          ...((config.Hub?.['services'] as unknown[] | undefined) ?? []),
-        ],
-      },
-      Proxy: {
-        ...config.Proxy,
-        extra_routes: {
-          '/open/': open.url,
-          ...(config.Proxy?.['extra_routes'] as object | undefined),
         },
       },
-    }),
+      options,
+    ),
   );
   await untilState(hub, 'guarded', 'ready');
   await untilState(hub, 'own', 'ready');

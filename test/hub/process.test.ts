@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { defaultArgon2Cost } from '../../src/authentication/password-hash.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder, type HubProcess } from '../support/hub-process.ts';
 import { managedService, usersOpenServices } from '../support/services.ts';
@@ -104,6 +105,10 @@ describe('the first start', () => {
 
     first.signal('SIGTERM');
     expect(await first.exited).toBe(0);
+    using database = new DatabaseSync(join(folder.directory, 'hub.sqlite'), { readOnly: true });
+    const row = database.prepare('select password_hash from password_credentials').get();
+    const { memoryKib, passes, parallelism } = defaultArgon2Cost;
+    expect(row?.['password_hash']).toContain(`$m=${memoryKib},t=${passes},p=${parallelism}$`);
     const second = await folder.start();
     second.signal('SIGTERM');
     await second.exited;

@@ -1,5 +1,11 @@
 import { type BrowserAnswer, FakeBrowser } from './fake-browser.ts';
-import { createTestHub, submitForm, type TestHub, type TestHubConfig } from './test-hub.ts';
+import {
+  createTestHub,
+  submitForm,
+  type TestHub,
+  type TestHubConfig,
+  type TestHubOptions,
+} from './test-hub.ts';
 
 /** The password of everybody in a hub of `createPasswordHub`. */
 export const testPassword = 'purple elephants dance';
@@ -18,8 +24,9 @@ export function passwordHubConfig(config: TestHubConfig = {}): TestHubConfig {
 export async function createPasswordHub(
   userNames: readonly string[] = ['ada', 'bob'],
   config: TestHubConfig = {},
+  options: TestHubOptions = {},
 ): Promise<TestHub> {
-  const hub = await createTestHub(passwordHubConfig(config));
+  const hub = await createTestHub(passwordHubConfig(config), options);
   for (const name of userNames) {
     const { secret } = await inviteUser(hub, name, { isAdmin: name === 'ada' });
     await acceptInvitation(hub, secret, testPassword);

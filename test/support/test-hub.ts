@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { type Logger, pino } from 'pino';
+import type { Argon2Cost } from '../../src/authentication/password-hash.ts';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { createHub, type Hub } from '../../src/hub.ts';
 import { emptySqliteFile } from './empty-sqlite-file.ts';
@@ -49,7 +50,11 @@ export interface TestHubOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** As if the hub ran on a machine of its own with this id. */
   readonly machineId?: string;
+  /** Of Argon2id; next to nothing by default, as most tests only want people to have passwords. */
+  readonly passwordCost?: Argon2Cost;
 }
+
+const lowPasswordCost: Argon2Cost = { memoryKib: 64, passes: 1, parallelism: 1 };
 
 /**
  * Starts a hub with the dummy authenticator, which admits everybody with the password `test`, unless
@@ -86,11 +91,12 @@ export async function createTestHub(
     await writeFile(join(directory, 'hub.sqlite'), await emptySqliteFile(), { mode: 0o600 });
   }
   const logLines: Record<string, unknown>[] = [];
-  const { machineId } = options;
+  const { machineId, passwordCost } = options;
   const hub = await startHub(file, {
     environment,
     logLines,
     ...(machineId === undefined ? {} : { machineId }),
+    ...(passwordCost === undefined ? {} : { passwordCost }),
   });
   let isDisposed = false;
 
@@ -227,7 +233,8 @@ export async function startHub(
     environment,
     logLines,
     machineId,
-  }: Pick<TestHubOptions, 'machineId'> & {
+    passwordCost = lowPasswordCost,
+  }: Pick<TestHubOptions, 'machineId' | 'passwordCost'> & {
     readonly environment: Readonly<Record<string, string | undefined>>;
     readonly logLines: Record<string, unknown>[];
   },
@@ -239,6 +246,7 @@ export async function startHub(
     nodeVersion: process.version,
     environment,
     log: createLog(logLines),
+    passwordCost,
     program: [process.execPath, join(import.meta.dirname, '..', '..', 'src', 'main.ts')],
     ...(machineId === undefined ? {} : { machineId }),
     droppedLogLines: () => 0,
