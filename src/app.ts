@@ -35,6 +35,8 @@ export function createApp(deps: {
   readonly app: Koa;
   readonly basePath: string;
   readonly isHttps: boolean;
+  /** `Hub.picture_origins`. */
+  readonly pictureOrigins: readonly string[];
   readonly origins: Origins;
   readonly log: Logger;
   readonly clientAddress: ClientAddressReader;
@@ -74,7 +76,13 @@ export function createApp(deps: {
     errorMiddleware({ apiPath, answers: deps.errorAnswers, renderPage: deps.renderErrorPage }),
   );
   app.use(deps.audit);
-  app.use(securityHeaders({ isHttps, formTargets: origins.otherSources }));
+  app.use(
+    securityHeaders({
+      isHttps,
+      formTargets: origins.otherSources,
+      imageSources: deps.pictureOrigins,
+    }),
+  );
   if (origins.areSeparate) app.use(hostRedirects(origins));
   if (origins.hasHostCookies) app.use(hostCookies());
   const compatibilityHeaders = Object.entries(deps.compatibilityHeaders);

@@ -265,6 +265,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   };
   createApp({
     ...site,
+    pictureOrigins: Hub.picture_origins,
     app,
     basePath: config.basePath,
     log,

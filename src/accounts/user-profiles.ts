@@ -27,6 +27,8 @@ export interface UserProfile {
   readonly info: UserInfo;
   /** How the login page calls the authenticator that tells it at each login; undefined: it is kept here. */
   readonly toldBy: string | undefined;
+  /** The picture, where pages may load it from its origin. */
+  readonly shownPictureUrl: string | undefined;
 }
 
 export function createUserProfiles(deps: {
@@ -34,18 +36,24 @@ export function createUserProfiles(deps: {
   readonly identities: Pick<IdentityStore, 'listForUser'>;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
+  /** `Hub.picture_origins`. */
+  readonly pictureOrigins: readonly string[];
 }): UserProfiles {
   const { store, identities, authenticators } = deps;
+  const origins = new Set(deps.pictureOrigins.map((origin) => new URL(origin).origin));
 
   async function read({ id }: Pick<User, 'id'>): Promise<UserProfile> {
     const info = await store.of(id);
-    const { authenticator } = info;
+    const { authenticator, pictureUrl } = info;
+    const isShown = pictureUrl !== undefined && origins.has(new URL(pictureUrl).origin);
+    const shownPictureUrl = isShown ? pictureUrl : undefined;
     const via = authenticator === undefined ? undefined : authenticators.find(authenticator);
-    if (via === undefined) return { info, toldBy: undefined };
+    if (via === undefined) return { info, toldBy: undefined, shownPictureUrl };
     // Once the link is ended, no login will ever tell it again.
     const linked = await identities.listForUser(id);
     const isLinked = linked.some((identity) => identity.authenticator === authenticator);
-    return { info, toldBy: isLinked ? via.authenticator.login.label : undefined };
+    const toldBy = isLinked ? via.authenticator.login.label : undefined;
+    return { info, toldBy, shownPictureUrl };
   }
 
   async function write(user: User, change: InfoChange): Promise<void> {

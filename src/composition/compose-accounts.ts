@@ -159,6 +159,7 @@ export function composeAccounts(
       identities: stores.identities,
       authenticators,
       acting,
+      pictureOrigins: config.Hub.picture_origins,
     }),
     roleAdministration: createRoleAdministration({
       roles: stores.roles,

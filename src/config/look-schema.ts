@@ -54,6 +54,18 @@ export const lookSettings = {
     .describe(
       'Terms of use: linked at the end of every page, and on the login page, which says that users accept them by logging in. An object has one for each language.',
     ),
+  picture_origins: z
+    .array(
+      z.string().refine((text) => {
+        const url = URL.parse(text);
+        return url?.protocol === 'https:' && [url.origin, `${url.origin}/`].includes(text);
+      }, 'is not an https:// origin, such as https://avatars.example.org: no path or query'),
+    )
+    .max(20)
+    .default([])
+    .describe(
+      'Origins such as https://avatars.example.org from which pages load pictures of users, as providers tell them; the browsers of readers ask there. Without them no picture is shown.',
+    ),
   custom_css: file.describe(
     'Stylesheet that pages load after the built-in one, at most 256 KiB. It is sent from the hub; what it loads from other hosts is blocked by browsers.',
   ),

@@ -168,6 +168,16 @@ describe('a wrong configuration is refused:', () => {
       { Hub: { terms_url: { en: '/terms', de: 'javascript:alert(1)' } } },
       'Hub.terms_url.de: is no link: use an http:// or https:// URL, a mailto: address or a path such as /terms',
     ],
+    ...[
+      'http://avatars.example.org',
+      'https://avatars.example.org/x',
+      'avatars.example.org',
+      '*',
+    ].map((origin): [string, object, string] => [
+      `pictures of users from ${origin}`,
+      { Hub: { picture_origins: [origin] } },
+      'Hub.picture_origins[0]: is not an https:// origin, such as https://avatars.example.org: no path or query',
+    ]),
     [
       'a number for a text',
       { Hub: { footer_text: 3 } },

@@ -1,11 +1,14 @@
 import type { Context, Middleware } from 'koa';
 
-const contentSecurityPolicy = (formTargets: readonly string[]): string =>
+const contentSecurityPolicy = (
+  formTargets: readonly string[],
+  imageSources: readonly string[] = [],
+): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    "img-src 'self' data:",
+    `img-src ${["'self'", 'data:', ...imageSources].join(' ')}`,
     "font-src 'self'",
     "connect-src 'self'",
     `form-action ${["'self'", ...formTargets].join(' ')}`,
@@ -18,6 +21,8 @@ export interface SecurityHeaderOptions {
   readonly isHttps: boolean;
   /** Where the redirects that follow a form may lead, beside the hub's own origin; the array may change. */
   readonly formTargets?: readonly string[];
+  /** Origins of pictures on pages, beside the hub's own. */
+  readonly imageSources?: readonly string[];
 }
 
 /** Sets the headers that every answer of the hub itself carries. */
@@ -39,9 +44,10 @@ export function securityHeaders(options: SecurityHeaderOptions): Middleware {
 export function securityHeaderValues({
   isHttps,
   formTargets = [],
+  imageSources = [],
 }: SecurityHeaderOptions): Record<string, string> {
   return {
-    'content-security-policy': contentSecurityPolicy(formTargets),
+    'content-security-policy': contentSecurityPolicy(formTargets, imageSources),
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',

@@ -20,6 +20,7 @@ function registeredOperations(): string[] {
     app,
     basePath: '/',
     isHttps: false,
+    pictureOrigins: [],
     origins: anything,
     log: anything,
     clientAddress: anything,

@@ -41,6 +41,7 @@ beforeAll(async () => {
     Hub: {
       plugins_dir: join(directory, 'plugins'),
       authenticator_class: ['password', 'telling'],
+      picture_origins: ['https://example.org'],
       services: [
         ...Object.keys(scopes).map((name) => ({ name, api_token: `token-of-${name}` })),
         { ...guarded, name: 'told', oauth_client_allowed_scopes: ['read:users:info!user'] },
@@ -113,6 +114,29 @@ describe('what a provider tells', () => {
     expect(list.flatMap((user) => (user.user_info === undefined ? [] : user.name))).toEqual([
       'bob',
     ]);
+  });
+
+  test('shows a picture of an allowed origin on pages, which tells that origin no page', async () => {
+    await hub.api('/users/local', adminToken, { method: 'PATCH', body: '{"admin":true}' });
+    const root = await hub.logIn('local', testPassword);
+    const page = await root.request(`${hub.url}hub/admin/users/ann`);
+    expect(page.body).toMatch(
+      /<img class="portrait" src="https:\/\/example\.org\/ann\.png" alt="" [^>]*referrerpolicy="no-referrer">/,
+    );
+    expect(page.headers['content-security-policy']).toContain(
+      "img-src 'self' data: https://example.org;",
+    );
+    const user_info = { avatar_url: 'https://tracker.example/pixel.png' };
+    await send('/users/local', adminToken, { user_info });
+    const own = await root.request(`${hub.url}hub/account`);
+    expect(own.body).not.toContain('<img class="portrait"');
+    const other = await root.request(`${hub.url}hub/admin/users/local`);
+    expect(other.body).not.toContain('<img class="portrait"');
+    expect(other.body).toContain('<code>https://tracker.example/pixel.png</code>');
+    await send('/users/local', adminToken, { user_info: { avatar_url: 'https://example.org/l' } });
+    expect((await root.request(own.url)).body).toContain('src="https://example.org/l"');
+    await send('/users/local', adminToken, { user_info: { avatar_url: null } });
+    await hub.api('/users/local', adminToken, { method: 'PATCH', body: '{"admin":false}' });
   });
 
   test('is told to its user, by a token that may read it', async () => {
@@ -237,8 +261,17 @@ describe('on the pages', () => {
       submitTo(root, carl, '/hub/admin/users/carl/profile', values);
     const refused = await set({ display_name: 'Carl', email: 'carl' });
     expect([refused.status, refused.body.includes('not an e-mail address')]).toEqual([400, true]);
-    expect((await set({ display_name: 'Carl', email: 'carl@example.org' })).status).toBe(303);
-    expect(await infoOf('carl')).toMatchObject({ email: 'carl@example.org', email_verified: true });
+    const typed = { display_name: 'Carl', email: 'carl@example.org' };
+    const picture = await set({ ...typed, picture_url: 'http://example.org/x.png' });
+    expect([picture.status, picture.body.includes('not an https://')]).toEqual([400, true]);
+    expect((await set({ ...typed, picture_url: 'https://example.org/c.png' })).status).toBe(303);
+    expect(await infoOf('carl')).toMatchObject({
+      email: 'carl@example.org',
+      email_verified: true,
+      avatar_url: 'https://example.org/c.png',
+    });
+    expect((await set({ ...typed, picture_url: '' })).status).toBe(303);
+    expect(await infoOf('carl')).toMatchObject({ avatar_url: null });
     await hub.api('/users/local', adminToken, { method: 'PATCH', body: '{"admin":false}' });
   });
 });

@@ -472,6 +472,7 @@ export function samplePages(
     groups: [text('physics'), text('staff')],
     profile: {
       displayName: text('Alice Liddell'),
+      shownPictureUrl: 'https://avatars.example.org/alice.png',
       email: text('alice@example.org'),
       toldBy: undefined,
       typed: { displayName: text('Alice'), problem: text('This name is too long.') },
@@ -1151,10 +1152,12 @@ export function samplePages(
         displayName: text('Bob Builder'),
         email: text('bob@example.org'),
         isEmailVerified: false,
+        shownPictureUrl: 'https://avatars.example.org/bob.png',
         toldBy: undefined,
         typed: {
           displayName: text('Bob'),
           email: text('bob'),
+          pictureUrl: text('http://bob'),
           problem: text('This is not an e-mail address, such as ada@example.org.'),
         },
       },

@@ -5,6 +5,7 @@ import { auditTable } from '../elements/audit-table.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { portrait } from '../elements/portrait.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import {
@@ -37,6 +38,7 @@ export interface AccountView {
 /** Who the user is beside the name. */
 export interface ProfileSection {
   readonly displayName: string | undefined;
+  readonly shownPictureUrl?: string | undefined;
   readonly email: string | undefined;
   /** The login method that tells it at each login; undefined where the user may choose. */
   readonly toldBy: string | undefined;
@@ -97,11 +99,11 @@ function lead(userName: string, groups: readonly string[]): Text {
 }
 
 function profileSection({ layout, profile }: AccountView): Html {
-  const { displayName, email, toldBy, typed } = profile;
+  const { displayName, email, toldBy, shownPictureUrl, typed } = profile;
   if (toldBy !== undefined) {
     const unknown = html`<span class="soft">${text`Not known`}</span>`;
     return html`<section class="block"><h2>${text`About you`}</h2><p class="soft">${text`“${toldBy}” tells this at each login. Change it there.`}</p>
-<dl class="facts"><dt>${text`Display name`}</dt><dd>${displayName === undefined ? unknown : html`<bdi>${displayName}</bdi>`}</dd>
+${portrait(shownPictureUrl)}<dl class="facts"><dt>${text`Display name`}</dt><dd>${displayName === undefined ? unknown : html`<bdi>${displayName}</bdi>`}</dd>
 <dt>${text`E-mail address`}</dt><dd>${email ?? unknown}</dd></dl></section>`;
   }
   const known =
@@ -109,7 +111,7 @@ function profileSection({ layout, profile }: AccountView): Html {
       ? text`Your e-mail address is not known. Only an administrator can set it.`
       : text`Your e-mail address is ${html`<b>${email}</b>`}. Only an administrator can change it.`;
   return html`<section class="block"><h2>${text`About you`}</h2><p class="soft">${known}</p>
-<form class="fields" method="post" action="${layout.urls.changeProfile}">
+${portrait(shownPictureUrl)}<form class="fields" method="post" action="${layout.urls.changeProfile}">
 ${csrfField(layout)}${textField({
   name: 'display_name',
   label: text`Display name`,

@@ -65,7 +65,7 @@ export function accountRoutes(
     });
     const factor = credential && (await secondFactors.find(user.id));
     const isRequired = await secondFactors.isRequiredOf(user);
-    const { info, toldBy } = await userProfiles.read(user);
+    const { info, toldBy, shownPictureUrl } = await userProfiles.read(user);
     const page = accountPage({
       layout: await pages.formLayoutFor(ctx),
       userName: user.name,
@@ -73,6 +73,7 @@ export function accountRoutes(
       profile: {
         displayName: info.displayName,
         email: info.email,
+        shownPictureUrl,
         toldBy,
         typed: failure?.profile,
       },

@@ -1,11 +1,17 @@
 import { type Phrase, text } from '../../texts/text.ts';
-import { longestDisplayName, longestEmail, type UserInfo } from '../../users/user-info.ts';
+import {
+  longestDisplayName,
+  longestEmail,
+  longestPictureUrl,
+  type UserInfo,
+} from '../../users/user-info.ts';
 import { type SessionEntry, sessionList } from '../account/session-list.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
+import { portrait } from '../elements/portrait.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -45,8 +51,15 @@ export interface AdminUserView {
 export interface AdminProfile extends Pick<UserInfo, 'displayName' | 'email' | 'isEmailVerified'> {
   /** The login method that tells it at each login; undefined where it is set here. */
   readonly toldBy: string | undefined;
+  readonly shownPictureUrl?: string | undefined;
+  readonly pictureUrl?: string | undefined;
   readonly typed?:
-    | { readonly displayName: string; readonly email: string; readonly problem: Phrase }
+    | {
+        readonly displayName: string;
+        readonly email: string;
+        readonly pictureUrl: string;
+        readonly problem: Phrase;
+      }
     | undefined;
 }
 
@@ -91,7 +104,7 @@ const passwordWords = {
 function facts(view: AdminUserView): Html {
   const { layout, user, identities, password, hasSecondFactor } = view;
   const { now } = layout;
-  return html`<dl class="facts">
+  return html`${portrait(view.profile?.shownPictureUrl)}<dl class="facts">
 ${view.profile && profileFacts(view.profile)}<dt>${text`Last activity`}</dt><dd>${user.lastActivityAt ? timeElement(user.lastActivityAt, now) : html`<span class="soft">${text`Never`}</span>`}</dd>
 <dt>${text`Account made`}</dt><dd>${timeElement(user.createdAt, now)}</dd>
 ${password !== undefined && html`<dt>${text`Password`}</dt><dd>${passwordWords[password]}</dd>`}
@@ -101,15 +114,16 @@ ${identities.length > 0 && html`<dt>${text`Identities`}</dt><dd>${identities.map
 </dl>`;
 }
 
-function profileFacts({ displayName, email, isEmailVerified, toldBy }: AdminProfile): Html {
+function profileFacts(profile: AdminProfile): Html {
+  const { displayName, email, isEmailVerified, pictureUrl, shownPictureUrl, toldBy } = profile;
   const from = toldBy !== undefined && html` <span class="soft">${text`(from “${toldBy}”)`}</span>`;
-  return html`${displayName !== undefined && html`<dt>${text`Display name`}</dt><dd><bdi>${displayName}</bdi>${from}</dd>\n`}${email !== undefined && html`<dt>${text`E-mail address`}</dt><dd>${email}${!isEmailVerified && html` <span class="tag">${text`Not verified`}</span>`}${from}</dd>\n`}`;
+  return html`${displayName !== undefined && html`<dt>${text`Display name`}</dt><dd><bdi>${displayName}</bdi>${from}</dd>\n`}${email !== undefined && html`<dt>${text`E-mail address`}</dt><dd>${email}${!isEmailVerified && html` <span class="tag">${text`Not verified`}</span>`}${from}</dd>\n`}${pictureUrl !== undefined && shownPictureUrl === undefined && html`<dt>${text`Picture`}</dt><dd><code>${pictureUrl}</code>${from}</dd>\n`}`;
 }
 
 /** What a provider tells is changed there. */
 function profileForm({ layout, user, profile, may }: AdminUserView): HtmlValue {
   if (profile === undefined || profile.toldBy !== undefined || !may.change) return false;
-  const { displayName, email, typed } = profile;
+  const { displayName, email, pictureUrl, typed } = profile;
   return html`<section class="block"><h2>${text`Display name and e-mail address`}</h2>
 <form class="fields" method="post" action="${layout.urls.adminUser(user.name, 'profile')}">
 ${csrfField(layout)}${typed && notice('bad', typed.problem)}${textField({
@@ -129,6 +143,16 @@ ${textField({
   isLiteral: true,
   isOptional: true,
   maxLength: longestEmail,
+})}
+${textField({
+  name: 'picture_url',
+  label: text`Picture`,
+  value: typed?.pictureUrl ?? pictureUrl ?? '',
+  help: text`An https:// URL.`,
+  autocomplete: 'off',
+  isLiteral: true,
+  isOptional: true,
+  maxLength: longestPictureUrl,
 })}
 <div class="actions"><button class="button">${text`Save`}</button></div>
 </form></section>`;

@@ -70,11 +70,18 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     const user = await userFor(ctx, who, 'admin:users');
     const displayName = form.get('display_name') ?? '';
     const email = form.get('email') ?? '';
+    const pictureUrl = form.get('picture_url')?.trim();
     try {
-      await deps.userProfiles.change(who.caller, user, { displayName, email });
+      const change = { displayName, email, pictureUrl: pictureUrl === '' ? null : pictureUrl };
+      await deps.userProfiles.change(who.caller, user, change);
     } catch (error) {
       if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-      const typed = { displayName, email, problem: translated(error.shown.message) };
+      const typed = {
+        displayName,
+        email,
+        pictureUrl: pictureUrl ?? '',
+        problem: translated(error.shown.message),
+      };
       const view = await viewOf(ctx, who, user, deps, admin, typed);
       return pages.send(ctx, adminUserPage(view), 400);
     }
@@ -248,7 +255,12 @@ async function viewOf(
       lastActivityAt: user.lastActivityAt,
       systemAccount: mayChange ? user.systemAccount : undefined,
     },
-    profile: profile && { ...profile.info, toldBy: profile.toldBy, typed },
+    profile: profile && {
+      ...profile.info,
+      toldBy: profile.toldBy,
+      shownPictureUrl: profile.shownPictureUrl,
+      typed,
+    },
     rights,
     identities: identities.flatMap(({ authenticator, display, subject }) => {
       const via = deps.authenticators.find(authenticator)?.authenticator;
