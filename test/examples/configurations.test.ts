@@ -105,7 +105,7 @@ interface StartedHub extends AsyncDisposable {
 function needsProgram(where: string, config: Json): boolean {
   const hub = (config['Hub'] ?? {}) as Json;
   return (
-    !where.startsWith('docs/') ||
+    !/^(?:docs|examples)\//.test(where) ||
     'KubernetesSpawner' in config ||
     Object.keys(hub).some((name) => name.startsWith('log_'))
   );
