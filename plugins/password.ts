@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AuthenticatorPlugin, FormAuthenticator } from '../src/plugin.ts';
+import { labelOption } from './external/label-option.ts';
 
 /** No honest password is longer, and hashing more would be work for nothing. */
 const longestPasswordBytes = 1024;
@@ -10,7 +11,9 @@ const optionsSchema = z.strictObject({
     .boolean()
     .default(true)
     .describe('Whether common passwords, which attackers try first, are refused.'),
-  label: z.string().min(1).default('Password').describe('What the login page calls this way in.'),
+  label: labelOption
+    .default('Password')
+    .describe('What the login page calls this way in; an object has a text for each language.'),
 });
 
 type Options = z.output<typeof optionsSchema>;

@@ -16,6 +16,7 @@ import type {
   AuthenticatorHost,
   ExternalAuthenticator,
   LoginIcon,
+  LoginMethod,
   RefreshResult,
 } from '../../src/plugin.ts';
 import { type AccessRules, judge } from './access-rules.ts';
@@ -27,7 +28,7 @@ import { requireSignature, verifyLogoutToken } from './signed-tokens.ts';
 
 /** What the shared login code must know of a provider. */
 export interface ExternalLogin {
-  readonly label: string;
+  readonly label: LoginMethod['label'];
   readonly icon: LoginIcon;
   readonly connector: Connector;
   readonly scopes: readonly string[];

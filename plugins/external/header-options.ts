@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { OptionProblem, PluginSurroundings } from '../../src/plugin.ts';
 import { isLoopbackHost } from './bounded-fetch.ts';
+import { labelOption } from './label-option.ts';
 import { claimPath } from './options.ts';
 
 const headerName = z
@@ -61,7 +62,9 @@ export const optionsSchema = z.strictObject({
     .refine((text) => /^(\/|https?:\/\/)/.test(text), 'is neither a path nor an http(s) URL')
     .optional()
     .describe("Where the browser goes after logout, to end the proxy's own login."),
-  label: z.string().min(1).default('Single sign-on').describe('Name of this way to log in.'),
+  label: labelOption
+    .default('Single sign-on')
+    .describe('Name of this way to log in; an object has a text for each language.'),
 });
 
 export type HeaderOptions = z.output<typeof optionsSchema>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { OptionProblem } from '../../src/plugin.ts';
 import { isLoopbackHost } from './bounded-fetch.ts';
+import { labelOption } from './label-option.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -30,7 +31,9 @@ export const externalOptions = {
   username_claim: claimPath
     .optional()
     .describe('The claim that is the user name, as a dotted path.'),
-  login_service: z.string().min(1).optional().describe('Name of the provider on the login page.'),
+  login_service: labelOption
+    .optional()
+    .describe('Name of the provider on the login page; an object has a text for each language.'),
   groups_claim: claimPath.optional().describe('The claim that lists groups, as a dotted path.'),
   roles_claim: claimPath.optional().describe('The claim that lists roles, as a dotted path.'),
   allowed_groups: names.describe('Only members of one of these groups may log in.'),

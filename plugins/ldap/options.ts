@@ -1,6 +1,7 @@
 import { FilterParser } from 'ldapts';
 import { z } from 'zod';
 import type { OptionProblem, PluginSurroundings } from '../../src/plugin.ts';
+import { labelOption } from '../external/label-option.ts';
 
 const texts = z
   .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
@@ -57,7 +58,9 @@ export const optionsSchema = z.strictObject({
   allowed_groups: z.array(z.string().min(1)).default([]).describe('Groups that may log in.'),
   admin_groups: z.array(z.string().min(1)).default([]).describe('Groups of administrators.'),
   timeout: z.number().positive().default(5).describe('Seconds the directory has for each answer.'),
-  label: z.string().min(1).default('Directory account').describe('Name on the login page.'),
+  label: labelOption
+    .default('Directory account')
+    .describe('Name on the login page; an object has a text for each language.'),
 });
 
 export type LdapOptions = z.output<typeof optionsSchema>;

@@ -1,7 +1,8 @@
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
+import { loginWords } from '../authentication/login-words.ts';
 import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
-import { text } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User } from '../users/user-store.ts';
@@ -11,7 +12,7 @@ export interface IdentityLinks {
   /** Identities of configured authenticators, and whether each may go. */
   listOf(
     user: Pick<User, 'id' | 'name'>,
-  ): Promise<readonly (Identity & { readonly label: string; readonly mayUnlink: boolean })[]>;
+  ): Promise<readonly (Identity & { readonly label: Phrase; readonly mayUnlink: boolean })[]>;
   /**
    * Ends a link, and the logins made by it but for one that goes on. Throws `not_found`, and
    * `conflict` for the last login method.
@@ -39,7 +40,7 @@ export function createIdentityLinks(deps: {
       const via = authenticators.find(identity.authenticator)?.authenticator;
       // The hub's own account is not a link: its password is what lets the user in.
       if (via === undefined || via.ownsAccounts === true) return [];
-      return [{ ...identity, label: via.login.label }];
+      return [{ ...identity, label: loginWords(via.login.label) }];
     });
     const mayUnlink = hasPassword || linked.length > 1;
     return linked.map((identity) => ({ ...identity, mayUnlink }));

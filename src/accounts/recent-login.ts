@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
 import type { LoginService } from '../authentication/login-service.ts';
+import { loginWords } from '../authentication/login-words.ts';
 import type { FormMethod, LoginForm, LoginRequest } from '../plugin-host/authenticator.ts';
 import { isExternal, isForm, isRequest } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
@@ -25,7 +26,7 @@ export type Confirmation =
       readonly method: FormMethod;
       readonly ownsAccounts: boolean;
     }
-  | { readonly kind: 'external'; readonly authenticator: string; readonly provider: string }
+  | { readonly kind: 'external'; readonly authenticator: string; readonly provider: Phrase }
   /** Only a new login helps: the login method is none that can ask again. */
   | { readonly kind: 'none' };
 
@@ -79,7 +80,7 @@ export function createRecentLogin(deps: {
     const via = authenticators.find(name)?.authenticator;
     if (via === undefined || isRequest(via)) return { kind: 'none' };
     if (isExternal(via)) {
-      return { kind: 'external', authenticator: name, provider: via.login.label };
+      return { kind: 'external', authenticator: name, provider: loginWords(via.login.label) };
     }
     const ownsAccounts = accountOwnerOf(authenticators)?.name === name;
     const factors = ownsAccounts ? await secondFactors.find(user.id) : undefined;

@@ -1,7 +1,8 @@
 import type { Authenticators } from '../authentication/create-authenticators.ts';
+import { loginWords } from '../authentication/login-words.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
-import { text } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import { changedInfo, type InfoChange, type UserInfo } from '../users/user-info.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
@@ -26,7 +27,7 @@ export interface UserProfiles {
 export interface UserProfile {
   readonly info: UserInfo;
   /** How the login page calls the authenticator that tells it at each login; undefined: it is kept here. */
-  readonly toldBy: string | undefined;
+  readonly toldBy: Phrase | undefined;
   /** The picture, where pages may load it from its origin. */
   readonly shownPictureUrl: string | undefined;
 }
@@ -52,7 +53,7 @@ export function createUserProfiles(deps: {
     // Once the link is ended, no login will ever tell it again.
     const linked = await identities.listForUser(id);
     const isLinked = linked.some((identity) => identity.authenticator === authenticator);
-    const toldBy = isLinked ? via.authenticator.login.label : undefined;
+    const toldBy = isLinked ? loginWords(via.authenticator.login.label) : undefined;
     return { info, toldBy, shownPictureUrl };
   }
 

@@ -13,6 +13,7 @@ import type {
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
 import type { LinkIdentity } from './identity-linking.ts';
 import type { LoggedIn, LoginService } from './login-service.ts';
+import { loginWords } from './login-words.ts';
 
 /** What a browser sent. */
 export interface BrowserRequest {
@@ -43,7 +44,7 @@ export interface ExternalLoginFailure {
   /** Why, in a sentence for the visitor, where the provider or the login rules know more. */
   readonly message?: Phrase;
   /** The provider, as the login page calls it, and the request that failed; undefined without a valid state. */
-  readonly provider?: string;
+  readonly provider?: Phrase;
   readonly request?: Pick<
     AuthorizationRequest,
     'authenticator' | 'next' | 'linkToSession' | 'confirmSession'
@@ -55,7 +56,7 @@ export type ExternalLoginBegun =
       readonly outcome: 'redirect';
       /** The provider's authorization endpoint, with all parameters. */
       readonly location: string;
-      readonly provider: string;
+      readonly provider: Phrase;
       readonly setCookies: readonly string[];
     }
   | ExternalLoginFailure;
@@ -163,7 +164,11 @@ export function createExternalLogins(deps: {
     current: Login | undefined,
   ) {
     const via = getExternal(request.authenticator);
-    const failed = { outcome: 'failed', provider: via.authenticator.login.label, request } as const;
+    const failed = {
+      outcome: 'failed',
+      provider: loginWords(via.authenticator.login.label),
+      request,
+    } as const;
     const url = new URL(callbackUrlOf(deps.publicUrl, authenticator));
     // Before the code goes anywhere: it may be of another provider (mix-up, RFC 9700 §4.4).
     if (url.href !== authenticators.callbackUrlOf(via.name)) {
@@ -198,7 +203,7 @@ export function createExternalLogins(deps: {
   return {
     async begin({ cookieHeader, login }, wish) {
       const via = getExternal(wish.authenticator);
-      const provider = via.authenticator.login.label;
+      const provider = loginWords(via.authenticator.login.label);
       const asksAgain = wish.confirmSession !== undefined;
       const started = await via.authenticator
         .beginLogin(login, { asksAgain })

@@ -69,9 +69,24 @@ const announced = [
   'announcement_logout',
 ] as const;
 
+/** What authenticators are called on pages. */
+const labels = ['label', 'login_service'];
+
+const memberOf = (options: unknown, key: string): unknown =>
+  typeof options === 'object' && options !== null && Object.hasOwn(options, key)
+    ? (options as Readonly<Record<string, unknown>>)[key]
+    : undefined;
+
 /** The texts of the configuration that may be in languages, each with its setting. */
-function ownTextsOf({ Hub, Spawner }: Config): readonly (readonly [string, OwnText | undefined])[] {
+function ownTextsOf({
+  Hub,
+  Spawner,
+  pluginSections,
+}: Config): readonly (readonly [string, OwnText | undefined])[] {
   return [
+    ...Object.entries(pluginSections).flatMap(([section, options]) =>
+      labels.map((key) => [`${section}.${key}`, readOwnText(memberOf(options, key))] as const),
+    ),
     ['Hub.login_message', Hub.login_message],
     ['Hub.footer_text', Hub.footer_text],
     ['Hub.terms_url', Hub.terms_url],

@@ -131,6 +131,7 @@ describe('hub check', () => {
         services: [{ name: 'wiki', info: { title: { en: 'Wiki', jp: 'Wiki' } } }],
       },
       Spawner: { profiles: [{ name: 'small', display_name: { en: 'Small', ge: 'Klein' } }] },
+      PasswordAuthenticator: { label: { en: 'Staff', gr: 'Personal' } },
     });
     const { exitCode, stderr } = await hub('check');
     expect(exitCode).toBe(0);
@@ -146,6 +147,7 @@ describe('hub check', () => {
       'Hub.login_message.dk: is never shown, and no page is in dk: there are en, de, da, and what Hub.languages_dir adds; did you mean `d',
       'Hub.services[0].info.title.jp: is never shown',
       'Spawner.profiles[0].display_name.ge: is never shown',
+      'PasswordAuthenticator.label.gr: is never shown',
       'Hub.footer_links[0].title.ja: is never shown, and no page is in ja',
       `Hub.templates_dir: ${join(parts, 'footer.ja.html')} is never shown, and no page is in ja`,
     ]) {

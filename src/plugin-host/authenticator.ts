@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
+import type { OwnText } from '../texts/own-text.ts';
 
 /**
  * The version of the plugin contract that a plugin is written for; 1 when it says nothing. A version
@@ -211,21 +212,24 @@ export type LoginMethod = FormMethod | ExternalMethod | RequestMethod;
 
 export interface FormMethod {
   readonly kind: 'form';
-  readonly label: string;
+  /** One for all readers, or one for each language by BCP 47 tag. */
+  readonly label: OwnText;
   /** One of them is called `username`: by it failed attempts are counted. */
   readonly fields: readonly LoginField[];
 }
 
 export interface ExternalMethod {
   readonly kind: 'external';
-  readonly label: string;
+  /** One for all readers, or one for each language by BCP 47 tag. */
+  readonly label: OwnText;
   readonly icon?: LoginIcon;
 }
 
 /** Not shown on the login page: requests without a session are identified before it. */
 export interface RequestMethod {
   readonly kind: 'request';
-  readonly label: string;
+  /** One for all readers, or one for each language by BCP 47 tag. */
+  readonly label: OwnText;
 }
 
 /** Name of a built-in icon of the login page; anything else shows a neutral one. */
@@ -241,7 +245,8 @@ export type LoginIcon =
 
 export interface LoginField {
   readonly name: string;
-  readonly label: string;
+  /** One for all readers, or one for each language by BCP 47 tag. */
+  readonly label: OwnText;
   readonly type: 'text' | 'password' | 'one-time-code';
   /** Value of the HTML `autocomplete` attribute. */
   readonly autocomplete: string;

@@ -1,6 +1,10 @@
 import { z } from 'zod';
 
 const text = z.string('must be text').min(1, 'must not be empty');
+const label = z.union(
+  [text, z.record(z.string(), text)],
+  'must be text, or an object with one for each language',
+);
 const method = z.custom((value) => typeof value === 'function', 'is missing');
 const hook = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
@@ -9,7 +13,7 @@ const fields = z
     z.object(
       {
         name: text,
-        label: text,
+        label,
         type: z.enum(['text', 'password', 'one-time-code']),
         autocomplete: z.string('must be text'),
         optional: z.boolean().optional(),
@@ -36,7 +40,7 @@ const hooks = {
 };
 
 const login = <Kind extends string>(kind: Kind, more: z.core.$ZodShape = {}) =>
-  z.object({ kind: z.literal(kind), label: text, ...more });
+  z.object({ kind: z.literal(kind), label, ...more });
 
 const authenticatorShapes = {
   form: z.object({

@@ -4,7 +4,10 @@ import { type ScriptedProvider, startScriptedProvider } from '../support/scripte
 import { createTestHub, submitForm, type TestHub } from '../support/test-hub.ts';
 
 /** A hub with two providers and a form, in this order. */
-async function createSeveral(Authenticator: Record<string, unknown> = {}) {
+async function createSeveral(
+  Authenticator: Record<string, unknown> = {},
+  nameOf: (name: string) => string | Readonly<Record<string, string>> = (name) => `The ${name}`,
+) {
   await using starting = new AsyncDisposableStack();
   const [work, club] = [
     starting.use(await startScriptedProvider()),
@@ -17,7 +20,7 @@ async function createSeveral(Authenticator: Record<string, unknown> = {}) {
     client_id: 'the-hub',
     client_secret: 'a secret of the hub',
     allow_insecure_requests: true,
-    login_service: `The ${name}`,
+    login_service: nameOf(name),
   });
   const hub = starting.use(
     await createTestHub({
@@ -61,6 +64,24 @@ test('the login page offers all of them in their order, each by its name', async
   );
   expect(places.every((place) => place > 0)).toBe(true);
   expect(places).toEqual(places.toSorted((left, right) => left - right));
+});
+
+test('readers of each language find the providers by names in their language', async () => {
+  await using several = await createSeveral({}, (name) =>
+    name === 'work' ? { en: 'The company', de: 'Die Firma' } : { 'de-AT': 'Der Verein' },
+  );
+  const { hub, work } = several;
+  const speaking = (language: string) => ({ headers: { 'accept-language': language } });
+  const browser = new FakeBrowser();
+  const read = async (path: string, language: string) =>
+    (await browser.request(`${hub.url}hub/${path}`, speaking(language))).body;
+  expect(await read('login', 'en')).toContain('The company</a>');
+  const german = await read('login', 'de');
+  expect(german).toContain('Die Firma</a>');
+  expect(german).toContain('Der Verein</a>');
+  expect((await logIn(hub, work, 'work', browser)).status).toBe(302);
+  expect(await read('account', 'de')).toContain('Die Firma');
+  expect(await read('account', 'fr')).toContain('The company');
 });
 
 test('the same name from two providers is not the same person, unless the person links them', async () => {

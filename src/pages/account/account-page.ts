@@ -41,7 +41,7 @@ export interface ProfileSection {
   readonly shownPictureUrl?: string | undefined;
   readonly email: string | undefined;
   /** The login method that tells it at each login; undefined where the user may choose. */
-  readonly toldBy: string | undefined;
+  readonly toldBy: Phrase | undefined;
   readonly typed?: { readonly displayName: string; readonly problem: Phrase } | undefined;
 }
 

@@ -7,6 +7,7 @@ import type { UserProfiles } from '../../accounts/user-profiles.ts';
 import type { AccountPasswords } from '../../authentication/account-passwords.ts';
 import type { Authenticators } from '../../authentication/create-authenticators.ts';
 import type { LoginThrottle } from '../../authentication/login-throttle.ts';
+import { loginWords } from '../../authentication/login-words.ts';
 import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
@@ -97,7 +98,7 @@ export function accountRoutes(
         .filter(({ name }) => !links.some(({ authenticator }) => authenticator === name))
         .map(({ name, authenticator }) => ({
           authenticator: name,
-          label: authenticator.login.label,
+          label: loginWords(authenticator.login.label),
         })),
       secondFactor: credential && {
         isOn: factor?.hasApp ?? false,

@@ -50,7 +50,7 @@ export interface AdminUserView {
 
 export interface AdminProfile extends Pick<UserInfo, 'displayName' | 'email' | 'isEmailVerified'> {
   /** The login method that tells it at each login; undefined where it is set here. */
-  readonly toldBy: string | undefined;
+  readonly toldBy: Phrase | undefined;
   readonly shownPictureUrl?: string | undefined;
   readonly pictureUrl?: string | undefined;
   readonly typed?:

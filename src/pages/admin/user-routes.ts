@@ -6,6 +6,7 @@ import { type Invitations, invitationLifetimeSeconds } from '../../accounts/invi
 import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { UserProfiles } from '../../accounts/user-profiles.ts';
 import type { Authenticators } from '../../authentication/create-authenticators.ts';
+import { loginWords } from '../../authentication/login-words.ts';
 import { HubError } from '../../errors.ts';
 import type { LoadReader } from '../../instances/load-reader.ts';
 import { loadKeys } from '../../metrics/load-history.ts';
@@ -265,7 +266,12 @@ async function viewOf(
     identities: identities.flatMap(({ authenticator, display, subject }) => {
       const via = deps.authenticators.find(authenticator)?.authenticator;
       if (via?.ownsAccounts === true) return [];
-      return [{ label: via?.login.label ?? authenticator, display: display ?? subject }];
+      return [
+        {
+          label: via === undefined ? authenticator : loginWords(via.login.label),
+          display: display ?? subject,
+        },
+      ];
     }),
     servers: may('read:servers') && !hasDefault ? [untouched, ...summaries] : summaries,
     sessions: sessions.map((session) => ({

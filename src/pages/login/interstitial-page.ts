@@ -7,7 +7,7 @@ export interface InterstitialView {
   readonly layout: LayoutProps;
   readonly title: Phrase;
   /** Name of the provider the browser goes on to. */
-  readonly provider: string;
+  readonly provider: Phrase;
   /** Why it goes there. */
   readonly message: Phrase;
   readonly url: string;

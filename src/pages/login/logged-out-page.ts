@@ -1,4 +1,4 @@
-import { text } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
@@ -6,7 +6,7 @@ import { type Html, html } from '../html.ts';
 export interface LoggedOutView {
   readonly layout: LayoutProps;
   /** Name of the external provider where the person may still be logged in. */
-  readonly provider?: string | undefined;
+  readonly provider?: Phrase | undefined;
 }
 
 /** The page after a logout. */

@@ -1,3 +1,4 @@
+import { loginWords } from '../../authentication/login-words.ts';
 import type { LoginField, LoginMethod } from '../../plugin-host/authenticator.ts';
 import { ownPhrase } from '../../texts/own-text.ts';
 import { joined, message, type Phrase, text } from '../../texts/text.ts';
@@ -120,7 +121,7 @@ function formOf(
     : index === 0 && method.fields[0];
   return html`<form class="fields" method="post" action="${layout.urls.login}">
 ${csrfField(layout)}${hiddenFields({ authenticator: choice.authenticator, next })}
-${view.choices.filter((other) => other.method.kind === 'form').length > 1 && html`<h2>${method.label}</h2>`}
+${view.choices.filter((other) => other.method.kind === 'form').length > 1 && html`<h2>${loginWords(method.label)}</h2>`}
 ${method.fields.map((field) =>
   loginField(field, {
     id: `login-${index}-${field.name}`,
@@ -129,16 +130,10 @@ ${method.fields.map((field) =>
     offersPasskeys: choice.authenticator === view.passkeysOf,
   }),
 )}
-${choice.isUnavailable && unavailableNote(method.label)}
+${choice.isUnavailable && unavailableNote(loginWords(method.label))}
 <button class="button wide${isPrimary && ' primary'}">${text`Log in`}</button>
 </form>`;
 }
-
-/** What built-in authenticators call their fields; others write labels as their users read them. */
-const wordsOfFields: Readonly<Record<string, Phrase>> = {
-  'User name': text`User name`,
-  Password: text`Password`,
-};
 
 export function loginField(
   field: LoginField,
@@ -159,7 +154,7 @@ export function loginField(
   return textField({
     id,
     name: field.name,
-    label: wordsOfFields[field.label] ?? field.label,
+    label: loginWords(field.label),
     type: field.type === 'password' ? 'password' : 'text',
     value,
     isFocused,
@@ -176,11 +171,11 @@ function buttonOf(view: LoginView, { choice, isPrimary }: PlacedChoice): Html {
   const url = view.layout.urls.loginWith(authenticator, view.next);
   const mark = icon(method.kind === 'external' ? (method.icon ?? 'generic') : 'generic');
   return html`<div class="way stack">
-<a class="button wide${isPrimary && ' primary'}" href="${url}">${mark}${method.label}</a>
-${isUnavailable && unavailableNote(method.label)}
+<a class="button wide${isPrimary && ' primary'}" href="${url}">${mark}${loginWords(method.label)}</a>
+${isUnavailable && unavailableNote(loginWords(method.label))}
 </div>`;
 }
 
-function unavailableNote(label: string): Html {
+function unavailableNote(label: Phrase): Html {
   return html`<p class="small soft" role="status">${text`“${label}” does not answer at the moment. You can try it, or use another way if there is one.`}</p>`;
 }

@@ -8,6 +8,7 @@ import {
   onlyExternalOf,
 } from '../../authentication/create-authenticators.ts';
 import type { LoginResult, LoginService } from '../../authentication/login-service.ts';
+import { loginWords } from '../../authentication/login-words.ts';
 import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { RedirectLoopGuard } from '../../http/redirect-loop-guard.ts';
@@ -172,7 +173,8 @@ export function loginRoutes(
     if (login !== undefined) await deps.afterLogout(login.user.name);
     await logIn.abandon(ctx);
     // A provider or a proxy in front of the hub has a login of its own, which goes on.
-    const provider = authenticator?.login.kind === 'form' ? undefined : authenticator?.login.label;
+    const isForm = authenticator === undefined || authenticator.login.kind === 'form';
+    const provider = isForm ? undefined : loginWords(authenticator.login.label);
     if (upstream !== undefined && provider !== undefined) {
       const message = text`You are logged out here, and continue to ${provider} to log out there too.`;
       const layout = await pages.layoutFor(ctx);
