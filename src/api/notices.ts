@@ -21,6 +21,9 @@ interface Deps {
 
 const scopes = ['admin:announcements'] as const;
 
+const textIs = (what: string) =>
+  `${what}: at most ${longestAnnouncement} characters, or an object with one for each language, by its tag: \`{"en": "…", "de": "…"}\`. Readers of another language get that of \`Hub.language\`.`;
+
 const until = z.iso
   .datetime({ offset: true })
   .nullable()
@@ -40,7 +43,7 @@ const announcementModel = z
 const maintenanceModel = z
   .object({
     active: z.boolean(),
-    text: z.string().nullable(),
+    text: ownText(z.string()).nullable().describe('As it was given.'),
     since: time.nullable(),
     until: time.nullable(),
   })
@@ -74,9 +77,7 @@ export const noticeOperations = [
     scopes,
     needsRecentLogin: true,
     body: z.strictObject({
-      text: ownText(z.string()).describe(
-        `Plain text, at most ${longestAnnouncement} characters, or an object with one for each language, by its tag: \`{"en": "…", "de": "…"}\`. Readers of another language get that of \`Hub.language\`.`,
-      ),
+      text: ownText(z.string()).describe(textIs('Plain text')),
       level: z.enum(announcementLevels).default('info'),
       pages: z
         .array(z.enum(announcedPages))
@@ -140,10 +141,7 @@ export const noticeOperations = [
     needsRecentLogin: true,
     body: z
       .strictObject({
-        text: z
-          .string()
-          .default('')
-          .describe(`What users are told, at most ${longestAnnouncement} characters.`),
+        text: ownText(z.string()).default('').describe(textIs('What users are told')),
         until,
       })
       .prefault({}),
@@ -151,7 +149,7 @@ export const noticeOperations = [
   }).handle(async ({ body, requireVersion }, { notices, now }: Deps) => {
     const known = (await notices.current()).maintenance;
     const maintenance: Maintenance = {
-      text: body.text.trim(),
+      text: trimmed(body.text),
       since: known?.since ?? new Date(now()),
       until: dateOf(body.until),
     };

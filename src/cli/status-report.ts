@@ -193,7 +193,9 @@ function describeNotices({ announcement, maintenance }: Notices): string[] {
   return [
     ...(maintenance === undefined
       ? []
-      : [`Maintenance${end(maintenance)}, no servers are started${told(maintenance.text)}`]),
+      : [
+          `Maintenance${end(maintenance)}, no servers are started${told(String(ownPhrase(maintenance.text)))}`,
+        ]),
     ...(announcement === undefined
       ? []
       : [`Announcement${end(announcement)}${told(String(ownPhrase(announcement.text)))}`]),

@@ -53,7 +53,7 @@ const notice = z.object({
 const noticesModel = z
   .object({
     announcement: notice.extend({ level: z.enum(announcementLevels) }).optional(),
-    maintenance: notice.extend({ text: z.string() }).optional(),
+    maintenance: notice.optional(),
   })
   .describe('What all users are told on every page.')
   .meta({ id: 'GatewayNotices' });

@@ -5,7 +5,7 @@ import { createChangeAwareCache, watchChanges } from '../store/change-aware-cach
 import { noticesId } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
-import { ownPhrase } from '../texts/own-text.ts';
+import { type OwnText, ownPhrase } from '../texts/own-text.ts';
 import {
   type Announcement,
   inMaintenance,
@@ -137,12 +137,7 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
 
     announce(announcement, requireVersion) {
       const { text, level, until } = announcement;
-      const detail = {
-        text: String(ownPhrase(text)),
-        ...(typeof text === 'object' && { languages: Object.keys(text) }),
-        level,
-        ...untilIn(until),
-      };
+      const detail = { ...textIn(text), level, ...untilIn(until) };
       const deed = { action: 'announcement.set', detail } as const;
       return put('announcement', announcement, deed, requireVersion);
     },
@@ -151,7 +146,10 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
       remove('announcement', { action: 'announcement.remove' }, requireVersion),
 
     beginMaintenance({ until, since, text }, requireVersion) {
-      const deed = { action: 'maintenance.begin', detail: { text, ...untilIn(until) } } as const;
+      const deed = {
+        action: 'maintenance.begin',
+        detail: { ...textIn(text), ...untilIn(until) },
+      } as const;
       const content = { text, since: since.getTime(), until };
       return put('maintenance', content, deed, requireVersion);
     },
@@ -159,6 +157,11 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
     endMaintenance: (requireVersion) =>
       remove('maintenance', { action: 'maintenance.end' }, requireVersion),
   };
+}
+
+function textIn(text: OwnText) {
+  const languages = typeof text === 'object' && { languages: Object.keys(text) };
+  return { text: String(ownPhrase(text)), ...languages };
 }
 
 function untilIn(until: Date | undefined) {

@@ -6,7 +6,7 @@ import {
 import { versionOf } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import { exactTime } from '../texts/exact-time.ts';
-import type { OwnText } from '../texts/own-text.ts';
+import { type OwnText, ownPhrase } from '../texts/own-text.ts';
 import { joined, text } from '../texts/text.ts';
 
 export type AnnouncementLevel = (typeof announcementLevels)[number];
@@ -24,7 +24,7 @@ export interface Announcement {
 /** No servers are started, but by administrators of servers; what runs goes on. */
 export interface Maintenance {
   /** What users are told beside; may be empty. */
-  readonly text: string;
+  readonly text: OwnText;
   readonly since: Date;
   /** When it ends by itself; undefined: when it is told to. */
   readonly until?: Date | undefined;
@@ -82,7 +82,7 @@ export function inMaintenance({ text: reason, until }: Maintenance, now: number)
       : text`No servers are started during maintenance until ${exactTime(until)}.`;
   const others = text`Running servers keep running.`;
   return new HubError('unavailable', message, {
-    hint: reason === '' ? others : joined([reason, others]),
+    hint: reason === '' ? others : joined([ownPhrase(reason), others]),
     retryAfterSeconds: until === undefined ? 300 : Math.ceil((until.getTime() - now) / 1000),
   });
 }

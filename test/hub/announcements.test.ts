@@ -194,7 +194,10 @@ describe('what is announced at run time', () => {
   test('maintenance keeps servers from being started, and lets those that run go on', async () => {
     await startUntilReady(hub, serverPath('alice'));
     const until = inAnHour();
-    await call('PUT', '/maintenance', { text: 'New disks.', until });
+    const text = { en: 'New disks.', de: ' Neue Festplatten. ' };
+    expect((await call('PUT', '/maintenance', { text, until })).body).toMatchObject({
+      text: { en: 'New disks.', de: 'Neue Festplatten.' },
+    });
     const home = await bodyOf(hub, alice, 'hub/home');
     expect(home).toContain(`Maintenance until ${until.slice(0, 16).replace('T', ' ')} UTC`);
     expect(home).toContain('New disks.');
@@ -207,6 +210,11 @@ describe('what is announced at run time', () => {
     const refused = await submitMain(bob, spawn, {});
     expect(refused.status).toBe(503);
     expect(refused.body).toContain('New disks.');
+    const german = { headers: { 'accept-language': 'de' } };
+    expect((await bob.request(`${hub.url}hub/spawn`, german)).body).toContain('Neue Festplatten.');
+    const form = await bodyOf(hub, ada, 'hub/admin/announcements');
+    expect(form).toMatch(/<textarea[^>]*name="maintenance_text"[^>]*>\nNew disks\.<\/textarea>/);
+    expect(form).toContain('in several languages (en, de)');
     const own = await tokenOf(hub, 'bob', ['self']);
     const answer = await call('POST', '/users/bob/server', {}, own);
     expect(answer).toMatchObject({

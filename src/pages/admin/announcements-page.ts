@@ -6,7 +6,7 @@ import {
   versionOfMaintenance,
 } from '../../notices/notice.ts';
 import { exactTime } from '../../texts/exact-time.ts';
-import { ownPhrase } from '../../texts/own-text.ts';
+import { type OwnText, ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { actionForm, csrfField, hiddenFields, selectField, textArea } from '../elements/form.ts';
@@ -85,7 +85,10 @@ export function announcementFacts(announcement: Announcement | undefined): Chang
 /** What maintenance is now, by the labels of its form. */
 export function maintenanceFacts(maintenance: Maintenance | undefined): ChangedMeanwhile['now'] {
   if (maintenance === undefined) return [];
-  return [{ label: text`Text for users`, value: maintenance.text }, endFact(maintenance.until)];
+  return [
+    { label: text`Text for users`, value: ownPhrase(maintenance.text) },
+    endFact(maintenance.until),
+  ];
 }
 
 function endFact(until: Date | undefined): ChangedMeanwhile['now'][number] {
@@ -117,10 +120,7 @@ ${csrfField(layout)}${hiddenFields({ version })}${textArea({
   label: text`Text`,
   value: wrong?.text ?? (announcement && ownPhrase(announcement.text)),
   problem: wrong?.problem,
-  help:
-    typeof announcement?.text === 'object'
-      ? text`Plain text. Web addresses become links. It was given in several languages (${Object.keys(announcement.text).join(', ')}): what is saved here stands in place of all of them.`
-      : text`Plain text. Web addresses become links.`,
+  help: html`${text`Plain text. Web addresses become links.`} ${severalLanguages(announcement?.text)}`,
 })}
 ${selectField({
   name: 'level',
@@ -151,6 +151,13 @@ ${
 }</section>`;
 }
 
+/** The forms of this page have one text. */
+function severalLanguages(own: OwnText | undefined): Phrase {
+  return typeof own === 'object'
+    ? text`It was given in several languages (${Object.keys(own).join(', ')}): what is saved here stands in place of all of them.`
+    : '';
+}
+
 function maintenanceSection({ layout, maintenance, typed }: AnnouncementsView): Html {
   const { urls } = layout;
   const wrong = typed?.form === 'maintenance' ? typed : undefined;
@@ -164,8 +171,9 @@ ${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 ${csrfField(layout)}${hiddenFields({ version })}${textArea({
   name: 'maintenance_text',
   label: text`Text for users`,
-  value: wrong?.text ?? maintenance?.text,
+  value: wrong?.text ?? (maintenance && ownPhrase(maintenance.text)),
   problem: wrong?.problem,
+  help: severalLanguages(maintenance?.text),
   isOptional: true,
 })}
 ${endField('maintenance', maintenance?.until, wrong?.end)}
