@@ -107,6 +107,34 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     expect(await page.getByRole('radio', { name: 'Broken' }).isChecked()).toBe(true);
   });
 
+  test('pages that follow a start stay in the language of their reader', async () => {
+    const { page, complaints: heard } = await openProfile(browser, { locale: 'de-AT' });
+    complaints.push(heard);
+    await page.goto(`${hub.url}hub/login`);
+    await page.getByLabel('Benutzername').fill('dora');
+    await page.getByLabel('Passwort', { exact: true }).fill('test');
+    await page.getByRole('button', { name: 'Anmelden' }).click();
+    await page.waitForURL('**/hub/home');
+
+    await page.goto(`${hub.url}hub/spawn`);
+    await page.getByRole('radio', { name: 'Broken' }).check();
+    await page.getByRole('button', { name: /starten/ }).click();
+    await page.getByText('hat sich mit Exitcode 4 beendet').first().waitFor();
+    await page.getByRole('button', { name: 'Mit denselben Optionen erneut versuchen' }).waitFor();
+
+    await page.goto(`${hub.url}hub/spawn`);
+    await page.getByRole('radio', { name: 'Patient' }).check();
+    await page.getByRole('button', { name: /starten/ }).click();
+    await page.getByRole('log').getByText('Server angefordert.').waitFor();
+    await page.goto(`${hub.url}hub/home`);
+    await page.getByText('Startet').first().waitFor();
+    await tellToGo(hub, 'dora');
+    // Nobody reloads.
+    await page.getByText('Läuft').first().waitFor();
+    await page.getByText(/^Gestartet /).waitFor();
+    expect(await page.getByText(/Running|Starting|Started/).count()).toBe(0);
+  });
+
   test('a start is cancelled by its button', async () => {
     const page = await logIn('carol');
     await page.goto(`${hub.url}hub/spawn`);

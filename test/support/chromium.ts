@@ -41,8 +41,9 @@ export function startChromium(
 /** Opens a page in a browser profile of its own; what its pages complain about is collected. */
 export async function openProfile(
   browser: Browser,
+  options: { readonly locale?: string } = {},
 ): Promise<{ readonly page: Page; readonly complaints: string[] }> {
-  const page = await (await browser.newContext()).newPage();
+  const page = await (await browser.newContext(options)).newPage();
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
