@@ -1,7 +1,8 @@
 import { actionWords } from '../../audit/action-words.ts';
 import type { AuditAction } from '../../audit/actions.ts';
 import type { AuditEntry } from '../../audit/deed.ts';
-import { message, type Phrase, text } from '../../texts/text.ts';
+import { readServerClientId } from '../../protocol/client-id.ts';
+import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { LayoutProps } from './layout-props.ts';
@@ -78,15 +79,27 @@ function target({ target: to }: AuditEntry, urls: PageUrls | undefined): HtmlVal
   if (to === undefined) return html`<span class="soft">–</span>`;
   const { kind, name, part } = to;
   if (kind === 'user') return userName(name, urls);
-  if (kind === 'server') {
-    const owner = userName(name, urls);
-    return part === undefined || part === ''
-      ? text`Server of ${owner}`
-      : text`Server ${part} of ${owner}`;
+  if (kind === 'server') return serverOf(name, part, urls);
+  if (kind === 'client') {
+    // Some names of users and servers make the same id: that is shown then.
+    const [server, ...others] = readServerClientId(name);
+    if (server !== undefined && others.length === 0)
+      return serverOf(server.userName, server.serverName, urls);
   }
   if (kind === 'session') return text`Login of ${userName(name, urls)}`;
   if (kind === 'token') return text`Token of ${name}`;
   return html`${kindsOfTargets[kind]} ${name}`;
+}
+
+function serverOf(
+  ownerName: string,
+  serverName: string | undefined,
+  urls: PageUrls | undefined,
+): Text {
+  const owner = userName(ownerName, urls);
+  return serverName === undefined || serverName === ''
+    ? text`Server of ${owner}`
+    : text`Server ${serverName} of ${owner}`;
 }
 
 /** Others are written with what they belong to. */
