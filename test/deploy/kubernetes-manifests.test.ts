@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -214,11 +214,11 @@ describe.runIf(hasHelm && canRunPods() && hasPostgres())('the manifests at an AP
       text
         .replaceAll('http://hub-api.hub.svc:8080', `http://127.0.0.1:${api}`)
         .replace('http://0.0.0.0:8000/', `http://127.0.0.1:${http}/`)
-        .replace('http://0.0.0.0:8080', `http://127.0.0.1:${api}`)
+        .replace('http://0.0.0.0:8080', `http://0.0.0.0:${api}`)
         .replace('https://hub.example.org/', `http://127.0.0.1:${front}/`);
     const config = JSON.parse(local(find('ConfigMap', 'hub').data['hub.config.json']));
     // Pods of a cluster could not reach a loopback address.
-    config.Hub.hub_connect_url = `http://[::ffff:7f00:1]:${api}`;
+    config.Hub.hub_connect_url = `http://${hostname()}:${api}`;
     // What a reader sets for themselves; accounts and images are not there.
     Object.assign(config.Hub, { authenticator_class: 'dummy' });
     config.Authenticator = { allow_all: true };

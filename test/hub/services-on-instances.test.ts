@@ -72,8 +72,8 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
       Hub: {
         ...shared.Hub,
         hub_bind_url: `http://127.0.0.1:${port}`,
-        // Written so that it is no loopback address, which would be of its own machine only.
-        instance_url: `http://[::ffff:7f00:1]:${port}`,
+        // This machine too, but not by its name: a loopback address would be of its own machine only.
+        instance_url: `http://0.0.0.0:${port}`,
       },
     });
     for (const service of services) await untilReady(first, (service as { name: string }).name);
@@ -373,7 +373,7 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
       Hub: {
         ...shared,
         hub_bind_url: `http://127.0.0.1:${port}`,
-        instance_url: `http://[::ffff:7f00:1]:${port}`,
+        instance_url: `http://0.0.0.0:${port}`,
       },
     });
     await using far = await createTestHub(

@@ -109,8 +109,8 @@ describe.skipIf(!hasPostgres())('a takeover of a service that is cut short', () 
       Hub: {
         ...bare,
         hub_bind_url: `http://127.0.0.1:${port}`,
-        // Written so that it is no loopback address, which would be of its own machine only.
-        instance_url: `http://[::ffff:7f00:1]:${port}`,
+        // This machine too, but not by its name: a loopback address would be of its own machine only.
+        instance_url: `http://0.0.0.0:${port}`,
       },
     });
     killed.signal('SIGKILL');
