@@ -43,6 +43,16 @@ test('counts the failures of all processes, and asks for them with a failure onl
   expect(there!.retryAfterSeconds('a')).toBe(60);
 });
 
+test('counts on where the clocks of two processes differ by a little', async () => {
+  const shared = counts();
+  const here = createFailureLimit({ counts: shared, limit: 3, now: () => 500 });
+  const there = createFailureLimit({ counts: shared, limit: 3, now: () => 0 });
+  await here.recordFailure('a');
+  await there.recordFailure('a');
+  await there.recordFailure('a');
+  expect(there.retryAfterSeconds('a')).toBe(61);
+});
+
 test('a clock that was set back locks no one out for longer than a window', async () => {
   let time = 10_000_000;
   const failures = createFailureLimit({ counts: counts(), limit: 1, now: () => time });

@@ -17,6 +17,8 @@ export interface FailureWindow {
   readonly endsAtMs: number;
 }
 
+const clockErrorMs = 1_000;
+
 /**
  * So many failures in a window of time, which begins with the first. The key should name the address beside the client,
  * so that guessing from elsewhere does not lock the real client out. A process learns of the failures at others with the
@@ -38,9 +40,9 @@ export function createFailureLimit({
 }): FailureLimit {
   const windows = new LRUCache<string, FailureWindow>(growingUpTo(maxKeys));
 
-  /** One that ends later than any can was begun before the clock was set back. */
+  /** One that ends later than any can was begun before the clock was set back; those of other processes differ a little. */
   const isCurrent = ({ endsAtMs }: FailureWindow) =>
-    endsAtMs > now() && endsAtMs <= now() + windowMs;
+    endsAtMs > now() && endsAtMs <= now() + windowMs + clockErrorMs;
 
   return {
     async recordFailure(key) {
