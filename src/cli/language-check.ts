@@ -77,15 +77,20 @@ const memberOf = (options: unknown, key: string): unknown =>
     ? (options as Readonly<Record<string, unknown>>)[key]
     : undefined;
 
+const labelsIn = (options: unknown, path: string) =>
+  labels.map((key) => [`${path}.${key}`, readOwnText(memberOf(options, key))] as const);
+
 /** The texts of the configuration that may be in languages, each with its setting. */
 function ownTextsOf({
   Hub,
   Spawner,
   pluginSections,
+  authenticators,
 }: Config): readonly (readonly [string, OwnText | undefined])[] {
   return [
-    ...Object.entries(pluginSections).flatMap(([section, options]) =>
-      labels.map((key) => [`${section}.${key}`, readOwnText(memberOf(options, key))] as const),
+    ...Object.entries(pluginSections).flatMap(([section, options]) => labelsIn(options, section)),
+    ...authenticators.flatMap(({ options }, index) =>
+      labelsIn(options, `Hub.authenticator_class[${index}]`),
     ),
     ['Hub.login_message', Hub.login_message],
     ['Hub.footer_text', Hub.footer_text],

@@ -126,6 +126,7 @@ describe('hub check', () => {
         languages_dir: 'languages',
         language: 'nl',
         templates_dir: 'parts',
+        authenticator_class: [{ class: 'password', label: { en: 'Us', tu: 'Biz' } }],
         login_message: { en: 'Hello', da: 'Hej', dk: 'Hej' },
         footer_links: [{ title: { de: 'Hilfe', ja: 'Help' }, url: '/help' }],
         services: [{ name: 'wiki', info: { title: { en: 'Wiki', jp: 'Wiki' } } }],
@@ -148,6 +149,7 @@ describe('hub check', () => {
       'Hub.services[0].info.title.jp: is never shown',
       'Spawner.profiles[0].display_name.ge: is never shown',
       'PasswordAuthenticator.label.gr: is never shown',
+      'Hub.authenticator_class[0].label.tu: is never shown',
       'Hub.footer_links[0].title.ja: is never shown, and no page is in ja',
       `Hub.templates_dir: ${join(parts, 'footer.ja.html')} is never shown, and no page is in ja`,
     ]) {

@@ -10,8 +10,9 @@ test('work that only ever waits for settled promises still lets others have thei
     if (!isOver) setImmediate(listen);
   };
   setImmediate(listen);
-  const endsAt = performance.now() + 100;
-  while (performance.now() < endsAt) await yieldToEventLoop();
+  // A busy machine may hold the test up; work that lets nobody have a turn hears of none in all this time.
+  const endsAt = performance.now() + 10_000;
+  while (heard <= 3 && performance.now() < endsAt) await yieldToEventLoop();
   isOver = true;
   expect(heard).toBeGreaterThan(3);
 });

@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeadlock } from './storage-error.ts';
 
 const mostAttempts = 3;
+/** The other transaction goes first: at once, this one could take from it what both want again. */
+const pauseMs = { least: 10, spread: 30 };
 
 /**
  * Does work again that PostgreSQL undid because it and another transaction waited for each other (`deadlock_detected`,
- * `serialization_failure`). The other one is done by then; nothing of this one is left. Rejects after three attempts.
+ * `serialization_failure`). Nothing of it is left, and the other one goes on. Rejects after three attempts.
  */
 export async function retryAfterDeadlock<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
@@ -12,6 +15,7 @@ export async function retryAfterDeadlock<Result>(work: () => Promise<Result>): P
       return await work();
     } catch (error) {
       if (attempt === mostAttempts || !isDeadlock(error)) throw error;
+      await sleep(pauseMs.least + Math.random() * pauseMs.spread);
     }
   }
 }
