@@ -13,6 +13,7 @@ import type { RoleStore } from '../rbac/role-store.ts';
 import { quoteScope, readScope } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { roleProblems } from '../rbac/validate-roles.ts';
+import { fieldProblem } from '../texts/field-problem.ts';
 import { inEnglish, text } from '../texts/text.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
@@ -87,7 +88,7 @@ export function createRoleAdministration(deps: {
   function requireValid(role: RoleConfig): void {
     const [problem] = roleProblems(role, { catalogue, serviceNames: deps.serviceNames() });
     if (problem === undefined) return;
-    throw new HubError('bad_request', `${problem.path}: ${problem.message}.`);
+    throw new HubError('bad_request', fieldProblem(problem.path, problem.message));
   }
 
   function requireValidDefinition({

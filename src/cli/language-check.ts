@@ -92,6 +92,7 @@ function ownTextsOf({
     ...authenticators.flatMap(({ options }, index) =>
       labelsIn(options, `Hub.authenticator_class[${index}]`),
     ),
+    ['Hub.title', Hub.title],
     ['Hub.login_message', Hub.login_message],
     ['Hub.footer_text', Hub.footer_text],
     ['Hub.terms_url', Hub.terms_url],

@@ -82,7 +82,7 @@ export function composeAccounts(
     recoveryCodes: stores.recoveryCodes,
     throttle: secondFactorThrottle,
     rule: secondFactorRule,
-    hubTitle: () => site.look.current.title,
+    hubTitle: site.titleForAll,
     audit: database.audit,
   });
   const passkeys = createPasskeys({
@@ -94,7 +94,7 @@ export function composeAccounts(
     throttle: secondFactorThrottle,
     audit: database.audit,
     publicUrl: config.publicUrl,
-    hubTitle: () => site.look.current.title,
+    hubTitle: site.titleForAll,
     log,
     now: database.now,
   });

@@ -13,6 +13,7 @@ import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts'
 import { createPageUrls } from '../pages/page-urls.ts';
 import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
 import { loadLanguages } from '../texts/languages.ts';
+import { ownPhrase, ownTextIn } from '../texts/own-text.ts';
 import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
 /** The addresses of the hub, and the look of its pages. */
@@ -48,7 +49,7 @@ export async function composeSite(
   const look = { current: builtInLook };
   const layout = {
     get hubTitle() {
-      return look.current.title;
+      return ownPhrase(look.current.title);
     },
     urls,
     assets,
@@ -64,6 +65,8 @@ export async function composeSite(
     apiUrl: new URL(apiPath.slice(0, -1), config.connectUrl).href,
     assets,
     look,
+    /** The title where nobody's language is known, or many read it. */
+    titleForAll: () => ownTextIn(look.current.title, languages.all[0]?.tag ?? 'en'),
     faviconUrl: () => assets.url(look.current.favicon ?? 'favicon.svg'),
     /** From now on pages look so. */
     setLook(own: OwnLook): void {

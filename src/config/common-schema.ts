@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { inEnglish } from '../texts/text.ts';
 
 /** A duration in seconds; fractions are allowed. */
 export const seconds = z.number().nonnegative();
@@ -55,7 +56,7 @@ export const command = z
   .transform(toArguments);
 
 /** An absolute http or https URL. */
-export const httpUrl = z.string().refine(isHttpUrl, 'is not an http:// or https:// URL');
+export const httpUrl = z.string().refine(isHttpUrl, inEnglish`is not an http:// or https:// URL`);
 
 function isHttpUrl(text: string): boolean {
   const url = URL.parse(text);

@@ -360,7 +360,11 @@ export const hubSection = z.strictObject({
   announcement_logout: announcement.describe(
     'In place of announcement on the page after the logout.',
   ),
-  title: z.string().min(1).default('Hub').describe('Name shown on every page.'),
+  title: ownText(z.string().min(1))
+    .default('Hub')
+    .describe(
+      'Name shown on every page; an object gives it for each language. What has one name for all, such as an authenticator app, has that of `Hub.language`.',
+    ),
   accent_color: z
     .string()
     .regex(/^#[0-9a-fA-F]{6}$/, 'is not a colour such as #2457d6')

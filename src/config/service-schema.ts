@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { inEnglish } from '../texts/text.ts';
 import { command, environment, httpUrl, seconds, secretReference } from './common-schema.ts';
 import { routeRules } from './route-rules-schema.ts';
 
@@ -8,7 +9,7 @@ export const serviceSchema = z.strictObject({
     .string()
     .regex(
       /^[A-Za-z0-9][A-Za-z0-9._~-]*$/,
-      'is not usable in a URL: letters, digits and . _ ~ - only',
+      inEnglish`is not usable in a URL: letters, digits and . _ ~ - only`,
     )
     .max(100)
     .describe('Name of the service; its pages are under /services/<name>/.'),

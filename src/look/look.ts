@@ -18,7 +18,7 @@ export interface OwnFile {
  */
 export interface Look {
   /** What the hub is called on every page. */
-  readonly title: string;
+  readonly title: OwnText;
   /** Of primary buttons and links, as `#2457d6`; the built-in one when left out. */
   readonly accentColour?: string | undefined;
   readonly logo?: Logo | undefined;

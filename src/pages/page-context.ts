@@ -13,6 +13,7 @@ import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { Language } from '../texts/language.ts';
 import type { Languages } from '../texts/languages.ts';
+import { ownPhrase } from '../texts/own-text.ts';
 import { phraseIn, type Text, text } from '../texts/text.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
@@ -99,7 +100,7 @@ export function createPageContext(deps: {
   async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
     const base = {
-      hubTitle: look.current.title,
+      hubTitle: ownPhrase(look.current.title),
       urls,
       assets,
       look,

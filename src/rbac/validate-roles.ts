@@ -1,6 +1,7 @@
 import { serverNamePattern } from '../config/common-schema.ts';
 import type { RoleConfig } from '../config/config.ts';
 import { type ConfigProblem, HubError } from '../errors.ts';
+import { inEnglish } from '../texts/text.ts';
 import { validateGroupName, validateUserName } from '../users/user-name.ts';
 import { findDefaultRole } from './default-roles.ts';
 import { quoteScope, readScope, type ScopeFilter, splitServerValue } from './scope.ts';
@@ -50,7 +51,7 @@ export function roleProblems(
     ...eachProblem('users', role.users, (name) => problemOf(validateUserName, name)),
     ...eachProblem('groups', role.groups, (name) => problemOf(validateGroupName, name)),
     ...eachProblem('services', role.services, (name) =>
-      services.has(name) ? undefined : `there is no service ${quoteScope(name)}`,
+      services.has(name) ? undefined : inEnglish`there is no service ${quoteScope(name)}`,
     ),
   ];
 }
@@ -72,12 +73,13 @@ export function roleWarnings(roles: readonly RoleConfig[]): ConfigProblem[] {
 export function scopeProblem(text: string, catalogue: ScopeCatalogue): string | undefined {
   const { scope, problem } = readScope(text);
   if (scope === undefined) return problem;
-  if (catalogue.get(scope.name) === undefined) return `there is no scope ${quoteScope(scope.name)}`;
+  if (catalogue.get(scope.name) === undefined)
+    return inEnglish`there is no scope ${quoteScope(scope.name)}`;
   if (metascopes.has(scope.name) && scope.filter !== undefined) {
-    return `the scope ${scope.name} takes no filter`;
+    return inEnglish`the scope ${scope.name} takes no filter`;
   }
   const filterProblem = scope.filter && problemOfFilter(scope.filter);
-  return filterProblem && `the filter of the scope ${quoteScope(text)} ${filterProblem}`;
+  return filterProblem && inEnglish`the filter of the scope ${quoteScope(text)} ${filterProblem}`;
 }
 
 /** A filter that nothing can ever match is a mistake, and one that reads as if it meant all is a trap. */
@@ -86,14 +88,14 @@ function problemOfFilter({ kind, value }: ScopeFilter): string | undefined {
   const { userName, serverName } =
     kind === 'server' ? splitServerValue(value) : { userName: value, serverName: '' };
   if (userName === '*' || serverName === '*') {
-    return 'is a wildcard: filters take whole names only; leave the filter out for all';
+    return inEnglish`is a wildcard: filters take whole names only; leave the filter out for all`;
   }
   if (kind === 'service') return undefined;
   const validate = kind === 'group' ? validateGroupName : validateUserName;
   const problem = problemOf(validate, userName);
-  if (problem !== undefined) return `names none: ${problem}`;
+  if (problem !== undefined) return inEnglish`names none: ${problem}`;
   const isName = serverName === '' || serverNamePattern.test(serverName);
-  return isName ? undefined : 'names none: this cannot be the name of a server';
+  return isName ? undefined : inEnglish`names none: this cannot be the name of a server`;
 }
 
 function nameProblems(name: string): ConfigProblem[] {
@@ -101,8 +103,7 @@ function nameProblems(name: string): ConfigProblem[] {
   return [
     {
       path: 'name',
-      message:
-        'must have 3 to 255 characters: a-z, 0-9 and - _ ~ . only, beginning with a letter and ending with a letter or digit',
+      message: inEnglish`must have 3 to 255 characters: a-z, 0-9 and - _ ~ . only, beginning with a letter and ending with a letter or digit`,
     },
   ];
 }
@@ -135,7 +136,7 @@ function servicesOnlyProblems(
       ? [
           {
             path: `scopes[${index}]`,
-            message: `the scope ${scope} is for services alone: give it a role without users and groups`,
+            message: inEnglish`the scope ${scope} is for services alone: give it a role without users and groups`,
           },
         ]
       : [],

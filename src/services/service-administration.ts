@@ -12,6 +12,7 @@ import { defaultRoles } from '../rbac/default-roles.ts';
 import { quoteScope } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { scopeProblem } from '../rbac/validate-roles.ts';
+import { fieldProblem } from '../texts/field-problem.ts';
 import {
   isDisplaced,
   type RuntimeService,
@@ -181,14 +182,16 @@ export function createServiceAdministration(
       .sort((left, right) => Number(left.isTaken) - Number(right.isTaken));
     const [problem] = problems;
     if (problem === undefined) return;
-    const message = `${problem.field}: ${problem.message}.`;
-    throw new HubError(problem.isTaken ? 'conflict' : 'bad_request', message);
+    throw new HubError(
+      problem.isTaken ? 'conflict' : 'bad_request',
+      fieldProblem(problem.field, problem.message),
+    );
   }
 
   function requireSound({ api_token, ...definition }: ServiceConfig): void {
     const name = serviceSchema.shape.name.safeParse(definition.name);
     if (!name.success) {
-      throw new HubError('bad_request', `name: ${name.error.issues[0]?.message}.`);
+      throw new HubError('bad_request', fieldProblem('name', name.error.issues[0]?.message));
     }
     const { url, command, oauth_client_allowed_scopes } = definition;
     if (JSON.stringify(definition).length > longestDefinition) {
@@ -205,7 +208,7 @@ export function createServiceAdministration(
     for (const scope of oauth_client_allowed_scopes) {
       const problem = scopeProblem(scope, deps.catalogue);
       if (problem === undefined) continue;
-      throw new HubError('bad_request', `oauth_client_allowed_scopes: ${problem}.`);
+      throw new HubError('bad_request', fieldProblem('oauth_client_allowed_scopes', problem));
     }
   }
 

@@ -46,7 +46,7 @@ describe('validating services', () => {
         { name: 'b', api_token: 'the-same-one' },
       ],
       'api_token',
-      /unique, but is also that of service "a" \(service "b"\)/,
+      /unique, but is also that of the service "a" \(service "b"\)/,
     ],
     [
       'rules that no one applies',
@@ -104,7 +104,7 @@ describe('validating services', () => {
         { name: 'b', command: 'x', url: 'http://localhost:9000/' },
       ],
       'url',
-      /same address and port as service "a" \(service "b"\)/,
+      /same address and port as the service "a" \(service "b"\)/,
     ],
     [
       'a managed service on the port of an external one',
@@ -113,7 +113,7 @@ describe('validating services', () => {
         { name: 'b', command: 'x', url: 'http://localhost:9000/' },
       ],
       'url',
-      /same address and port as service "a" \(service "b"\)/,
+      /same address and port as the service "a" \(service "b"\)/,
     ],
     [
       'an external service on the port of a managed one',
@@ -122,7 +122,7 @@ describe('validating services', () => {
         { name: 'b', url: 'http://localhost:9000/' },
       ],
       'url',
-      /same address and port as service "a" \(service "b"\)/,
+      /same address and port as the service "a" \(service "b"\)/,
     ],
     [
       "a managed service on the hub's own port",
@@ -134,7 +134,7 @@ describe('validating services', () => {
       'an OAuth client id used twice',
       [{ name: 'a' }, { name: 'b', oauth_client_id: 'service-a' }],
       'oauth_client_id',
-      /client id service-a is used already by service "a"/,
+      /client id service-a is used already by the service "a"/,
     ],
   ])('refuses %s', (_what, entries, field, message) => {
     const problems = problemsOf(entries);
@@ -155,7 +155,7 @@ describe('validating services', () => {
 
   test('refuses a name used twice', () => {
     const paths = problemsOf([{ name: 'a' }, { name: 'a' }]).map(({ message }) => message);
-    expect(paths[0]).toBe('is used already by service "a" (service "a")');
+    expect(paths[0]).toBe('is used already by the service "a" (service "a")');
   });
 
   test('tells all problems at once, and never a secret', () => {

@@ -4,6 +4,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { leadsTo, listenKey } from '../processes/port-listener.ts';
 import { findUselessRules } from '../proxy/route-rules.ts';
+import { inEnglish } from '../texts/text.ts';
 import { clientIdOf } from './service.ts';
 
 /** What the machine says about services, gathered beforehand so that the check itself is pure. */
@@ -68,7 +69,7 @@ export function findServiceProblems(
   const seen = new Map<string, { readonly owner: string; readonly isShareable: boolean }>();
   // What else forwards to the hub is told below that it may not.
   for (const url of hubUrls)
-    seen.set(`listen ${listenKey(url)}`, { owner: 'the hub itself', isShareable: true });
+    seen.set(`listen ${listenKey(url)}`, { owner: inEnglish`the hub itself`, isShareable: true });
 
   for (const [index, service] of services.entries()) {
     const report: Report = (field, message, { isTaken = false } = { isTaken: false }) =>
@@ -76,16 +77,17 @@ export function findServiceProblems(
     checkFields(service, report);
     const { command, url } = service;
     if (command === undefined && url !== undefined && hubUrls.some((own) => leadsTo(url, own))) {
-      report('url', 'is an address of the hub itself');
+      report('url', inEnglish`is an address of the hub itself`);
     }
     if (service.command === undefined) checkExternal(service, report);
     else checkManaged(service, { directory, facts, report });
 
     for (const { field, key, message, isShareable = false } of uniqueValues(service)) {
       const other = seen.get(key);
-      if (other === undefined) seen.set(key, { owner: `service "${service.name}"`, isShareable });
+      if (other === undefined)
+        seen.set(key, { owner: inEnglish`the service "${service.name}"`, isShareable });
       else if (!isShareable || !other.isShareable) {
-        report(field, `${message} ${other.owner}`, { isTaken: true });
+        report(field, message(other.owner), { isTaken: true });
       }
     }
   }
@@ -113,18 +115,19 @@ function checkFields(service: ServiceConfig, report: Report): void {
   }
   if (url === undefined) {
     const needsUrl = access !== 'service' && place?.isBehindProxy !== true;
-    if (needsUrl) report('access', `"${access}" needs a url to forward to`);
+    if (needsUrl) report('access', inEnglish`"${access}" needs a url to forward to`);
     return;
   }
   const { username, password, search, hash } = new URL(url);
-  if (username !== '' || password !== '') report('url', 'must not hold a user name or password');
-  if (search !== '' || hash !== '') report('url', 'must not have a query or a fragment');
+  if (username !== '' || password !== '')
+    report('url', inEnglish`must not hold a user name or password`);
+  if (search !== '' || hash !== '') report('url', inEnglish`must not have a query or a fragment`);
 }
 
 function checkExternal(service: ServiceConfig, report: Report): void {
   for (const field of managedOnlyFields) {
     if (service[field] !== undefined) {
-      report(field, 'is only for a managed service, one with a command');
+      report(field, inEnglish`is only for a managed service, one with a command`);
     }
   }
 }
@@ -135,23 +138,26 @@ function checkManaged(
 ): void {
   const { directory, facts, report } = context;
   if ((command[0] ?? '') === '') report('command', 'is empty');
-  if (user !== undefined && !facts.isRoot) report('user', 'requires the hub to run as root');
+  if (user !== undefined && !facts.isRoot)
+    report('user', inEnglish`requires the hub to run as root`);
   if (user !== undefined && !facts.userExists(user)) {
-    report('user', `there is no user "${user}" on this machine`);
+    report('user', inEnglish`there is no user "${user}" on this machine`);
   }
   if (cwd !== undefined && !facts.isDirectory(resolve(directory, cwd))) {
-    report('cwd', `${resolve(directory, cwd)} is not a directory`);
+    report('cwd', inEnglish`${resolve(directory, cwd)} is not a directory`);
   }
 }
 
 interface UniqueValue {
   readonly field: string;
   readonly key: string;
-  /** Continues with the service that has it already. */
-  readonly message: string;
+  /** Says who has it already. */
+  message(owner: string): string;
   /** Whether others may have it as well that say so. */
   readonly isShareable?: boolean;
 }
+
+const usedBy = (owner: string) => inEnglish`is used already by ${owner}`;
 
 function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
   const { name, api_token, url, command, place } = service;
@@ -159,11 +165,12 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
   const clientId = clientIdOf(service);
   const clientField = service.oauth_client_id === undefined ? 'name' : 'oauth_client_id';
   return [
-    { field: 'name', key: `name ${name}`, message: 'is used already by' },
+    { field: 'name', key: `name ${name}`, message: usedBy },
     {
       field: clientField,
       key: `client ${clientId}`,
-      message: `the OAuth client id ${clientId} is used already by`,
+      message: (owner: string) =>
+        inEnglish`the OAuth client id ${clientId} is used already by ${owner}`,
     },
     ...(tokenHash === undefined
       ? []
@@ -171,7 +178,7 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
           {
             field: 'api_token',
             key: `token ${tokenHash}`,
-            message: 'must be unique, but is also that of',
+            message: (owner: string) => inEnglish`must be unique, but is also that of ${owner}`,
           },
         ]),
     // An extra route is a further way to an app; external services may be two names of one.
@@ -181,7 +188,7 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
           {
             field: 'url',
             key: `listen ${listenKey(url)}`,
-            message: 'has the same address and port as',
+            message: (owner: string) => inEnglish`has the same address and port as ${owner}`,
             isShareable: command === undefined,
           },
         ]),

@@ -3,9 +3,17 @@ import type { Tables } from './tables.ts';
 
 /** What waits for the end of a transaction. */
 interface Ending {
-  beforeCommit: (() => Promise<void>) | undefined;
+  last: Last<unknown> | undefined;
   readonly afterCommit: (() => void)[];
 }
+
+interface Last<Item> {
+  readonly items: Item[];
+  readonly work: LastWork<Item>;
+}
+
+/** Done to everything that was left for the end of a transaction. */
+type LastWork<Item> = (on: Kysely<Tables>, items: readonly Item[]) => Promise<void>;
 
 const endings = new WeakMap<Kysely<Tables>, Ending>();
 
@@ -17,11 +25,12 @@ export async function inTransaction<Result>(
   kysely: Kysely<Tables>,
   work: (transaction: Transaction<Tables>) => Promise<Result>,
 ): Promise<Result> {
-  const ending: Ending = { beforeCommit: undefined, afterCommit: [] };
+  const ending: Ending = { last: undefined, afterCommit: [] };
   const result = await kysely.transaction().execute(async (transaction) => {
     endings.set(transaction, ending);
     const done = await work(transaction);
-    await ending.beforeCommit?.();
+    const { last } = ending;
+    if (last !== undefined) await last.work(transaction, last.items);
     return done;
   });
   for (const each of ending.afterCommit) each();
@@ -29,13 +38,22 @@ export async function inTransaction<Result>(
 }
 
 /**
- * Leaves one last thing for the end of a transaction, which fails with it; nothing comes after it. False outside of a
- * transaction, and where there is one already.
+ * Leaves something for the end of a transaction, which fails with it; nothing comes after it. False outside of a
+ * transaction, and where other work is left for its end already.
  */
-export function beforeCommit(on: Kysely<Tables>, callback: () => Promise<void>): boolean {
+export function beforeCommit<Item>(
+  on: Kysely<Tables>,
+  items: Item[],
+  work: LastWork<Item>,
+): boolean {
   const ending = endings.get(on);
-  if (ending === undefined || ending.beforeCommit !== undefined) return false;
-  ending.beforeCommit = callback;
+  if (ending === undefined) return false;
+  if (ending.last === undefined) {
+    ending.last = { items, work: work as LastWork<unknown> };
+    return true;
+  }
+  if (ending.last.work !== (work as LastWork<unknown>)) return false;
+  ending.last.items.push(...items);
   return true;
 }
 

@@ -171,8 +171,16 @@ describeEachDatabase('the audit log', (open, dialect) => {
         Array.from({ length: 500 }, (_, index) => [`key-${index}`, 'value']),
       ),
     });
+    const note = 'n'.repeat(1_000);
+    await database.audit.recordAlone(
+      { action: 'access', detail: { note } },
+      { action: 'access', detail: { text: 'nul\0', half: '\u{d800}', escaped: '\\u0000' } },
+    );
     const { entries } = await createAuditStore(database).list(all);
-    expect(entries).toHaveLength(2);
+    expect(entries).toHaveLength(4);
+    const replaced = '\u{FFFD}';
+    const short = { text: `nul${replaced}`, half: replaced, escaped: '\\u0000' };
+    expect(entries.splice(0, 2).map(({ detail }) => detail)).toEqual([short, { note }]);
     expect(entries[0]?.detail).toMatchObject({ 'key-0': 'value', and_more: 480 });
     expect(entries[1]?.target?.name).toHaveLength(255);
     expect(JSON.stringify(entries[1]).length).toBeLessThan(2_000);

@@ -6,7 +6,6 @@ import { afterCommit, beforeCommit } from './after-commit.ts';
 import { createAuditArrivals, packRow } from './audit-arrivals.ts';
 import { storable, toDetail } from './audit-detail.ts';
 import { createBoundedRecords } from './bounded-records.ts';
-import { prepareStatement } from './prepared-query.ts';
 import type { Statement } from './sqlite-engine.ts';
 import type { AuditRow, Tables } from './tables.ts';
 
@@ -72,8 +71,6 @@ export function createAuditTrail({
   readonly actor?: Actor | undefined;
   readonly log: Logger;
 }): AuditTrail {
-  /** What is written when their transactions end. */
-  const waitingRows = new WeakMap<Kysely<Tables>, AuditRow[]>();
   const listeners: RecordListener[] = [];
   let latestMs = 0;
   const arrivals = createAuditArrivals({ kysely, dialect, log });
@@ -107,13 +104,13 @@ export function createAuditTrail({
     };
   }
 
-  const insertOne = prepareStatement(({ entry }: { entry: string }) =>
-    kysely.insertInto('audit_arrivals').values({ entry }),
-  );
+  const insertOne = kysely.insertInto('audit_arrivals').values({ entry: '' }).compile();
 
   function insertionOf(rows: readonly AuditRow[]): CompiledQuery {
     const [first] = rows;
-    if (rows.length === 1 && first?.users === null) return insertOne({ entry: packRow(first) });
+    if (rows.length === 1 && first?.users === null) {
+      return { ...insertOne, parameters: [packRow(first)] };
+    }
     const values = rows.map((row) => ({
       entry: packRow(row),
       users: row.users ?? null,
@@ -136,6 +133,9 @@ export function createAuditTrail({
     if (rows.length > 0) afterCommit(on, () => tell(rows));
   }
 
+  const writeLast = (on: Kysely<Tables>, rows: readonly AuditRow[]) =>
+    write(on, rows, { isLast: true });
+
   function tell(rows: readonly AuditRow[]): void {
     arrivals.moveSoon();
     for (const row of rows) for (const listener of listeners) listener(row);
@@ -153,10 +153,7 @@ export function createAuditTrail({
   return {
     async record(on, ...deeds) {
       const rows = deeds.map(rowOf);
-      const waiting = waitingRows.get(on);
-      if (waiting !== undefined) waiting.push(...rows);
-      else if (beforeCommit(on, () => write(on, rows, { isLast: true }))) waitingRows.set(on, rows);
-      else await write(on, rows);
+      if (!beforeCommit(on, rows, writeLast)) await write(on, rows);
     },
     async recordNewUsers<User extends NewUser>(
       insertion: UserInsertion,

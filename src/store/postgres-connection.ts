@@ -59,8 +59,6 @@ export function openPostgresConnection<Tables>(
     // The server's own limit is of no use when the server or the network is gone.
     query_timeout: timeoutMs + 1000,
     idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
-    // The last statement of a transaction and its commit go out together.
-    pipeline: true,
     types: { getTypeParser: findTypeParser },
   };
   const sockets = new Set<Socket>();

@@ -6,7 +6,7 @@ import { hasPostgres } from '../../test/support/postgres.ts';
 import { openPostgresConnection } from './postgres-connection.ts';
 
 interface Words {
-  words: { word: string };
+  words: { word: string; follows?: string | null };
 }
 
 const log = pino({ level: 'silent' });
@@ -45,6 +45,19 @@ describe.skipIf(!hasPostgres())('the last statement of a transaction on PostgreS
     await using opened = open();
     await insertBoth(opened.kysely, 'one', 'two');
     expect(await wordsIn(opened.kysely)).toEqual(['one', 'two']);
+  });
+
+  test('keeps what it says, whatever characters stand in it', async () => {
+    await using opened = open();
+    const hostile = [`it's`, `back\\'; drop table words; --`, '$1 and $2', 'zwölf\n🙂', ''];
+    for (const [index, last] of hostile.entries()) {
+      await insertBoth(opened.kysely, `before-${index}`, last);
+    }
+    await opened.kysely.transaction().execute(async (transaction) => {
+      const follower = transaction.insertInto('words').values({ word: 'follower', follows: null });
+      await transaction.executeQuery({ ...follower.compile(), isLast: true } as never);
+    });
+    expect(await wordsIn(opened.kysely)).toEqual(expect.arrayContaining([...hostile, 'follower']));
   });
 
   test('that fails undoes all before it, says why, and leaves the connection to others', async () => {

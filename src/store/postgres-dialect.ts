@@ -1,5 +1,5 @@
 import {
-  type CompiledQuery,
+  CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -7,63 +7,59 @@ import {
   type PostgresDialectConfig,
   type QueryResult,
 } from 'kysely';
+import { escapeLiteral } from 'pg';
 
 /**
- * Kysely's dialect for PostgreSQL, but a statement with `isLast` in a transaction is not waited for: the commit goes out
- * with it and fails when it did. Its clients need `pipeline`.
+ * Kysely's dialect for PostgreSQL, but a statement with `isLast` in a transaction is sent in one message with the
+ * commit, which fails when it did.
  */
 export function createPostgresDialect(config: PostgresDialectConfig): Dialect {
   const dialect = new PostgresDialect(config);
   return {
-    createDriver: () => pipelineCommit(dialect.createDriver()),
+    createDriver: () => joinCommit(dialect.createDriver()),
     createQueryCompiler: () => dialect.createQueryCompiler(),
     createAdapter: () => dialect.createAdapter(),
     createIntrospector: (kysely) => dialect.createIntrospector(kysely),
   };
 }
 
-function pipelineCommit(driver: Driver): Driver {
-  const connections = new WeakMap<DatabaseConnection, PipelinedConnection>();
-  const pipelined = (connection: DatabaseConnection) => connection as PipelinedConnection;
+function joinCommit(driver: Driver): Driver {
+  const connections = new WeakMap<DatabaseConnection, JoiningConnection>();
+  const joining = (connection: DatabaseConnection) => connection as JoiningConnection;
 
   return {
     init: (options) => driver.init(options),
     async acquireConnection(options) {
       const inner = await driver.acquireConnection(options);
-      const connection = connections.get(inner) ?? new PipelinedConnection(inner);
+      const connection = connections.get(inner) ?? new JoiningConnection(inner);
       connections.set(inner, connection);
       return connection;
     },
     async beginTransaction(connection, settings) {
-      await driver.beginTransaction(pipelined(connection).inner, settings);
-      pipelined(connection).isInTransaction = true;
+      await driver.beginTransaction(joining(connection).inner, settings);
+      joining(connection).isInTransaction = true;
     },
     async commitTransaction(connection) {
-      const last = pipelined(connection).takeLast();
-      const committed = driver.commitTransaction(pipelined(connection).inner);
-      // Why it failed, rather than that nothing could be committed then.
-      const [failed] = (await Promise.allSettled([last, committed])).filter(
-        ({ status }) => status === 'rejected',
-      ) as PromiseRejectedResult[];
-      if (failed !== undefined) throw failed.reason;
-      pipelined(connection).isInTransaction = false;
+      const { inner, last } = joining(connection);
+      if (last === undefined) await driver.commitTransaction(inner);
+      else await inner.executeQuery(CompiledQuery.raw(`${writeOut(last)}; commit`));
+      joining(connection).endTransaction();
     },
     async rollbackTransaction(connection) {
-      // The rollback waits for it.
-      void pipelined(connection).takeLast();
-      pipelined(connection).isInTransaction = false;
-      await driver.rollbackTransaction(pipelined(connection).inner);
+      joining(connection).endTransaction();
+      await driver.rollbackTransaction(joining(connection).inner);
     },
     releaseConnection: (connection, options) =>
-      driver.releaseConnection(pipelined(connection).inner, options),
+      driver.releaseConnection(joining(connection).inner, options),
     destroy: (options) => driver.destroy(options),
   };
 }
 
-class PipelinedConnection implements DatabaseConnection {
+class JoiningConnection implements DatabaseConnection {
   readonly inner: DatabaseConnection;
   isInTransaction = false;
-  #last: Promise<unknown> | undefined;
+  /** What is sent with the commit. */
+  last: CompiledQuery | undefined;
 
   constructor(inner: DatabaseConnection) {
     this.inner = inner;
@@ -72,11 +68,8 @@ class PipelinedConnection implements DatabaseConnection {
   async executeQuery<R>(
     query: CompiledQuery & { readonly isLast?: boolean },
   ): Promise<QueryResult<R>> {
-    const answer = this.inner.executeQuery<R>(query);
-    if (query.isLast !== true || !this.isInTransaction) return answer;
-    this.#last = answer;
-    // The commit fails with it.
-    answer.catch(() => {});
+    if (query.isLast !== true || !this.isInTransaction) return this.inner.executeQuery<R>(query);
+    this.last = query;
     return { rows: [] };
   }
 
@@ -84,10 +77,21 @@ class PipelinedConnection implements DatabaseConnection {
     return this.inner.streamQuery<R>(query, chunkSize);
   }
 
-  /** What the end of the transaction has to wait for. */
-  takeLast(): Promise<unknown> | undefined {
-    const last = this.#last;
-    this.#last = undefined;
-    return last;
+  endTransaction(): void {
+    this.isInTransaction = false;
+    this.last = undefined;
   }
+}
+
+/** A statement with its parameters, for a message that takes none beside it. */
+function writeOut({ sql, parameters }: CompiledQuery): string {
+  return sql.replace(/\$(\d+)/g, (_, number: string) => literalOf(parameters[Number(number) - 1]));
+}
+
+function literalOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') return escapeLiteral(value);
+  // So that no minus makes a comment of what follows another one.
+  if (typeof value === 'number') return `(${value})`;
+  throw new TypeError('the last statement of a transaction takes texts, numbers and null only');
 }

@@ -25,6 +25,12 @@ export function ownPhrase(own: OwnText): Phrase {
   );
 }
 
+/** As it is where no reader is known, in this language if it is there. */
+export function ownTextIn(own: OwnText, tag: string): string {
+  if (typeof own === 'string') return own;
+  return bestFor(own, { tag }) ?? Object.values(own)[0] ?? '';
+}
+
 /** What there is for readers of a language: where `pt-BR` has none of its own, it has that of `pt`. */
 export function bestFor<Each>(
   byTag: Readonly<Record<string, Each>>,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { submitTo } from '../support/pages.ts';
+import { submitMain, submitTo } from '../support/pages.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hub-languages-'));
@@ -80,6 +80,26 @@ describe('the language of pages', () => {
     });
     expect(body).toContain('Was Administratoren dürfen.');
     expect(body).not.toContain('What administrators may do.');
+  });
+
+  test('is that of what is wrong with one field', async () => {
+    const browser = await hub.logIn('ada');
+    const home = await browser.open(`${hub.url}hub/home`);
+    await submitTo(browser, home, '/hub/preferences', { language: 'de' });
+    const told = async (path: string, fields: Record<string, string>) => {
+      const form = await browser.request(`${hub.url}hub/admin/${path}`);
+      const { body } = await submitMain(browser, form, fields);
+      return /<div class="notice bad[^>]*>([\s\S]*?)<\/div>/
+        .exec(body)?.[1]
+        ?.replace(/<[^>]*>/g, '');
+    };
+    const scope = { name: 'watchers', filtered: 'servers!user=*' };
+    expect(await told('new-role', scope)).toContain('ist ein Platzhalter: Filter nehmen nur ganze');
+    expect(await told('new-role', { name: 'No name' })).toContain('name: muss 3 bis 255 Zeichen');
+    const taken = { name: 'mine', url: hub.url, access: 'gateway' };
+    expect(await told('new-service', taken)).toContain('url: ist eine Adresse des Hubs selbst.');
+    const wrong = { ...taken, url: 'ftp://files' };
+    expect(await told('new-service', wrong)).toContain('url: ist keine URL mit http://');
   });
 
   test('is English for programs', async () => {

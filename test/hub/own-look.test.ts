@@ -212,6 +212,28 @@ describe('a look of its own, which a reload brings,', () => {
     expect(hub.logLines.filter(({ msg }) => String(msg).includes('need a restart'))).toEqual([]);
   });
 
+  test('has its title in the language of each reader, of a gateway too', async () => {
+    const title = { en: 'Physics & Lab', de: 'Physik & Labor' };
+    await write(
+      'parts/footer.html',
+      '<a href="https://help.example.org/?about={{hub_title}}">{{hub_title}}</a>',
+    );
+    await hub.reload(configOf({ ...ownLook, title, language: 'de' }));
+    const titleFor = async (path: string, language: string) => {
+      const headers = { accept: 'text/html', 'accept-language': language };
+      const { body } = await new FakeBrowser().request(`${hub.url}${path}`, { headers });
+      return [/· ([^<·]+)<\/title>/.exec(body)?.[1], /about=([^"]+)">([^<]+)/.exec(body)?.slice(1)];
+    };
+    const english = ['Physics &amp; Lab', ['Physics%20%26%20Lab', 'Physics &amp; Lab']];
+    const german = ['Physik &amp; Labor', ['Physik%20%26%20Labor', 'Physik &amp; Labor']];
+    expect(await titleFor('hub/login', 'en')).toEqual(english);
+    expect(await titleFor('hub/login', 'de-AT')).toEqual(german);
+    await until(async () => (await titleFor('hub/%zz', 'en'))[0] === english[0], 'it knows');
+    expect(await titleFor('hub/%zz', 'ja')).toEqual(german);
+    await hub.reload(configOf(ownLook));
+    await rm(join(hub.directory, 'look', 'parts', 'footer.html'));
+  });
+
   test('brings languages, which a gateway hears of without their files', async () => {
     await mkdir(join(hub.directory, 'languages'), { recursive: true });
     await writeFile(join(hub.directory, 'languages', 'fr.json'), '{"Error {0}": "Erreur {0}"}');

@@ -555,9 +555,9 @@ describe('the pages, with managed services at run time,', () => {
     expect(await add('elsewhere-too', elsewhere)).toEqual([201, undefined]);
     const hubPort = Number(new URL(own.apiUrl).port);
     for (const [taken, owner] of [
-      [port, 'service "of-the-file"'],
-      [freshPort, 'service "of-the-api"'],
-      [elsewherePort, 'service "elsewhere"'],
+      [port, 'the service "of-the-file"'],
+      [freshPort, 'the service "of-the-api"'],
+      [elsewherePort, 'the service "elsewhere"'],
       [hubPort, 'the hub itself'],
     ] as const) {
       const byOtherName = {
@@ -572,7 +572,7 @@ describe('the pages, with managed services at run time,', () => {
     }
     expect(await add('late', { url: `http://localhost:${freshPort}/` })).toEqual([
       409,
-      'url: has the same address and port as service "of-the-api".',
+      'url: has the same address and port as the service "of-the-api".',
     ]);
   });
 

@@ -17,7 +17,6 @@ import {
   readQuery,
 } from '../elements/list-query.ts';
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
-import { confirmPage } from '../errors/confirm-page.ts';
 import {
   type Admin,
   type AdminContext,
@@ -25,6 +24,7 @@ import {
   parameter,
   versionIn,
 } from './admin-context.ts';
+import { addDeletion } from './deletion-routes.ts';
 import {
   type AdminGroupPropertiesView,
   adminGroupPropertiesPage,
@@ -203,40 +203,26 @@ export function adminGroupRoutes(
     pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text: done });
   });
 
-  async function askDeletion(
-    ctx: Context,
-    group: VersionedGroup,
-    changed?: ChangedMeanwhile,
-  ): Promise<void> {
-    const page = confirmPage({
-      layout: await pages.formLayoutFor(ctx),
-      title: text`Delete the group ${group.name}?`,
+  addDeletion(admin, '/admin/groups/:group/delete', {
+    find: (ctx, who) => versionedGroup(ctx, who, 'delete:groups'),
+    versionOf: ({ version }) => version,
+    question: ({ name }) => ({
+      title: text`Delete the group ${name}?`,
       consequences: [
         text`Its members lose what they may do through it. The users themselves stay.`,
       ],
       label: text`Delete group`,
-      action: pages.urls.adminGroup(group.name, 'delete'),
-      cancelUrl: pages.urls.adminGroup(group.name),
-      fields: { version: group.version },
-      changed,
-    });
-    pages.send(ctx, page, changed === undefined ? 200 : 400);
-  }
-
-  admin.get('/admin/groups/:group/delete', async (ctx, who) => {
-    await askDeletion(ctx, await versionedGroup(ctx, who, 'delete:groups'));
-  });
-
-  admin.post('/admin/groups/:group/delete', async (ctx, who, form) => {
-    const group = await versionedGroup(ctx, who, 'delete:groups');
-    try {
-      await groups.delete(group.name, versionIn(form));
-    } catch (error) {
-      if (!isOfFormerVersion(error)) throw error;
-      return askDeletion(ctx, group, await changeOf(who, group));
-    }
-    const done = text`The group ${group.name} is deleted.`;
-    pages.redirectWithNotice(ctx, pages.urls.adminGroups, { kind: 'good', text: done });
+      action: pages.urls.adminGroup(name, 'delete'),
+      cancelUrl: pages.urls.adminGroup(name),
+    }),
+    changeOf,
+    async delete(_who, { name }, requireVersion) {
+      await groups.delete(name, requireVersion);
+    },
+    done: ({ name }) => ({
+      url: pages.urls.adminGroups,
+      text: text`The group ${name} is deleted.`,
+    }),
   });
 }
 

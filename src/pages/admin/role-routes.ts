@@ -18,7 +18,6 @@ import {
   readQuery,
 } from '../elements/list-query.ts';
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
-import { confirmPage } from '../errors/confirm-page.ts';
 import { problemOf } from '../problem-of.ts';
 import {
   type Admin,
@@ -27,6 +26,7 @@ import {
   parameter,
   versionIn,
 } from './admin-context.ts';
+import { addDeletion } from './deletion-routes.ts';
 import { adminRoleFormPage, roleFacts } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
 
@@ -217,35 +217,22 @@ export function adminRoleRoutes(
     return { by: await admin.lastActor(who, ['role.save'], role.name), now: roleFacts(role) };
   }
 
-  async function askDeletion(ctx: Context, role: Role, changed?: ChangedMeanwhile): Promise<void> {
-    const page = confirmPage({
-      layout: await pages.formLayoutFor(ctx),
-      title: text`Delete the role ${role.name}?`,
+  addDeletion(admin, '/admin/roles/:role/delete', {
+    find: (ctx, who) => roleFor(ctx, who, 'admin:roles'),
+    versionOf: versionOfRole,
+    question: ({ name }) => ({
+      title: text`Delete the role ${name}?`,
       consequences: [text`All who hold it lose at once what they may do by it alone.`],
       label: text`Delete role`,
-      action: urls.adminRole(role.name, 'delete'),
-      cancelUrl: urls.adminRole(role.name),
-      fields: { version: versionOfRole(role) },
-      changed,
-    });
-    pages.send(ctx, page, changed === undefined ? 200 : 400);
-  }
-
-  admin.get('/admin/roles/:role/delete', async (ctx, who) => {
-    await askDeletion(ctx, await roleFor(ctx, who, 'admin:roles'));
-  });
-
-  admin.post('/admin/roles/:role/delete', async (ctx, who, form) => {
-    const role = await roleFor(ctx, who, 'admin:roles');
-    try {
-      versionIn(form)(versionOfRole(role));
-    } catch (error) {
-      if (!isOfFormerVersion(error)) throw error;
-      return askDeletion(ctx, role, await changeOf(who, role));
-    }
-    await administration.delete(who.caller, role);
-    const done = text`The role ${role.name} is deleted.`;
-    pages.redirectWithNotice(ctx, urls.adminRoles, { kind: 'good', text: done });
+      action: urls.adminRole(name, 'delete'),
+      cancelUrl: urls.adminRole(name),
+    }),
+    changeOf,
+    async delete(who, role, requireVersion) {
+      requireVersion(versionOfRole(role));
+      await administration.delete(who.caller, role);
+    },
+    done: ({ name }) => ({ url: urls.adminRoles, text: text`The role ${name} is deleted.` }),
   });
 }
 

@@ -7,9 +7,9 @@ import {
   versionOfService,
 } from '../../services/runtime-service.ts';
 import type { ServiceAdministration } from '../../services/service-administration.ts';
+import { fieldProblem } from '../../texts/field-problem.ts';
 import { text } from '../../texts/text.ts';
 import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
-import { confirmPage } from '../errors/confirm-page.ts';
 import { problemOf } from '../problem-of.ts';
 import {
   type Admin,
@@ -18,6 +18,7 @@ import {
   parameter,
   versionIn,
 } from './admin-context.ts';
+import { addDeletion } from './deletion-routes.ts';
 import {
   type AdminServiceFormView,
   adminServiceFormPage,
@@ -142,14 +143,10 @@ export function adminRuntimeServiceRoutes(
     return { by, now: serviceFacts(formOf(service)) };
   }
 
-  async function askDeletion(
-    ctx: Context,
-    service: RuntimeService,
-    changed?: ChangedMeanwhile,
-  ): Promise<void> {
-    const { name } = service.definition;
-    const page = confirmPage({
-      layout: await pages.formLayoutFor(ctx),
+  addDeletion(admin, '/admin/services/:service/delete', {
+    find: serviceFor,
+    versionOf: versionOfService,
+    question: ({ definition: { name } }) => ({
       title: text`Delete the service ${name}?`,
       consequences: [
         text`Its token, its roles and what users allowed it end at once, and its pages are gone.`,
@@ -157,27 +154,14 @@ export function adminRuntimeServiceRoutes(
       label: text`Delete service`,
       action: urls.adminService(name, 'delete'),
       cancelUrl: urls.adminService(name),
-      fields: { version: versionOfService(service) },
-      changed,
-    });
-    pages.send(ctx, page, changed === undefined ? 200 : 400);
-  }
-
-  admin.get('/admin/services/:service/delete', async (ctx, who) => {
-    await askDeletion(ctx, await serviceFor(ctx, who));
-  });
-
-  admin.post('/admin/services/:service/delete', async (ctx, who, form) => {
-    const service = await serviceFor(ctx, who);
-    const { name } = service.definition;
-    try {
-      await administration.delete(who.caller, name, versionIn(form));
-    } catch (error) {
-      if (!isOfFormerVersion(error)) throw error;
-      return askDeletion(ctx, service, await changeOf(who, service));
-    }
-    const done = text`${name} is deleted.`;
-    pages.redirectWithNotice(ctx, urls.adminServices, { kind: 'good', text: done });
+    }),
+    changeOf,
+    delete: (who, { definition: { name } }, requireVersion) =>
+      administration.delete(who.caller, name, requireVersion),
+    done: ({ definition: { name } }) => ({
+      url: urls.adminServices,
+      text: text`${name} is deleted.`,
+    }),
   });
 }
 
@@ -278,5 +262,5 @@ function parseDefinition(members: Record<string, unknown>) {
   const parsed = serviceDefinition.safeParse(members);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new HubError('bad_request', `${issue?.path.join('.')}: ${issue?.message}.`);
+  throw new HubError('bad_request', fieldProblem(issue?.path.join('.') ?? '', issue?.message));
 }

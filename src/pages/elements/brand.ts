@@ -1,6 +1,6 @@
 import type { Logo } from '../../look/look.ts';
 import { ownPhrase } from '../../texts/own-text.ts';
-import { text } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { icon } from './icons.ts';
 import type { LayoutProps } from './layout-props.ts';
@@ -21,7 +21,7 @@ export function brand(layout: LayoutProps, markSize: number): Html {
     : html`${logoImage(layout, logo, '')}<span>${hubTitle}</span>`;
 }
 
-function logoImage({ assets, theme = 'system' }: LayoutProps, logo: Logo, alt: string): Html {
+function logoImage({ assets, theme = 'system' }: LayoutProps, logo: Logo, alt: Phrase): Html {
   const { darkFile = logo.file, width, height } = logo;
   const file = theme === 'dark' ? darkFile : logo.file;
   const image = html`<img class="logo" src="${assets.url(file)}" alt="${alt}" width="${Math.round(width)}" height="${Math.round(height)}">`;

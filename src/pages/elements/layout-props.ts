@@ -8,7 +8,7 @@ import type { Theme } from '../preferences.ts';
 
 /** What every page knows beside its own content. */
 export interface LayoutProps {
-  readonly hubTitle: string;
+  readonly hubTitle: Phrase;
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
   /** The operator's own look; the built-in one when left out. */

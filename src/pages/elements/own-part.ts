@@ -1,7 +1,7 @@
 import { builtInLook, type Look } from '../../look/look.ts';
 import type { Placeholder, Template, TemplateName } from '../../look/template.ts';
 import { bestFor } from '../../texts/own-text.ts';
-import { joined, written } from '../../texts/text.ts';
+import { joined, Text, written } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html, unsafeHtml } from '../html.ts';
 import type { LayoutProps } from './layout-props.ts';
 
@@ -57,6 +57,11 @@ function fill(
     // Compiled from a file of the operator: only elements and attributes that `look/template.ts` admits.
     if (typeof piece === 'string') return unsafeHtml(piece);
     const value = values[piece.name];
-    return piece.isInAddress && typeof value === 'string' ? encodeURIComponent(value) : value;
+    return piece.isInAddress ? inAddress(value) : value;
   })}`;
+}
+
+function inAddress(value: HtmlValue): HtmlValue {
+  if (value instanceof Text) return written((language) => encodeURIComponent(value.in(language)));
+  return typeof value === 'string' ? encodeURIComponent(value) : value;
 }
