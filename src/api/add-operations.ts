@@ -128,7 +128,9 @@ export function addOperations<Deps>(
     const { status, headers = {}, body, text, items, total = 0, events, onSent, version } = reply;
     if (version !== undefined) ctx.set('ETag', writeETag(version));
     ctx.status = status;
-    if (onSent !== undefined) ctx.res.once('close', onSent);
+    // A client that has left already hears of nothing more.
+    if (ctx.res.closed) onSent?.();
+    else if (onSent !== undefined) ctx.res.once('close', onSent);
     if (operation.answers[status]?.others !== undefined) ctx.vary('Accept');
     if (events !== undefined) return;
     if (text !== undefined) {

@@ -13,7 +13,11 @@ export function writeEventStream(
   events: (signal: AbortSignal) => AsyncIterable<unknown>,
 ): { readonly closed: AbortSignal; end(): void } {
   const closed = new AbortController();
-  ctx.res.once('close', () => closed.abort());
+  const close = () => closed.abort();
+  // The client may have left while it was decided whether it may have them; `close` will not come again then. Those who
+  // wait for the end of the stream begin to do so in this turn.
+  if (ctx.res.closed) process.nextTick(close);
+  else ctx.res.once('close', close);
   ctx.req.socket.setNoDelay(true);
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('Cache-Control', 'no-cache, no-transform');
@@ -43,5 +47,5 @@ export function writeEventStream(
       clearInterval(keepAlive);
     }
   })();
-  return { closed: closed.signal, end: () => closed.abort() };
+  return { closed: closed.signal, end: close };
 }

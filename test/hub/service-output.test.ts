@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { sendAndLeave } from '../support/raw-request.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
 import { type TestHub, until } from '../support/test-hub.ts';
 
@@ -111,6 +112,22 @@ describe('what a service writes is answered', () => {
       return answer.status === 200;
     }, 'a follower can come again');
   });
+});
+
+test('a follower who is gone before the answer begins takes no place', async () => {
+  const lines = [
+    `GET ${new URL(`${hub.url}hub/api${path}`).pathname}?follow HTTP/1.1`,
+    `Host: ${new URL(hub.url).host}`,
+    `Authorization: token ${eve}`,
+  ];
+  for (let left = 40; left > 0; left -= 1) {
+    await sendAndLeave(hub.url, `${lines.join('\r\n')}\r\n\r\n`);
+  }
+  await until(async () => {
+    const answer = await output('?follow', { token: eve });
+    await answer.body?.cancel();
+    return answer.status === 200;
+  }, 'a follower can come');
 });
 
 describe('a follower is parted with', () => {

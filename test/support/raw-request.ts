@@ -21,6 +21,14 @@ export async function sendRaw(url: string, bytes: string | Buffer): Promise<RawA
   return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0), text: answer };
 }
 
+/** Sends bytes as they are and leaves, before an answer can come. */
+export async function sendAndLeave(url: string, bytes: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.end(bytes, () => socket.destroy());
+  await once(socket, 'close');
+}
+
 /** A GET with these header lines, on a connection of its own. */
 export function getRaw(url: string, target: string, lines: readonly string[] = []) {
   const { host } = new URL(url);
