@@ -1,4 +1,5 @@
 import type { AuditAction } from './actions.ts';
+import type { DeedDetail } from './detail-words.ts';
 
 export type AuditResult = 'done' | 'refused' | 'failed';
 
@@ -31,7 +32,7 @@ export interface Deed {
   /** Done, unless given. */
   readonly result?: AuditResult;
   /** A few short facts; never a secret. */
-  readonly detail?: Readonly<Record<string, unknown>>;
+  readonly detail?: DeedDetail;
 }
 
 /** One row of the audit log. */

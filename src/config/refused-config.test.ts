@@ -2,6 +2,9 @@ import { describe } from 'vitest';
 import { declareRefusals, withService } from '../../test/support/config-loading.ts';
 import { tlsAdvice } from './suggestion.ts';
 
+const notTextByLanguage =
+  'Hub.title: must be text, or an object with one for each language, as in {"en": "…", "de": "…"}';
+
 describe('a wrong configuration is refused:', () => {
   declareRefusals([
     // The file
@@ -95,7 +98,7 @@ describe('a wrong configuration is refused:', () => {
     ],
 
     // Wrong types and values
-    ['a number for text', { Hub: { title: 3 } }, 'Hub.title: must be text'],
+    ['a number for text', { Hub: { title: 3 } }, notTextByLanguage],
     [
       'text for a number',
       { Hub: { cookie_max_age_days: '14' } },
@@ -111,7 +114,7 @@ describe('a wrong configuration is refused:', () => {
       { Authenticator: { admin_users: 'ada' } },
       'Authenticator.admin_users: must be a list',
     ],
-    ['null for text', { Hub: { title: null } }, 'Hub.title: must be text'],
+    ['null for text', { Hub: { title: null } }, notTextByLanguage],
     ['an empty title', { Hub: { title: '' } }, 'Hub.title: must not be empty'],
     [
       'a lifetime of nothing',
@@ -269,7 +272,7 @@ describe('a wrong configuration is refused:', () => {
         Spawner: { start_timeout: 'long' },
         Proxy: { idle_timeout: -1 },
       },
-      'Hub.title: must be text',
+      notTextByLanguage,
       /^Hub\.bind_ulr/,
       /^Authenticator\.allow_al: .*`allow_all`/,
       'Spawner.start_timeout: must be a number',
@@ -292,7 +295,7 @@ describe('a wrong configuration is refused:', () => {
       },
       /^Hub\.services\[0\]\.api_token: the environment variable/,
       'Hub.load_groups[0].name: is missing',
-      'Hub.title: must be text',
+      notTextByLanguage,
       'Hub.load_groups[2].name: group "x" stands twice: Hub.load_groups[0] has it too',
     ],
     [

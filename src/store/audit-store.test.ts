@@ -161,7 +161,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
         target: { kind: 'user', name },
         detail: {
           text: name,
-          list: Array.from({ length: 5_000 }, (_, index) => index),
+          scopes: Array.from({ length: 5_000 }, (_, index) => index),
         },
       }),
     );
@@ -174,17 +174,17 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const note = 'n'.repeat(1_000);
     await database.audit.recordAlone(
       { action: 'access', detail: { note } },
-      { action: 'access', detail: { text: 'nul\0', half: '\u{d800}', escaped: '\\u0000' } },
+      { action: 'access', detail: { text: 'nul\0', name: '\u{d800}', url: '\\u0000' } },
     );
     const { entries } = await createAuditStore(database).list(all);
     expect(entries).toHaveLength(4);
     const replaced = '\u{FFFD}';
-    const short = { text: `nul${replaced}`, half: replaced, escaped: '\\u0000' };
+    const short = { text: `nul${replaced}`, name: replaced, url: '\\u0000' };
     expect(entries.splice(0, 2).map(({ detail }) => detail)).toEqual([short, { note }]);
     expect(entries[0]?.detail).toMatchObject({ 'key-0': 'value', and_more: 480 });
     expect(entries[1]?.target?.name).toHaveLength(255);
     expect(JSON.stringify(entries[1]).length).toBeLessThan(2_000);
-    expect(entries[1]?.detail['list']).toHaveLength(21);
+    expect(entries[1]?.detail['scopes']).toHaveLength(21);
   });
 
   test('says what was done, and how much more, of scopes and properties beyond any length', async () => {

@@ -1,30 +1,31 @@
 import { expect, test } from 'vitest';
 import type { AuditEntry } from '../../audit/deed.ts';
+import { loadLanguages } from '../../texts/languages.ts';
+import { renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { auditTable } from './audit-table.ts';
 import type { LayoutProps } from './layout-props.ts';
 
 const layout = { now: new Date(), urls: createPageUrls('/') } as LayoutProps;
 
-const rowsOf = (entry: Partial<AuditEntry>): string =>
-  String(
-    auditTable(
-      layout,
-      [
-        {
-          id: 1,
-          at: layout.now,
-          actor: { kind: 'user', name: 'ada' },
-          action: 'oauth.authorize',
-          result: 'done',
-          detail: {},
-          users: [],
-          ...entry,
-        } as AuditEntry,
-      ],
-      { caption: 'Activity', isForAdministrators: true },
-    ),
+const tableOf = (entry: Partial<AuditEntry>) =>
+  auditTable(
+    layout,
+    [
+      {
+        id: 1,
+        at: layout.now,
+        actor: { kind: 'user', name: 'ada' },
+        action: 'oauth.authorize',
+        result: 'done',
+        detail: {},
+        users: [],
+        ...entry,
+      } as AuditEntry,
+    ],
+    { caption: 'Activity', isForAdministrators: true },
   );
+const rowsOf = (entry: Partial<AuditEntry>): string => String(tableOf(entry));
 
 const ada = '<a href="/hub/admin/users/ada">ada</a>';
 
@@ -39,4 +40,23 @@ test.each([
 test('an action of a later version of the hub has its code', () => {
   const action = 'constructor';
   expect(rowsOf({ action })).toContain('<span title="constructor">constructor</span>');
+});
+
+test('facts are told in the language of the reader', async () => {
+  const german = (await loadLanguages()).find('de');
+  if (german === undefined) throw new Error('there is no German');
+  const detail = {
+    system_account: 'ada-lab',
+    admin: true,
+    until: '2026-03-01T12:00:00.000Z',
+    from: null,
+    scopes: ['self', 'read:users'],
+    of_a_later_version: { a: 1 },
+    constructor: 1,
+  };
+  const cell = /<div>(Konto[^<]*)<\/div>/.exec(renderHtml(tableOf({ detail }), german))?.[1];
+  expect(cell?.replaceAll('\u00a0', ' ')).toMatch(
+    /^Konto auf der Maschine: ada-lab; Administrator: Ja; Bis: 01\.03\.2026, 12:00 UTC; Von der Instanz: –; Scopes: self, read:users; of a later version: {&quot;a&quot;:1}; constructor: 1$/,
+  );
+  expect(rowsOf({ detail })).toContain('Account on the machine: ada-lab; Administrator: Yes; ');
 });

@@ -1,8 +1,10 @@
 import { actionWords } from '../../audit/action-words.ts';
 import type { AuditAction } from '../../audit/actions.ts';
 import type { AuditEntry } from '../../audit/deed.ts';
+import { type DeedDetail, detailWords } from '../../audit/detail-words.ts';
 import { readServerClientId } from '../../protocol/client-id.ts';
-import { message, type Phrase, type Text, text } from '../../texts/text.ts';
+import { exactTime } from '../../texts/exact-time.ts';
+import { joined, message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { LayoutProps } from './layout-props.ts';
@@ -122,11 +124,22 @@ const longestDetail = 120;
 function details(detail: AuditEntry['detail'], users: readonly string[]): HtmlValue {
   const parts = Object.entries({ ...(users.length > 0 && { users }), ...detail })
     .filter(([key]) => key !== 'session')
-    .map(([key, value]) => `${key.replaceAll('_', ' ')}: ${textOf(value)}`);
-  return parts.length === 0 ? html`<span class="soft">–</span>` : parts.join('; ');
+    .map(([key, value]) => text`${factName(key)}: ${factOf(value)}`);
+  return parts.length === 0 ? html`<span class="soft">–</span>` : joined(parts, '; ');
 }
 
-function textOf(value: unknown): string {
+/** Rows of a later version of the hub, and facts that a row says were left out, have their key. */
+function factName(key: string): Phrase {
+  if (Object.hasOwn(detailWords, key)) return detailWords[key as keyof DeedDetail];
+  return key.replaceAll('_', ' ');
+}
+
+const isoTime = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+function factOf(value: unknown): Phrase {
+  if (typeof value === 'boolean') return value ? text`Yes` : text`No`;
+  if (value === null) return '–';
+  if (typeof value === 'string' && isoTime.test(value)) return exactTime(new Date(value));
   const written = Array.isArray(value)
     ? value.map(String).join(', ')
     : typeof value === 'string'
