@@ -60,3 +60,10 @@ test('facts are told in the language of the reader', async () => {
   );
   expect(rowsOf({ detail })).toContain('Account on the machine: ada-lab; Administrator: Yes; ');
 });
+
+test('what a user wrote is never taken for a time', () => {
+  const note = '2026-99-99T99:99:99Z';
+  expect(rowsOf({ detail: { note, until: note } })).toContain(`Note: ${note}; Until: ${note}`);
+  const time = '2026-03-01T12:00:00.000Z';
+  expect(rowsOf({ detail: { note: time } })).toContain(`Note: ${time}`);
+});

@@ -124,7 +124,7 @@ const longestDetail = 120;
 function details(detail: AuditEntry['detail'], users: readonly string[]): HtmlValue {
   const parts = Object.entries({ ...(users.length > 0 && { users }), ...detail })
     .filter(([key]) => key !== 'session')
-    .map(([key, value]) => text`${factName(key)}: ${factOf(value)}`);
+    .map(([key, value]) => text`${factName(key)}: ${timeOf(key, value) ?? factOf(value)}`);
   return parts.length === 0 ? html`<span class="soft">–</span>` : joined(parts, '; ');
 }
 
@@ -134,12 +134,17 @@ function factName(key: string): Phrase {
   return key.replaceAll('_', ' ');
 }
 
-const isoTime = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+const times: ReadonlySet<string> = new Set(['expires_at', 'until'] satisfies (keyof DeedDetail)[]);
+
+function timeOf(key: string, value: unknown): Phrase | undefined {
+  if (!times.has(key) || typeof value !== 'string') return undefined;
+  const time = new Date(value);
+  return Number.isNaN(time.getTime()) ? undefined : exactTime(time);
+}
 
 function factOf(value: unknown): Phrase {
   if (typeof value === 'boolean') return value ? text`Yes` : text`No`;
   if (value === null) return '–';
-  if (typeof value === 'string' && isoTime.test(value)) return exactTime(new Date(value));
   const written = Array.isArray(value)
     ? value.map(String).join(', ')
     : typeof value === 'string'
