@@ -15,8 +15,14 @@ const { log, flushNow } = await openLog({
 process.on('exit', flushNow);
 
 async function start(options: SingleuserOptions): Promise<void> {
-  const singleuser = await startSingleuser(options, { environment: process.env, log });
-  for (const signal of passedSignals) process.on(signal, () => singleuser.signal(signal));
+  const started = startSingleuser(options, { environment: process.env, log });
+  // From now on: one that came while the app starts would end this program, and leave the app behind.
+  for (const signal of passedSignals) {
+    process.on(signal, () => {
+      started.then((singleuser) => singleuser.signal(signal)).catch(() => undefined);
+    });
+  }
+  const singleuser = await started;
   process.exitCode = await singleuser.exited;
   await singleuser[Symbol.asyncDispose]();
 }

@@ -311,6 +311,13 @@ describe('the program', () => {
     expect(await exitOf(start(['/no/such/app']))).toBe(127);
   });
 
+  test('passes a signal on that comes as soon as the app runs', async () => {
+    const script = `trap 'exit 5' TERM; kill -TERM $PPID; while :; do sleep 0.05; done`;
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect(await exitOf(start(['sh', '-c', script]))).toBe(5);
+    }
+  });
+
   test('passes a signal on and lets the app end in its own way', async () => {
     const source = `process.on('SIGTERM', () => process.exit(5)); setInterval(() => {}, 1e6); console.log('up')`;
     const program = start([process.execPath, '--eval', source]);
