@@ -2,6 +2,7 @@ import { auditActionsOf } from '../../src/api/operation.ts';
 import { operations } from '../../src/api/operations.ts';
 import { actionWords } from '../../src/audit/action-words.ts';
 import { type AuditAction, auditActions } from '../../src/audit/actions.ts';
+import { reasonWords } from '../../src/audit/reason-words.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** The reference page of the audit log: every action, and the operations that are not recorded. */
@@ -13,6 +14,9 @@ export function auditPage(): string {
       .map(({ method, path }) => code(`${method} ${path}`));
     return `| ${code(action)} | ${cell(String(words))} | ${cell(meaning)} | ${by.join(', ')} |`;
   });
+  const reasons = Object.entries(reasonWords).map(
+    ([reason, words]) => `| ${code(reason)} | ${cell(String(words))} |`,
+  );
   const unrecorded = operations.flatMap(({ method, path, audit }) =>
     audit !== undefined && 'none' in audit
       ? [`| ${code(`${method} ${path}`)} | ${cell(audit.none)} |`]
@@ -31,6 +35,14 @@ What the pages and the command line do is recorded as what these operations do.
 | action | on pages | meaning | operations |
 |---|---|---|---|
 ${actions.join('\n')}
+
+## Reasons
+
+What \`reason\` may be in the detail of a refused login, code or passkey, and of a server that was stopped.
+
+| reason | on pages |
+|---|---|
+${reasons.join('\n')}
 
 ## Not recorded
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { DeedReason } from '../audit/reason-words.ts';
 import type { LoginThrottle } from '../authentication/login-throttle.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import type { Sealer } from '../crypto/sealer.ts';
@@ -147,7 +148,7 @@ export function createPasskeys(deps: {
     purpose: PasskeyPurpose,
     { state, browser, user }: PasskeyAnswer & { readonly user?: Account },
     { assertion, passkey }: Found,
-  ): Promise<{ readonly user: User } | { readonly problem: string }> {
+  ): Promise<{ readonly user: User } | Problem> {
     const challenge = challengeOf(state, contextOf(purpose, { user, browser }));
     if (challenge === undefined) return { problem: 'expired' };
     if (assertion === undefined) return { problem: 'malformed' };
@@ -170,7 +171,7 @@ export function createPasskeys(deps: {
     if (!(await isFirstAnswer(challenge))) return { problem: 'used' };
     const { signCount } = use;
     if (!(await store.recordUse(passkey, { signCount, at: new Date(now()), purpose }))) {
-      return { problem: 'the counter of the passkey has not grown' };
+      return { problem: 'counter' };
     }
     const owner = await deps.users.findById(passkey.userId);
     return owner === undefined ? { problem: 'unknown' } : { user: owner };
@@ -212,11 +213,11 @@ export function createPasskeys(deps: {
       const { verifyCreation } = await loadWebAuthn();
       const made =
         challenge === undefined || response.length > longestAnswer
-          ? { problem: 'expired' }
+          ? ({ problem: 'expired' } as const)
           : await reasoned(() => verifyCreation(response, { party, challenge }));
       if ('problem' in made || challenge === undefined || !(await isFirstAnswer(challenge))) {
-        const problem = 'problem' in made ? made.problem : 'used';
-        log.warn({ user: user.name, problem }, 'a new passkey was refused');
+        const { problem, message }: Problem = 'problem' in made ? made : { problem: 'used' };
+        log.warn({ user: user.name, problem: message ?? problem }, 'a new passkey was refused');
         throw new HubError('bad_request', text`This passkey could not be added.`, {
           hint: text`Go back, reload the page and try again.`,
         });
@@ -261,13 +262,17 @@ export function createPasskeys(deps: {
       if (tried.outcome === 'tried' && 'user' in tried.result) {
         return { outcome: 'right', user: tried.result.user };
       }
-      const problem = tried.outcome === 'delayed' ? 'throttled' : problemOf(tried.result);
-      log.warn({ user: owner?.name, purpose, problem }, 'a passkey was refused');
+      const { problem, message }: Problem =
+        tried.outcome === 'tried' && 'problem' in tried.result
+          ? tried.result
+          : { problem: 'throttled' };
+      const logged = { user: owner?.name, purpose, problem: message ?? problem };
+      log.warn(logged, 'a passkey was refused');
       deps.audit.recordBounded({
         action: 'passkey.check',
         ...(owner !== undefined && { target: { kind: 'user', name: owner.name } as const }),
         result: 'refused',
-        detail: { purpose, reason: problem },
+        detail: { purpose, reason: problem, ...(message !== undefined && { message }) },
       });
       if (tried.outcome === 'tried') return { outcome: 'wrong' };
       return { outcome: 'delayed', retryAfterSeconds: tried.retryAfterSeconds };
@@ -290,18 +295,19 @@ interface Found {
   readonly passkey?: Passkey | undefined;
 }
 
-const problemOf = (judged: { readonly problem: string } | { readonly user: User }): string =>
-  'problem' in judged ? judged.problem : '';
+interface Problem {
+  readonly problem: DeedReason;
+  /** What the library says of it. */
+  readonly message?: string;
+}
 
-async function reasoned<Result>(
-  work: () => Promise<Result>,
-): Promise<Result | { readonly problem: string }> {
+async function reasoned<Result>(work: () => Promise<Result>): Promise<Result | Problem> {
   const { WebAuthnError } = await loadWebAuthn();
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof WebAuthnError)) throw error;
-    return { problem: error.message.slice(0, 200) };
+    return { problem: 'invalid_response', message: error.message.slice(0, 200) };
   }
 }
 

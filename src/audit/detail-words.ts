@@ -1,4 +1,5 @@
 import { type Text, text } from '../texts/text.ts';
+import type { DeedReason } from './reason-words.ts';
 
 /** What each fact in the detail of a deed is called on pages. */
 export const detailWords = {
@@ -21,6 +22,7 @@ export const detailWords = {
   left: text`Left`,
   level: text`Level`,
   managed: text`Run by the hub`,
+  message: text`Message`,
   name: text`Name`,
   needs_restart: text`Need a restart`,
   note: text`Note`,
@@ -33,6 +35,7 @@ export const detailWords = {
   revoked_tokens: text`Tokens revoked`,
   role: text`Role`,
   scopes: text`Scopes`,
+  seconds: text`Seconds`,
   servers: text`Servers`,
   session: text`Session`,
   system_account: text`Account on the machine`,
@@ -47,4 +50,6 @@ export const detailWords = {
 } as const satisfies Readonly<Record<string, Text>>;
 
 /** Facts of a deed by these names. */
-export type DeedDetail = Readonly<Partial<Record<keyof typeof detailWords, unknown>>>;
+export type DeedDetail = Readonly<
+  Partial<Record<Exclude<keyof typeof detailWords, 'reason'>, unknown>>
+> & { readonly reason?: DeedReason };

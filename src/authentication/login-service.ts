@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { DeedReason } from '../audit/reason-words.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
@@ -105,7 +106,7 @@ export function createLoginService(deps: {
   async function recordRefusal(
     userName: string | undefined,
     authenticator: string,
-    reason: string,
+    reason: DeedReason,
   ): Promise<void> {
     const user = userName === undefined ? undefined : await deps.users.findByName(userName);
     deps.audit.recordBounded({
@@ -182,7 +183,7 @@ export function createLoginService(deps: {
       const logFields = { user: userName.slice(0, 100), authenticator: name, address };
       if (throttled.outcome === 'delayed') {
         const { retryAfterSeconds, isCrowded = false } = throttled;
-        const reason = isCrowded ? 'too many logins at once' : 'too many failures';
+        const reason = isCrowded ? 'crowded' : 'throttled';
         log.warn({ ...logFields, reason }, 'login delayed');
         await recordRefusal(userName, name, reason);
         const message = isCrowded

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { DeedDetail } from '../audit/detail-words.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Config } from '../config/config.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
@@ -198,10 +199,7 @@ export function createUserServers(deps: {
   }
 
   /** An end takes its time and may be that of a process elsewhere: it is recorded once it has begun. */
-  async function stop(
-    server: Server,
-    detail?: Readonly<Record<string, unknown>>,
-  ): Promise<AcceptedStop> {
+  async function stop(server: Server, detail?: DeedDetail): Promise<AcceptedStop> {
     const accepted = await lifecycle.stop(server);
     if (server.state !== 'stopped') {
       const { userName: user_name, name } = server;

@@ -9,6 +9,7 @@ import { exactTime } from '../../texts/exact-time.ts';
 import { type OwnText, ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
+import { levelWords } from '../elements/code-words.ts';
 import { actionForm, csrfField, hiddenFields, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -49,10 +50,7 @@ const lifetimes = [
   { value: String(30 * day), label: text`In 30 days` },
 ];
 
-const kinds = [
-  { value: 'info', label: text`Information` },
-  { value: 'warning', label: text`Warning` },
-];
+const kinds = Object.entries(levelWords).map(([value, label]) => ({ value, label }));
 
 /** Stands for the end there is. */
 export const sameEnd = 'same';

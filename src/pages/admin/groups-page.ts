@@ -1,5 +1,6 @@
 import { message, type Phrase, text } from '../../texts/text.ts';
 import type { ListedGroup, Membership } from '../../users/group-pages-store.ts';
+import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -10,7 +11,6 @@ import { searchForm } from '../elements/search-form.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
-import { originWord } from './origin-word.ts';
 
 export interface AdminGroupsView {
   readonly layout: FormLayoutProps;

@@ -1,6 +1,7 @@
 import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, type Text, text, translated } from '../../texts/text.ts';
+import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -11,7 +12,6 @@ import { scopePhrase } from '../elements/scope-words.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
-import { originWord } from './origin-word.ts';
 
 export interface AdminRolesView {
   readonly layout: FormLayoutProps;

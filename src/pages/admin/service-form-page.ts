@@ -1,5 +1,6 @@
 import { type Phrase, text } from '../../texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
+import { accessWords, codeWord } from '../elements/code-words.ts';
 import {
   checkBox,
   csrfField,
@@ -47,11 +48,7 @@ export interface AdminServiceFormView {
   readonly changed?: ChangedMeanwhile | undefined;
 }
 
-export const accessChoices = [
-  { value: 'gateway', label: text`Checked by the gateway` },
-  { value: 'service', label: text`Checked by the service` },
-  { value: 'public', label: text`Open to everyone` },
-] as const;
+const accessChoices = Object.entries(accessWords).map(([value, label]) => ({ value, label }));
 
 /**
  * The form that adds a service or changes one: `name` (of a new one), `title`, `url`, `access`, `display`, and
@@ -115,7 +112,7 @@ export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
     { label: text`Address`, value: url },
     {
       label: text`Visitors`,
-      value: accessChoices.find(({ value }) => value === access)?.label ?? access,
+      value: codeWord('access', access),
     },
     { label: text`Show it to users`, value: isDisplayed ? text`Yes` : text`No` },
     ...(launch === undefined

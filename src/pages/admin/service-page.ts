@@ -5,6 +5,7 @@ import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
 import { type Phrase, text, translated } from '../../texts/text.ts';
 import { addressElement } from '../elements/address.ts';
+import { accessWords } from '../elements/code-words.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -87,12 +88,6 @@ ${isRun && (isStopped ? act('start', text`Start`, 'primary') : html`${act('resta
 ${may.edit && html`<a class="button" href="${urls.adminService(name, 'edit')}">${text`Edit`}</a>`}
 ${may.delete && html`<a class="button danger" href="${urls.adminService(name, 'delete')}">${text`Delete…`}</a>`}</div>`;
 }
-
-const accessWords = {
-  service: text`Checked by the service`,
-  gateway: text`Checked by the gateway`,
-  public: text`Open to everyone`,
-} as const;
 
 const fact = (label: Phrase, value: HtmlValue): Html =>
   html`<div><dt>${label}</dt><dd>${value}</dd></div>`;

@@ -3,12 +3,12 @@ import type { RoleReason } from '../../rbac/role-reasons.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { auditTable } from '../elements/audit-table.ts';
+import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
-import { originWord } from './origin-word.ts';
 
 /** What a user may do and why, by which tokens, and what was done to them. */
 export interface UserRightsView {

@@ -27,6 +27,12 @@ const tableOf = (entry: Partial<AuditEntry>) =>
   );
 const rowsOf = (entry: Partial<AuditEntry>): string => String(tableOf(entry));
 
+async function german() {
+  const found = (await loadLanguages()).find('de');
+  if (found === undefined) throw new Error('there is no German');
+  return found;
+}
+
 const ada = '<a href="/hub/admin/users/ada">ada</a>';
 
 test.each([
@@ -43,8 +49,6 @@ test('an action of a later version of the hub has its code', () => {
 });
 
 test('facts are told in the language of the reader', async () => {
-  const german = (await loadLanguages()).find('de');
-  if (german === undefined) throw new Error('there is no German');
   const detail = {
     system_account: 'ada-lab',
     admin: true,
@@ -54,11 +58,32 @@ test('facts are told in the language of the reader', async () => {
     of_a_later_version: { a: 1 },
     constructor: 1,
   };
-  const cell = /<div>(Konto[^<]*)<\/div>/.exec(renderHtml(tableOf({ detail }), german))?.[1];
+  const cell = /<div>(Konto[^<]*)<\/div>/.exec(
+    renderHtml(tableOf({ detail }), await german()),
+  )?.[1];
   expect(cell?.replaceAll('\u00a0', ' ')).toMatch(
     /^Konto auf der Maschine: ada-lab; Administrator: Ja; Bis: 01\.03\.2026, 12:00 UTC; Von der Instanz: –; Scopes: self, read:users; of a later version: {&quot;a&quot;:1}; constructor: 1$/,
   );
   expect(rowsOf({ detail })).toContain('Account on the machine: ada-lab; Administrator: Yes; ');
+});
+
+test.each([
+  [{ reason: 'credentials' }, 'Grund: Benutzername oder Passwort falsch'],
+  [
+    { reason: 'throttled', purpose: 'second-factor' },
+    'Grund: Zu viele Versuche; Zweck: Zweiter Faktor',
+  ],
+  [{ access: 'public' }, 'Besucher: Für alle offen'],
+  [{ origin: 'api' }, 'Verwaltet durch: Administratoren'],
+  [{ origin: 'ldap' }, 'Verwaltet durch: ldap'],
+  [{ changed: ['name', 'user_options'] }, 'Geändert: Name, Optionen'],
+  [{ count: 3, action: 'login' }, 'Anzahl: 3; Aktion: Anmeldung'],
+  [
+    { reason: 'of a later version', purpose: 'constructor' },
+    'Grund: of a later version; Zweck: constructor',
+  ],
+])('codes among them, as in %j, too', async (detail, told) => {
+  expect(renderHtml(tableOf({ detail }), await german())).toContain(`<div>${told}</div>`);
 });
 
 test('what a user wrote is never taken for a time', () => {

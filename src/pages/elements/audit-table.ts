@@ -7,6 +7,7 @@ import { exactTime } from '../../texts/exact-time.ts';
 import { joined, message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
+import { codeWord } from './code-words.ts';
 import type { LayoutProps } from './layout-props.ts';
 import { table } from './table.ts';
 import { timeElement } from './time.ts';
@@ -124,7 +125,7 @@ const longestDetail = 120;
 function details(detail: AuditEntry['detail'], users: readonly string[]): HtmlValue {
   const parts = Object.entries({ ...(users.length > 0 && { users }), ...detail })
     .filter(([key]) => key !== 'session')
-    .map(([key, value]) => text`${factName(key)}: ${timeOf(key, value) ?? factOf(value)}`);
+    .map(([key, value]) => text`${factName(key)}: ${timeOf(key, value) ?? factOf(key, value)}`);
   return parts.length === 0 ? html`<span class="soft">–</span>` : joined(parts, '; ');
 }
 
@@ -142,13 +143,23 @@ function timeOf(key: string, value: unknown): Phrase | undefined {
   return Number.isNaN(time.getTime()) ? undefined : exactTime(time);
 }
 
-function factOf(value: unknown): Phrase {
+function factOf(key: string, value: unknown): Phrase {
   if (typeof value === 'boolean') return value ? text`Yes` : text`No`;
   if (value === null) return '–';
+  if (key === 'action') return wordsFor(String(value));
+  if (key === 'changed' && Array.isArray(value)) {
+    return joined(
+      value.map((each) => codeWord(key, String(each))),
+      ', ',
+    );
+  }
   const written = Array.isArray(value)
     ? value.map(String).join(', ')
     : typeof value === 'string'
       ? value
       : JSON.stringify(value);
-  return written.length > longestDetail ? `${written.slice(0, longestDetail)}…` : written;
+  return codeWord(
+    key,
+    written.length > longestDetail ? `${written.slice(0, longestDetail)}…` : written,
+  );
 }
