@@ -5,7 +5,9 @@ import { loadFor, withConfig } from './with-config.ts';
 /** Adds `hub status`. It reads the database, so it needs neither a token nor a hub that answers. */
 export function addStatusCommand(program: Command, io: CliIo, version: string): void {
   withConfig(program.command('status'))
-    .description('show the instances of the hub, and where services and servers run')
+    .description(
+      'show the instances of the hub, what services and servers do, and how many are logged in',
+    )
     .option('--json', 'as one JSON object, for scripts')
     .action(async (flags: { readonly json?: boolean }, command: Command) => {
       const { config } = await loadFor(command, io);

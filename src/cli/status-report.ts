@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import { listStartedGateways, type StartedGateway } from '../gateway/gateway-process-store.ts';
 import { nothing, placeOf } from '../instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../instances/instance-store.ts';
+import { mebibytes } from '../logging/mebibytes.ts';
 import { createNoticeStore, type Notices } from '../notices/notice-store.ts';
 import { readMachineId } from '../processes/machine-id.ts';
 import { isSameProcess } from '../processes/process-identity.ts';
@@ -11,6 +12,7 @@ import { createServerCountStore } from '../servers/server-count-store.ts';
 import { createServiceOwnerStore } from '../services/service-owner-store.ts';
 import { readReport } from '../services/service-report.ts';
 import { createServiceStopStore } from '../services/service-stop-store.ts';
+import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { exactTime } from '../texts/exact-time.ts';
 import { ownPhrase } from '../texts/own-text.ts';
@@ -27,6 +29,10 @@ interface ServiceLine {
   readonly instance: string | null;
   readonly restarts: number;
   readonly pid: number | null;
+  /** Since when it is in its state. */
+  readonly since: string | null;
+  readonly cpu_cores: number | null;
+  readonly memory_bytes: number | null;
   readonly last_error: string | null;
   /** Who stopped it, and when, of one that stays stopped. */
   readonly stopped: { readonly by: string | null; readonly at: string } | null;
@@ -45,12 +51,13 @@ export async function reportStatus(
   });
   const store = createInstanceStore(database);
   const here = { machineId: readMachineId() };
-  const [instances, owned, owners, stops, servers, started, notices] = await Promise.all([
+  const [instances, owned, owners, stops, servers, sessions, started, notices] = await Promise.all([
     store.list(),
     store.listOwned(),
     createServiceOwnerStore(database, '').list(),
     createServiceStopStore(database).list(),
     createServerCountStore(database).countByState(),
+    createLoginSessionStore(database).count(),
     listStartedGateways(database),
     createNoticeStore(database).current(),
   ]);
@@ -70,6 +77,9 @@ export async function reportStatus(
       instance: host?.instance.name ?? null,
       restarts: report?.restarts ?? 0,
       pid: report?.pid ?? null,
+      since: report?.since?.toISOString() ?? null,
+      cpu_cores: report?.usage?.cpuCores ?? null,
+      memory_bytes: report?.usage?.memoryBytes ?? null,
       last_error: report?.lastError ?? null,
       stopped: stop === undefined ? null : { by: stop.by ?? null, at: stop.at.toISOString() },
     };
@@ -87,6 +97,7 @@ export async function reportStatus(
     })),
     services,
     servers,
+    sessions: { count: sessions.sessions, users: sessions.users },
     announcement: notices.announcement?.text ?? null,
     maintenance: {
       active: notices.maintenance !== undefined,
@@ -97,7 +108,7 @@ export async function reportStatus(
   io.stdout.write(
     json
       ? `${JSON.stringify(status, null, 2)}\n`
-      : describe({ version, placed, gateways, services, servers, notices }),
+      : describe({ version, placed, gateways, services, servers, sessions, notices }),
   );
 }
 
@@ -142,9 +153,10 @@ function describe(status: {
   readonly gateways: readonly GatewayLine[];
   readonly services: readonly ServiceLine[];
   readonly servers: Readonly<Record<string, number>>;
+  readonly sessions: { readonly sessions: number; readonly users: number };
   readonly notices: Notices;
 }): string {
-  const { version, placed, gateways, services, servers, notices } = status;
+  const { version, placed, gateways, services, servers, sessions, notices } = status;
   const instanceRows = placed.map(({ instance, isUp, downSince, owned }) => [
     instance.name,
     isUp ? 'up' : 'down',
@@ -154,14 +166,15 @@ function describe(status: {
     instance.url ?? 'no address',
     `${counted(owned.servers, 'server')}, ${counted(owned.services.length, 'service')}`,
   ]);
-  const serviceRows = services.map(({ name, state, instance, restarts, last_error, stopped }) => [
-    name,
-    state,
-    instance === null ? 'runs nowhere' : `at ${instance}`,
-    counted(restarts, 'restart'),
-    stopped === null
-      ? (last_error ?? '')
-      : `stopped by ${stopped.by ?? 'hand'} since ${shortTime(new Date(stopped.at))}`,
+  const serviceRows = services.map((service) => [
+    service.name,
+    service.state,
+    service.since === null ? '' : `since ${shortTime(new Date(service.since))}`,
+    service.instance === null ? 'runs nowhere' : `at ${service.instance}`,
+    service.cpu_cores === null ? '' : `CPU ${(service.cpu_cores * 100).toFixed(1)} %`,
+    service.memory_bytes === null ? '' : mebibytes(service.memory_bytes),
+    counted(service.restarts, 'restart'),
+    whatElse(service),
   ]);
   const gatewayRows = gateways.map(({ instance, host, identity, startedAt, state }) => [
     `${host}-${identity.pid}`,
@@ -181,9 +194,15 @@ function describe(status: {
     ...columns(serviceRows, 'None.'),
     '',
     `Servers: ${serverTexts.length === 0 ? 'none' : serverTexts.join(', ')}`,
+    `Sessions: ${sessions.sessions === 0 ? 'none' : `${sessions.sessions} of ${counted(sessions.users, 'user')}`}`,
     ...describeNotices(notices),
     '',
   ].join('\n');
+}
+
+function whatElse({ stopped, last_error }: ServiceLine): string {
+  if (stopped === null) return last_error ?? '';
+  return `stopped by ${stopped.by ?? 'hand'} since ${shortTime(new Date(stopped.at))}`;
 }
 
 function describeNotices({ announcement, maintenance }: Notices): string[] {

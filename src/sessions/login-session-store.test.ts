@@ -83,6 +83,15 @@ describeEachDatabase('login session store', (open, dialect) => {
     expect(await sessions.end('one')).toBe(false);
   });
 
+  test('counts sessions that have not expired, and their users', async () => {
+    const { sessions, logIn } = await start();
+    expect(await sessions.count()).toEqual({ sessions: 0, users: 0 });
+    await logIn('one');
+    await logIn('two');
+    await logIn('gone', new Date(Date.now() - 1));
+    expect(await sessions.count()).toEqual({ sessions: 2, users: 1 });
+  });
+
   test('ends the token too that an exchange under way is about to give', async () => {
     const { database, sessions, code, token, logIn, rowsOf } = await start();
     await logIn('one');

@@ -41,6 +41,8 @@ export interface LoginSessionStore {
     session: NewLoginSession,
     options?: { readonly limit: number },
   ): Promise<readonly string[]>;
+  /** How many there are, and of how many users. */
+  count(): Promise<{ readonly sessions: number; readonly users: number }>;
   /** Ends a session with its tokens and codes; false when it was not there. */
   end(sessionId: string): Promise<boolean>;
   /** Keeps what the provider said of its session when the user confirmed a login there. */
@@ -95,6 +97,18 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
         .where('upstream_session_id', '=', upstreamSessionId)
         .execute();
       return rows.map(toLoginSession);
+    },
+
+    async count() {
+      const row = await kysely
+        .selectFrom('login_sessions')
+        .select(({ fn }) => [
+          fn.countAll<number | bigint | string>().as('sessions'),
+          fn.count<number | bigint | string>('user_id').distinct().as('users'),
+        ])
+        .where('expires_at', '>', database.now())
+        .executeTakeFirstOrThrow();
+      return { sessions: Number(row.sessions), users: Number(row.users) };
     },
 
     async create(session, { limit } = { limit: 0 }) {

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { usePostgres } from '../support/databases.ts';
 import { createHubFolder } from '../support/hub-process.ts';
@@ -124,16 +126,27 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
     expect(status.stderr).toBe('');
     expect(status.stdout).toMatch(/hub-a +up +since [\d-]+ [\d:]+ UTC/);
     expect(status.stdout).toMatch(/hub-b +down +since/);
-    expect(status.stdout).toMatch(/sleeper +ready +at hub-a +0 restarts/);
-    expect(status.stdout).toContain('Servers: none');
+    expect(status.stdout).toMatch(
+      /sleeper +ready +since [\d-]+ [\d:]+ UTC +at hub-a +(CPU [\d.]+ % +\d+ MiB +)?0 restarts/,
+    );
+    expect(status.stdout).toContain('Servers: none\nSessions: 1 of 1 user\n');
     const { stdout } = await folder.run(['status', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       instances: [
         { name: 'hub-a', up: true, down_since: null, services: ['sleeper'] },
         { name: 'hub-b', up: false, down_since: expect.any(String), services: [] },
       ],
-      services: [{ name: 'sleeper', state: 'ready', instance: 'hub-a', restarts: 0 }],
+      services: [
+        {
+          name: 'sleeper',
+          state: 'ready',
+          since: expect.stringMatching(/^2.*Z$/),
+          instance: 'hub-a',
+          restarts: 0,
+        },
+      ],
       servers: {},
+      sessions: { count: 1, users: 1 },
     });
   });
 
@@ -168,6 +181,16 @@ test('hub status tells of a hub on SQLite whether it runs', async () => {
     async () => /sleeper +ready/.test((await folder.run(['status'])).stdout),
     'the service is shown as ready',
   );
+  // What a service uses is written down every half a minute.
+  using database = new DatabaseSync(join(folder.directory, 'hub.sqlite'), { timeout: 5000 });
+  database.exec(`update service_owners set status = json_set(status, '$.usage', json('{
+    "cpuCores": 0.25, "memoryBytes": 104857600, "uptimeSeconds": 1, "processes": 1
+  }'))`);
+  const { stdout } = await folder.run(['status']);
+  expect(stdout).toMatch(
+    /sleeper +ready +since \S+ \S+ UTC +at \S+ +CPU 25\.0 % +100 MiB +0 restarts/,
+  );
+  expect(stdout).toContain('Sessions: none');
   const stopping = await fetch(`${folder.apiUrl}/services/sleeper/stop`, {
     method: 'POST',
     headers: { authorization: `token ${adminToken}` },
