@@ -147,6 +147,37 @@ describe('hub doctor', () => {
     expect(code).toBe(1);
   });
 
+  test('compares the clock with that of a provider', async () => {
+    await using provider = await startOidcProvider({ hubUrl: 'http://127.0.0.1:1/' });
+    await using folder = await createHubFolder();
+    await folder.configure({
+      Hub: { authenticator_class: 'oidc' },
+      OIDCAuthenticator: {
+        issuer: provider.issuer,
+        client_id: 'hub',
+        client_secret: 'very-secret',
+        allow_insecure_requests: true,
+      },
+    });
+    // That a program on this machine tells the same time says nothing of the clock.
+    expect(about((await findingsOf(folder)).found, 'clock')).toMatchObject({ state: 'skipped' });
+
+    const clock = await createFakeClock(folder.directory);
+    await clock.set(-90);
+    const args = ['doctor', '--json', '--config', folder.configFile];
+    await using early = spawnHubProcess(args, { cwd: folder.directory, env: clock.env });
+    expect(await early.exited).toBe(0);
+    const { origin } = new URL(provider.issuer);
+    expect(about(JSON.parse(early.stdout()) as Finding[], 'clock')).toEqual({
+      check: 'clock',
+      state: 'warning',
+      detail: expect.stringMatching(
+        new RegExp(`^this machine is (89|9[01])\\.\\d s behind ${origin}$`),
+      ),
+      fix: expect.stringContaining('chrony'),
+    });
+  });
+
   test('looks at the engine of each spawner', async () => {
     await using folder = await createHubFolder();
     await folder.configure({

@@ -7,9 +7,8 @@ import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/fi
 import { findClosedPlace } from '../../processes/closed-path.ts';
 import { checkExpiringState } from '../../store/keyv.ts';
 import { type DatabaseProbe, probeDatabase } from '../../store/probe-database.ts';
+import { clockFinding } from './check-clock.ts';
 
-/** By how much two clocks may differ before logins and tokens suffer from it. */
-const clockToleranceMs = 5_000;
 const leastFreeBytes = 512 * 2 ** 20;
 
 /** Whether the database answers and fits this program, and whether its clock agrees with this machine's. */
@@ -27,7 +26,9 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
   }
   const { engine, schemaVersion, newestSchemaVersion, answeredInMs, problem } = probe;
   const answered = `${engine} answered in ${answeredInMs.toFixed(0)} ms`;
-  return [problemFinding(), ...clockFinding(probe)];
+  const { clockAheadMs } = probe;
+  const clock = clockAheadMs === undefined ? [] : [clockFinding(clockAheadMs, 'the database')];
+  return [problemFinding(), ...clock];
 
   function problemFinding(): Finding {
     if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
@@ -43,22 +44,6 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
     const versions = ahead === 0 ? '' : `, which hub start brings to ${newestSchemaVersion}`;
     return ok(check, `${answered}; its schema has version ${schemaVersion}${versions}`);
   }
-}
-
-function clockFinding({ clockAheadMs }: DatabaseProbe): readonly Finding[] {
-  if (clockAheadMs === undefined) return [];
-  const seconds = (Math.abs(clockAheadMs) / 1000).toFixed(1);
-  if (Math.abs(clockAheadMs) <= clockToleranceMs) {
-    return [ok('clock', `within ${seconds} s of the database's`)];
-  }
-  const direction = clockAheadMs > 0 ? 'behind' : 'ahead of';
-  return [
-    warning(
-      'clock',
-      `this machine is ${seconds} s ${direction} the database`,
-      'let both take the time from the network (chrony, systemd-timesyncd)',
-    ),
-  ];
 }
 
 /** Whether the expiring state of `Hub.keyv_url` answers. */

@@ -6,6 +6,7 @@ import { openFilesLimit } from '../../processes/open-files.ts';
 import type { CheckedConfig } from '../checked-config.ts';
 import { checkSubdomainSetup } from '../subdomain-check.ts';
 import { checkExternalServices, checkListeners, checkPublicUrl } from './check-addresses.ts';
+import { clockUnknown, readClocks } from './check-clock.ts';
 import { checkDatabase, checkDatabaseFile, checkFolders, checkStore } from './check-storage.ts';
 
 const providerTimeoutMs = 10_000;
@@ -20,6 +21,7 @@ export async function examine(
   { config, plugins, warnings }: CheckedConfig,
   hubPid: number | undefined,
 ): Promise<readonly Finding[]> {
+  using clocks = readClocks();
   const found = await Promise.all([
     warnings.map(({ path, message }) =>
       warning('configuration', `${path}: ${message}`, `change ${path} in the configuration file`),
@@ -36,7 +38,8 @@ export async function examine(
     checkSpawners(plugins),
     checkExternalServices(config),
   ]);
-  return found.flat();
+  const findings = [...found.flat(), ...clocks.findings()];
+  return findings.some(({ check }) => check === 'clock') ? findings : [...findings, clockUnknown()];
 }
 
 async function checkSubdomains(config: CheckedConfig['config']): Promise<readonly Finding[]> {
