@@ -64,6 +64,14 @@ describe.runIf(hasChromium())('pages in a window', () => {
     expect(await faultsOf(stage.pages('de', nameOf255), widths)).toEqual({});
   });
 
+  test('the list of users begins in the upper half of a window of 800 pixels, with a tool for each task', async () => {
+    const { page } = stage;
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await stage.open(stage.pages('en').get('admin-users') ?? '');
+    const first = await page.locator('tbody tr').first().boundingBox();
+    expect(first?.y).toBeLessThan(430);
+  });
+
   test('names of 20 characters are not broken in a wide window', async () => {
     expect(await faultsOf(stage.pages('de', nameOf20), [1100])).toEqual({});
   });

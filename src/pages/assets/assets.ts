@@ -172,6 +172,8 @@ function withoutLayout(stylesheet: string): string {
     .replaceAll(/^[ \t]*\/\*[\s\S]*?\*\/[ \t]*$/gm, '')
     .replaceAll(/^\s+/gm, '')
     .replaceAll(/([{};,])\n/g, '$1')
+    .replaceAll(', ', ',')
+    .replaceAll(/([\s:,(-])0\./g, '$1.')
     .replaceAll(/([{;][\w-]+): /g, '$1:')
     .replaceAll(' {', '{')
     .replaceAll(';}', '}');
