@@ -256,6 +256,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.clock.install();
     const url = `${hub.url}hub/admin/users/bob`;
     await ada.goto(url);
+    await ada.getByText('Change display name').click();
     const name = ada.getByLabel('Display name');
     await name.fill('Bob the builder');
     await ada.context().clearCookies();
@@ -269,6 +270,8 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByRole('button', { name: 'Save' }).click();
     await fillInLogin(ada, 'ada');
     await ada.waitForURL(url);
+    // Unfolded, too.
+    await name.waitFor();
     expect(await name.inputValue()).toBe('Bob the builder');
   });
 

@@ -124,7 +124,7 @@ function profileFacts(profile: AdminProfile): Html {
 function profileForm({ layout, user, profile, may }: AdminUserView): HtmlValue {
   if (profile === undefined || profile.toldBy !== undefined || !may.change) return false;
   const { displayName, email, pictureUrl, typed } = profile;
-  return html`<section class="block"><h2>${text`Display name and e-mail address`}</h2>
+  return html`<details class="more"${typed !== undefined && html` open`}><summary>${text`Change display name, e-mail address or picture`}</summary>
 <form class="fields" method="post" action="${layout.urls.adminUser(user.name, 'profile')}">
 ${csrfField(layout)}${typed && notice('bad', typed.problem)}${textField({
   name: 'display_name',
@@ -155,7 +155,7 @@ ${textField({
   maxLength: longestPictureUrl,
 })}
 <div class="actions"><button class="button">${text`Save`}</button></div>
-</form></section>`;
+</form></details>`;
 }
 
 function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[]): Html {

@@ -207,6 +207,24 @@ describe('one user', () => {
     expect(user({ password: undefined })).not.toContain('/invitation"');
   });
 
+  test('folds the form for what others read of them away until it is wanted, and keeps what was typed', () => {
+    const profile = {
+      displayName: 'Bob',
+      email: undefined,
+      isEmailVerified: true,
+      toldBy: undefined,
+    };
+    expect(user({ profile })).toMatch(/<details class="more"><summary>Change display name/);
+    const typed = {
+      displayName: 'Bobby',
+      email: 'bob',
+      pictureUrl: '',
+      problem: 'Not an address.',
+    };
+    const page = user({ profile: { ...profile, typed } });
+    expect(page).toMatch(/<details class="more" open>[\s\S]*Not an address\.[\s\S]*value="Bobby"/);
+  });
+
   test('has servers with how busy each was in a small plot and in figures', () => {
     const server = { userName: 'bob', name: '', state: 'running', url: '/user/bob/' } as const;
     const page = user({
