@@ -74,6 +74,7 @@ test.each([10, 25, 50])(
       query: readUsersQuery(new URLSearchParams({ size: String(size), show: 'running' })),
       users: Array.from({ length: size }, (_, index) => ({
         name: `user-${50_000 + index}`,
+        leadsTo: 'user',
         isAdmin: false,
         isInvited: false,
         groups: ['course-0007', 'everyone-of-the-first-year'],
@@ -98,6 +99,7 @@ test.each([10, 25, 50])(
       },
       acts: [{ name: 'start', label: 'Start the servers of' }],
       mayAdd: true,
+      known: { account: true, activity: true, groups: true, servers: true },
     });
     const html = renderHtml(page);
     expect(html.match(/<svg class="spark"/g) ?? []).toHaveLength(size === 10 ? 20 : 0);

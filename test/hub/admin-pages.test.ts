@@ -157,7 +157,8 @@ describe('users', () => {
   test('of a course are shown to its lead, without doors that are locked', async () => {
     const lead = await hub.logIn('onlooker', testPassword);
     const list = await lead.request(at(''));
-    expect(list.body).toContain('/hub/admin/users/bob');
+    expect(list.body).toContain('<b>bob</b>');
+    expect(list.body).not.toContain('/hub/admin/users/bob');
     expect(list.body).not.toContain('Add users');
     expect(list.body).not.toContain('href="/hub/admin/services"');
     // An error within the frame of the pages, with the navigation to go on by.
@@ -168,6 +169,33 @@ describe('users', () => {
     expect(nothing.status).toBe(404);
     expect(nothing.body).toContain('<nav class="site-nav"');
     expect((await new FakeBrowser().request(nothing.url)).body).not.toContain('site-nav');
+  });
+
+  test('of a course tell its lead no more of them than the API does', async () => {
+    const lead = await hub.logIn('onlooker', testPassword);
+    const list = await lead.request(at(''));
+    for (const known of ['Groups', 'Created', 'Last activity', 'Never logged in', 'In the group']) {
+      expect(list.body, known).not.toContain(known);
+    }
+    expect(list.body).not.toMatch(/<time|Stopped|Running|Administrators/);
+    // Nor by which of them are found, or in which order.
+    for (const asked of [
+      'show=never_active',
+      'show=administrator',
+      'show=running',
+      'group=staff',
+      'sort=created',
+      'sort=-activity',
+      'sort=server',
+    ]) {
+      expect((await lead.request(at(`?${asked}`))).status, asked).toBe(403);
+      const fields = Object.fromEntries(new URLSearchParams(asked));
+      const acted = await actOn(lead, at(''), { act: 'delete', whom: 'matching', ...fields });
+      expect(acted.status, asked).toBe(403);
+    }
+    for (const asked of ['show=never_active', 'group=staff', 'sort=-activity']) {
+      expect((await ada.request(at(`?${asked}`))).status, asked).toBe(200);
+    }
   });
 
   test('are added with links that work', async () => {

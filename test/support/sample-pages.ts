@@ -503,6 +503,7 @@ export function samplePages(
     displayName: index === 1 ? undefined : text('Alice Pleasance Liddell'),
     email: text('alice@example.org'),
     isAdmin,
+    leadsTo: 'user' as const,
     isInvited: name === 'bob',
     server: state,
     load: state === 'running' ? sampleLoad() : undefined,
@@ -1122,6 +1123,7 @@ export function samplePages(
         { name: 'delete', label: text('Delete') },
       ],
       mayAdd: true,
+      known: { account: true, activity: true, groups: true, servers: true },
     }),
     'admin-batch': batchPage({
       layout,

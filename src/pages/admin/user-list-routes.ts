@@ -23,7 +23,7 @@ import type { Admin, AdminContext } from './admin-context.ts';
 import { adminTabUrl } from './admin-layout.ts';
 import { adminTabsOf } from './admin-tabs.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
-import { usersFilterFor } from './users-filter.ts';
+import { knownOfUsers, usersFilterFor } from './users-filter.ts';
 import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
 import { readUsersQuery, storeOptionsOf, usersUrl } from './users-query.ts';
 
@@ -55,7 +55,7 @@ export function adminUserListRoutes(
     const [servers, infos, open, groups] = await Promise.all([
       deps.serverStore.listByUser(those('read:servers')),
       deps.userInfo.ofAll(those('read:users:info')),
-      deps.invitationStore.listByUser(idsOf(listed), new Date()),
+      deps.invitationStore.listByUser(those('read:users'), new Date()),
       deps.groups.groupNamesByUser(those('read:users:groups')),
     ]);
     return listed.map(({ id, name, isAdmin, createdAt, lastActivityAt }) => {
@@ -68,17 +68,22 @@ export function adminUserListRoutes(
       );
       const main = summaries.find((server) => server.name === '');
       const resource = { kind: 'server', userName: name, serverName: '' } as const;
+      const mayReadUser = may('read:users', { kind: 'user', name });
+      const mayReadServer = may('read:servers', resource);
       const { displayName, email } = infos.get(id) ?? noInfo;
       return {
         name,
         displayName,
         email,
-        isAdmin,
+        leadsTo: mayReadUser ? 'user' : mayReadServer ? 'server' : undefined,
+        isAdmin: isAdmin && mayReadUser,
         isInvited: (open.get(id) ?? []).some(({ purpose }) => purpose === 'invitation'),
         groups: groups.get(id),
-        createdAt,
-        lastActivityAt,
-        server: main?.state ?? 'stopped',
+        createdAt: mayReadUser ? createdAt : undefined,
+        lastActivityAt: may('read:users:activity', { kind: 'user', name })
+          ? lastActivityAt
+          : undefined,
+        server: mayReadServer ? (main?.state ?? 'stopped') : undefined,
         openUrl:
           main?.state === 'running' && may('access:servers', resource) ? main.url : undefined,
         mayStart: may('start:servers', resource),
@@ -117,6 +122,7 @@ export function adminUserListRoutes(
         total: page.total,
         borders: bordersOf(page, ({ key }) => key),
         counts,
+        known: knownOfUsers(who.caller.scopes),
         acts: deps.actsOf(who),
         mayAdd: who.may('admin:users'),
       }),

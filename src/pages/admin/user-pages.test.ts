@@ -18,6 +18,7 @@ describe('the list of users', () => {
     mayStop: true,
     server: 'stopped',
     runningNamedServers: 0,
+    leadsTo: 'user',
   } as const;
   const query: UsersQuery = readUsersQuery(new URLSearchParams());
   const counts = { all: 9, running: 5, starting: 0, failed: 3, never_active: 2, administrator: 1 };
@@ -31,6 +32,7 @@ describe('the list of users', () => {
         counts,
         acts: [{ name: 'start', label: 'Start the servers of' }],
         mayAdd: true,
+        known: { account: true, activity: true, groups: true, servers: true },
         ...view,
       }),
     );

@@ -13,6 +13,7 @@ import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
+import { type KnownOfUsers, partByMark } from './users-filter.ts';
 import {
   firstPage,
   pageSizes,
@@ -35,10 +36,13 @@ export interface AdminUsersView {
   /** What can be done with many at once here. */
   readonly acts: readonly { readonly name: string; readonly label: Phrase }[];
   readonly mayAdd: boolean;
+  readonly known: KnownOfUsers;
 }
 
 export interface AdminUserRow {
   readonly name: string;
+  /** The page that shows more of the user: of the user or of the default server, as far as these may be seen. */
+  readonly leadsTo: 'user' | 'server' | undefined;
   readonly displayName?: string | undefined;
   readonly email?: string | undefined;
   readonly isAdmin: boolean;
@@ -46,9 +50,9 @@ export interface AdminUserRow {
   readonly isInvited: boolean;
   /** Undefined for those who may not read them. */
   readonly groups?: readonly string[] | undefined;
-  readonly createdAt: Date;
+  readonly createdAt: Date | undefined;
   readonly lastActivityAt?: Date | undefined;
-  readonly server: ShownServerState;
+  readonly server: ShownServerState | undefined;
   /** Where the default server is opened; undefined unless it runs and may be opened. */
   readonly openUrl?: string | undefined;
   /** What the administrator may do with that server. */
@@ -62,7 +66,7 @@ export interface AdminUserRow {
 
 /** The administration's list of users. Acting on many sends `act`, `whom`, and `user` for each that is ticked. */
 export function adminUsersPage(view: AdminUsersView): Html {
-  const { layout, query, users, total, borders, counts } = view;
+  const { layout, query, users, total, borders } = view;
   const isNarrowed = query.search !== '' || query.group !== undefined || query.mark !== undefined;
   return adminLayout(layout, {
     title: text`Users`,
@@ -70,7 +74,7 @@ export function adminUsersPage(view: AdminUsersView): Html {
     scripts: ['live-state.js'],
     body: html`${pageHead(text`Users`, countOf(total, isNarrowed), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">${text`Add users`}</a>`)}
 ${userSearch(view)}
-${chips(layout, query, counts)}
+${chips(view)}
 <section class="block" id="users" data-live-seconds="10">${
       users.length === 0
         ? html`<p class="empty">${nobody(view)}</p>`
@@ -95,13 +99,15 @@ function countOf(count: number, isNarrowed: boolean): Text {
     : message('{count, plural, one {# user} other {# users}}', { count });
 }
 
-function userSearch({ layout, query }: AdminUsersView): Html {
+function userSearch({ layout, query, known }: AdminUsersView): Html {
   const { search: _search, group: _group, ...fields } = usersFields({ ...query, ...firstPage });
   return searchForm(layout.urls.admin, {
     label: text`Find by name or e-mail address`,
     search: query.search,
     fields,
-    second: { name: 'group', label: text`In the group`, value: query.group ?? '' },
+    ...(known.groups && {
+      second: { name: 'group', label: text`In the group`, value: query.group ?? '' },
+    }),
   });
 }
 
@@ -113,10 +119,10 @@ const markWords = {
   administrator: text`Administrators`,
 } as const satisfies Record<UserMark, Text>;
 
-function chips({ urls }: FormLayoutProps, query: UsersQuery, counts: UserCounts): Html {
+function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html {
   const chip = (mark: UserMark | undefined): Html =>
     html`<a class="chip" href="${usersUrl(urls, { ...query, mark, ...firstPage })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? text`All` : markWords[mark]} <b>${formatNumber(counts[mark ?? 'all'])}</b></a>`;
-  const marks = Object.keys(markWords) as UserMark[];
+  const marks = (Object.keys(markWords) as UserMark[]).filter((mark) => known[partByMark[mark]]);
   return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...marks].map(chip)}${
     query.group !== undefined &&
     html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, ...firstPage })}" aria-label="${text`Group ${query.group}: show any group`}">${text`Group ${query.group}`} <span aria-hidden="true">×</span></a>`
@@ -132,10 +138,33 @@ function actBar({ acts, total }: AdminUsersView): HtmlValue {
 </div>`;
 }
 
-function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
-  const { now, urls } = view.layout;
+/** Columns of what may be known of all who are listed. */
+function knownColumns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
+  const { known } = view;
+  const { now } = view.layout;
   const ago = (moment: Date | undefined): HtmlValue =>
     moment ? timeElement(moment, now) : html`<span class="soft">${text`Never`}</span>`;
+  const groups: Column<AdminUserRow> = {
+    label: text`Groups`,
+    cell: (user) => groupLinks(view, user.groups ?? []),
+  };
+  const created: Column<AdminUserRow> = {
+    ...sorting(view, 'created', text`Created`),
+    cell: ({ createdAt }) => ago(createdAt),
+  };
+  const activity: Column<AdminUserRow> = {
+    ...sorting(view, 'activity', text`Last activity`),
+    cell: ({ lastActivityAt }) => ago(lastActivityAt),
+  };
+  return [
+    ...(known.groups ? [groups] : []),
+    ...(known.account ? [created] : []),
+    ...(known.activity ? [activity] : []),
+  ];
+}
+
+function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
+  const { known } = view;
   const tick: Column<AdminUserRow> = {
     label: text`Tick`,
     style: 'tick',
@@ -147,24 +176,14 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     {
       ...sorting(view, 'name', text`Name`),
       style: 'name',
-      cell: ({ name, isAdmin, isInvited, ...info }) =>
-        html`<a href="${urls.adminUser(name)}">${name}</a>${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${aboutUser(info)}`,
+      cell: ({ name, leadsTo, isAdmin, isInvited, ...info }) =>
+        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${aboutUser(info)}`,
     },
+    ...knownColumns(view),
     {
-      label: text`Groups`,
-      cell: ({ groups = [] }) => groupLinks(view, groups),
-    },
-    {
-      ...sorting(view, 'created', text`Created`),
-      cell: ({ createdAt }) => ago(createdAt),
-    },
-    {
-      ...sorting(view, 'activity', text`Last activity`),
-      cell: ({ lastActivityAt }) => ago(lastActivityAt),
-    },
-    {
-      ...sorting(view, 'server', text`Server`),
+      ...(known.servers ? sorting(view, 'server', text`Server`) : { label: text`Server` }),
       cell: ({ name, server, load, runningNamedServers }) =>
+        server !== undefined &&
         html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= mostSparks && loadSparks(load)}`,
     },
     {
@@ -181,6 +200,15 @@ const mostSparks = 10;
 function aboutUser({ displayName, email }: Pick<AdminUserRow, 'displayName' | 'email'>): HtmlValue {
   const known = [displayName && html`<bdi>${displayName}</bdi>`, email].filter(Boolean);
   return known.length > 0 && html`<span class="under">${joinHtml(known, ' · ')}</span>`;
+}
+
+function nameOf(
+  { layout: { urls } }: AdminUsersView,
+  name: string,
+  leadsTo: AdminUserRow['leadsTo'],
+): Html {
+  if (leadsTo === undefined) return html`<b>${name}</b>`;
+  return html`<a href="${leadsTo === 'user' ? urls.adminUser(name) : urls.server(name)}">${name}</a>`;
 }
 
 const shownGroups = 2;
@@ -203,6 +231,7 @@ function openLink({ name, openUrl }: AdminUserRow): HtmlValue {
 function serverButton({ layout }: AdminUsersView, user: AdminUserRow): HtmlValue {
   const { urls } = layout;
   const { name, server } = user;
+  if (server === undefined) return '';
   const isUp = server === 'running' || server === 'starting' || server === 'unreachable';
   if (server === 'stopping' || !(isUp ? user.mayStop : user.mayStart)) return '';
   const [label, described] = isUp
