@@ -68,6 +68,11 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByRole('button', { name: 'Pause' }).click();
     await goOn(1);
     await says('1 more below');
+    // Nor by a search and its end.
+    await ada.getByLabel('Show only lines with').fill('go');
+    await says('1 of 2 lines.');
+    await ada.getByLabel('Show only lines with').fill('');
+    await shows('one go 0');
     expect(await lines.textContent()).not.toContain('go 1');
     await ada.getByRole('button', { name: 'Resume' }).click();
     await shows('go 1');
@@ -95,6 +100,12 @@ describe.runIf(hasChromium())('in a real browser', () => {
     const downloading = ada.waitForEvent('download');
     await ada.getByRole('link', { name: 'Download' }).click();
     expect((await downloading).suggestedFilename()).toBe('service-writer.log');
+
+    // What it wrote last can be read when it has ended.
+    await hub.api('/services/writer/stop', 'admin-service-token', { method: 'POST' });
+    await ada.getByText('Stopped').first().waitFor();
+    await shows('go 2');
+    expect(await state.textContent()).toBe('');
   });
 
   test('an administrator invites a user, who chooses a password and is in', async () => {

@@ -7,11 +7,21 @@ const panel = document.querySelector('[data-output-url]');
 if (panel !== null) follow(panel.dataset.outputUrl, panel.dataset);
 
 function follow(url, texts) {
-  const [list, state, pause, search] = ['lines', 'state', 'pause', 'search'].map((name) =>
-    document.getElementById(`output-${name}`),
-  );
+  const [list, state, pause, search, download] = [
+    'lines',
+    'state',
+    'pause',
+    'search',
+    'download',
+  ].map((name) => document.getElementById(`output-${name}`));
   const box = list.parentElement;
   let lines = [];
+  // What is drawn, and searched, of them.
+  let drawn = [];
+  // How many of them have what is searched.
+  let matches;
+  // They are those of a run that has ended, and stay until the next one writes something.
+  let areFormer = false;
   // What has come while the person reads what is there.
   let unseen = 0;
   let isPaused = false;
@@ -20,7 +30,6 @@ function follow(url, texts) {
   let connection;
   let failures = 0;
 
-  for (const control of [pause, search]) control.hidden = false;
   pause.addEventListener('click', () => {
     isPaused = !isPaused;
     pause.textContent = isPaused ? texts.resume : texts.pause;
@@ -62,24 +71,32 @@ function follow(url, texts) {
   }
 
   function take(event, isFirst) {
-    if (isFirst || event.restarted === true) lines = [];
-    if (event.skipped > 0) {
-      lines.push(event.skipped === 1 ? texts.skippedOne : fill(texts.skipped, event.skipped));
+    areFormer ||= isFirst || event.restarted === true;
+    const skipped = event.skipped === 1 ? texts.skippedOne : fill(texts.skipped, event.skipped);
+    const added = [...(event.skipped > 0 ? [skipped] : []), ...event.lines];
+    if (areFormer && added.length > 0) {
+      lines = [];
+      areFormer = false;
     }
-    lines.push(...event.lines);
-    lines = lines.slice(-mostLines);
+    lines = [...lines, ...added].slice(-mostLines);
+    for (const control of [pause, search, download]) control.hidden = lines.length === 0;
     problem = event.problem ?? '';
     unseen += isFirst ? 0 : event.lines.length;
     show();
   }
 
   function show(isAsked = false) {
-    if (!isAsked && isHeld()) return say();
-    unseen = 0;
+    const isToBeHeld = isHeld();
+    if (!isAsked && isToBeHeld) return say();
+    if (!isToBeHeld) {
+      unseen = 0;
+      drawn = lines;
+    }
     const wanted = search.value.toLowerCase();
-    const found = lines.filter((line) => line.toLowerCase().includes(wanted));
+    const found = drawn.filter((line) => line.toLowerCase().includes(wanted));
     list.textContent = found.join('\n');
-    say(wanted === '' ? undefined : found.length);
+    matches = wanted === '' ? undefined : found.length;
+    say();
   }
 
   // Lines must not run away from who reads, searches or copies them.
@@ -89,10 +106,10 @@ function follow(url, texts) {
     return isPaused || isSelecting || box.scrollTop < -8;
   }
 
-  function say(found) {
+  function say() {
     const text = [
       problem,
-      found === undefined ? '' : fill(texts.found, found, lines.length),
+      matches === undefined ? '' : fill(texts.found, matches, drawn.length),
       unseen === 0 ? '' : fill(isPaused ? texts.below : texts.scroll, unseen),
       lines.length === 0 && problem === '' ? state.dataset.empty : '',
     ]

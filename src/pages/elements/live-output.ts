@@ -28,7 +28,7 @@ export function liveOutput({
 <div class="actions"><label class="visually-hidden" for="output-search">${text`Show only lines with`}</label>
 <input class="input" id="output-search" type="search" placeholder="${text`Show only lines with…`}" autocomplete="off" spellcheck="false" hidden>
 <button class="button small" id="output-pause" type="button" hidden>${text`Pause`}</button>
-<a class="button small" href="${`${url}?download`}">${text`Download`}</a></div></header>
+<a class="button small" id="output-download" href="${`${url}?download`}"${lines.length === 0 && html` hidden`}>${text`Download`}</a></div></header>
 <div class="output newest-below" tabindex="0" role="region" aria-label="${text`Lines of output, the newest last`}"><pre id="output-lines">${lines.join('\n')}</pre></div>
 <p class="output-state soft small" id="output-state" role="status" data-empty="${emptyText}">${problem === '' && lines.length === 0 ? emptyText : problem}</p>
 </section>`;
