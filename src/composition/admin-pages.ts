@@ -65,6 +65,7 @@ export function addAdminPages(
     acting,
     members: groupMembers,
     batches,
+    groups,
   });
   adminUserListRoutes(admin, {
     ...shared,

@@ -83,6 +83,23 @@ describeEachDatabase('login session store', (open, dialect) => {
     expect(await sessions.end('one')).toBe(false);
   });
 
+  test('of which one is used notes that its user is active', async () => {
+    const { database, sessions, logIn } = await start();
+    await logIn('one');
+    await logIn('two');
+    const [earlier, later] = [new Date(Date.now() + 1000), new Date(Date.now() + 2000)];
+    await sessions.recordSeen(
+      new Map([
+        ['one', later],
+        ['two', earlier],
+      ]),
+    );
+    const users = createUserStore(database);
+    expect((await users.getByName('alice')).lastActivityAt).toEqual(later);
+    await sessions.recordSeen(new Map([['two', earlier]]));
+    expect((await users.getByName('alice')).lastActivityAt).toEqual(later);
+  });
+
   test('counts sessions that have not expired, and their users', async () => {
     const { sessions, logIn } = await start();
     expect(await sessions.count()).toEqual({ sessions: 0, users: 0 });

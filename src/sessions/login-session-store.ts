@@ -1,6 +1,8 @@
 import type { Kysely } from 'kysely';
 import { currentActor } from '../audit/actor.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { textsOf } from '../store/json-list.ts';
+import { recordActivity } from '../store/record-activity.ts';
 import { deleteSessionGrants } from '../store/session-grants.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
@@ -47,6 +49,7 @@ export interface LoginSessionStore {
   end(sessionId: string): Promise<boolean>;
   /** Keeps what the provider said of its session when the user confirmed a login there. */
   setUpstreamSession(sessionId: string, upstream: UpstreamSession): Promise<void>;
+  /** Notes when each was last used, which is activity of its user too. */
   recordSeen(sessionIds: ReadonlyMap<string, Date>): Promise<void>;
   purgeExpired(now: Date): Promise<number>;
 }
@@ -162,6 +165,17 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
           .where('session_id', '=', sessionId)
           .execute();
       }
+      const rows = await kysely
+        .selectFrom('login_sessions')
+        .select(['session_id', 'user_id'])
+        .where('session_id', 'in', textsOf([...sessionIds.keys()], database))
+        .execute();
+      const seenByUser = new Map<string, Date>();
+      for (const { session_id, user_id } of rows) {
+        const [seenAt, other] = [sessionIds.get(session_id), seenByUser.get(user_id)];
+        if (seenAt !== undefined && !(other && other > seenAt)) seenByUser.set(user_id, seenAt);
+      }
+      await recordActivity(database, 'users', seenByUser);
     },
 
     async purgeExpired(now) {

@@ -371,7 +371,13 @@ describe('many users at once', () => {
     await hub.api('/groups/minded', 'admin-service-token', { method: 'POST', body: '{}' });
     const added = { act: 'group', user: ['crew07', 'ada', 'crew08', 'no-one'] };
     const ask = await actOn(helper, at(''), added);
-    const told = await helper.follow(await submitMain(helper, ask, { to_group: 'minded' }));
+    // A name that is mistyped is said at its field, and no one has to be ticked again.
+    const mistyped = await submitMain(helper, ask, { to_group: 'mindet' });
+    expect([mistyped.status, mistyped.body]).toEqual([
+      400,
+      expect.stringMatching(/value="mindet"[\s\S]*There is no group “mindet”\./),
+    ]);
+    const told = await helper.follow(await submitMain(helper, mistyped, { to_group: 'minded' }));
     expect(told.body).toContain('2 users added to the group. Not done for 2 users.');
     expect(told.body).toContain('ada: Only an administrator may do this to an administrator.');
     expect(told.body).toContain('no-one');

@@ -7,6 +7,7 @@ import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import { joined, message, type Phrase, phraseIn, text, translated } from '../../texts/text.ts';
+import type { GroupStore } from '../../users/group-store.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import { textField } from '../elements/form.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
@@ -50,12 +51,24 @@ export function adminUserActRoutes(
     readonly users: UserStore;
     readonly invitations: Invitations;
     readonly batches: Batches;
+    readonly groups: Pick<GroupStore, 'getByName'>;
   },
 ): { readonly offered: (who: Admin) => { readonly name: string; readonly label: Phrase }[] } {
   const { pages } = admin;
   const { users, batches, invitations } = deps;
   const acts = createUserActs(deps);
   const all = [...acts.slice(0, -1), invitationAct, ...acts.slice(-1)];
+
+  async function isGroup(who: Admin, name: string): Promise<boolean> {
+    who.require('groups', { kind: 'group', name });
+    return await deps.groups.getByName(name).then(
+      () => true,
+      (error) => {
+        if (error instanceof HubError && error.code === 'not_found') return false;
+        throw error;
+      },
+    );
+  }
 
   /** Those that a form is about. */
   async function namesIn(form: URLSearchParams, who: Admin): Promise<string[]> {
@@ -216,6 +229,9 @@ export function adminUserActRoutes(
       if (question !== undefined) return ask(ctx, form, act, names, question.problem);
       if (act.name === 'invite') return invite(ctx, who, names);
       const group = (form.get('to_group') ?? '').trim();
+      if (act.name === 'group' && !(await isGroup(who, group))) {
+        return ask(ctx, form, act, names, text`There is no group “${group}”.`);
+      }
       const { runTogether } = act;
       const { id, finished } = await batches.start({
         by: who.login.user.id,

@@ -6,7 +6,7 @@ import {
   type UserInfo,
 } from '../../users/user-info.ts';
 import { type SessionEntry, sessionList } from '../account/session-list.ts';
-import { actionForm, csrfField, textField } from '../elements/form.ts';
+import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
@@ -126,14 +126,16 @@ function profileForm({ layout, user, profile, may }: AdminUserView): HtmlValue {
   const { displayName, email, pictureUrl, typed } = profile;
   return html`<details class="more"${typed !== undefined && html` open`}><summary>${text`Change display name, e-mail address or picture`}</summary>
 <form class="fields" method="post" action="${layout.urls.adminUser(user.name, 'profile')}">
-${csrfField(layout)}${typed && notice('bad', typed.problem)}${textField({
-  name: 'display_name',
-  label: text`Display name`,
-  value: typed?.displayName ?? displayName ?? '',
-  autocomplete: 'off',
-  isOptional: true,
-  maxLength: longestDisplayName,
-})}
+${csrfField(layout)}${hiddenFields({ shown_display_name: displayName ?? '', shown_email: email ?? '', shown_picture_url: pictureUrl ?? '' })}${typed && notice('bad', typed.problem)}${textField(
+  {
+    name: 'display_name',
+    label: text`Display name`,
+    value: typed?.displayName ?? displayName ?? '',
+    autocomplete: 'off',
+    isOptional: true,
+    maxLength: longestDisplayName,
+  },
+)}
 ${textField({
   name: 'email',
   label: text`E-mail address`,

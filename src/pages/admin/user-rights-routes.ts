@@ -68,6 +68,7 @@ export function adminUserRightsRoutes(admin: AdminContext, deps: UserRightsDeps)
     who.require('groups', { kind: 'group', name: group });
     who.require('read:users', { kind: 'user', name: parameter(ctx, 'name') });
     const user = await userOf(ctx);
+    if (group === '') return back(ctx, user, 'bad', text`Type the name of a group.`);
     try {
       await members.add(who.caller, group, [user.name]);
     } catch (error) {

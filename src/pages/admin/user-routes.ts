@@ -72,8 +72,17 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     const displayName = form.get('display_name') ?? '';
     const email = form.get('email') ?? '';
     const pictureUrl = form.get('picture_url')?.trim();
+    // What someone else has saved since the page was opened stays, unless it was typed over.
+    const isChanged = (name: string, typed: string | undefined) =>
+      typed !== undefined && typed !== (form.get(`shown_${name}`) ?? '');
     try {
-      const change = { displayName, email, pictureUrl: pictureUrl === '' ? null : pictureUrl };
+      const change = {
+        ...(isChanged('display_name', displayName) && { displayName }),
+        ...(isChanged('email', email) && { email }),
+        ...(isChanged('picture_url', pictureUrl) && {
+          pictureUrl: pictureUrl === '' ? null : pictureUrl,
+        }),
+      };
       await deps.userProfiles.change(who.caller, user, change);
     } catch (error) {
       if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
