@@ -11,14 +11,14 @@ import type { ActingOnUsers } from './acting-on-users.ts';
 /** Creating, changing and deleting users, with the rules that hold for every caller. */
 export interface Accounts {
   /**
-   * Creates the users that do not exist yet. Throws `conflict` when all of them do, and `bad_request` when it
+   * Creates the users that do not exist yet, and tells the names of those that do. Throws `conflict` when all of them do, and `bad_request` when it
    * is not clear by which authenticator they will come.
    */
   create(
     caller: Caller,
     names: readonly string[],
     options: { readonly isAdmin: boolean; readonly authenticator?: string | undefined },
-  ): Promise<User[]>;
+  ): Promise<{ readonly created: User[]; readonly existing: readonly string[] }>;
   change(
     caller: Caller,
     userName: string,
@@ -65,7 +65,8 @@ export function createAccounts(deps: {
       const created = await users.createMissing(wanted, { isAdmin, isInvited: true, madeFor });
       if (created.length === 0)
         throw new HubError('conflict', text`All of these users exist already.`);
-      return created;
+      const made = new Set(created.map(({ name }) => name));
+      return { created, existing: wanted.filter((name) => !made.has(name)) };
     },
 
     async change(caller, userName, { name, isAdmin, systemAccount }) {

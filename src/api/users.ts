@@ -145,7 +145,7 @@ export const userOperations = [
   }).handle(async ({ body, caller, may }, deps: Deps) => {
     const { usernames, admin, authenticator } = body;
     const options = { isAdmin: admin, authenticator };
-    const created = await deps.accounts.create(caller, usernames, options);
+    const { created } = await deps.accounts.create(caller, usernames, options);
     const details = await deps.directory.detailsOfAll(created);
     return { status: 201, body: details.map((entry) => presentUser(entry, may)) };
   }),
@@ -189,7 +189,9 @@ export const userOperations = [
     answers: { 201: { description: 'The new user.', schema: userModel } },
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
     const options = { isAdmin: body.admin, authenticator: body.authenticator };
-    const [user] = await deps.accounts.create(caller, [params.name], options);
+    const {
+      created: [user],
+    } = await deps.accounts.create(caller, [params.name], options);
     if (user === undefined) throw new HubError('conflict', 'This user exists already.');
     const details = await deps.directory.detailsOf(user);
     return { status: 201, body: presentUser(details, may) };

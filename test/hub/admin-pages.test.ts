@@ -210,6 +210,7 @@ describe('users', () => {
     );
     const links = [...shown].map(([, url = '']) => url);
     expect(links).toHaveLength(2);
+    expect(answer.body).toContain('No link for 1 user: bob: A user with this name exists already.');
     const page = await new FakeBrowser().request(links[0] ?? '');
     expect(page.body).toContain('Welcome, ingrid');
     expect((await ada.request(at('?search=ingrid'))).body).toContain('Invited');

@@ -58,6 +58,7 @@ ${!status.isReady && status.lastError !== undefined && html`<p class="problem">$
 ${loadSection({
   report: view.load,
   span: view.span,
+  isProcess: service.launch !== undefined,
   urlOf: (span) => layout.urls.adminService(name) + spanQuery(span),
 })}
 </div>

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
@@ -31,6 +32,9 @@ import { adminServicesPage, type ListedService } from './services-page.ts';
 const pageSize = 25;
 /** Lines of output on the page of a service. */
 const shownLines = 200;
+/** How long a form waits for what it asked for to show. */
+const patienceMs = 1_500;
+const pollMs = 25;
 
 /** `/hub/admin/services`: how every service is, and the page of each. */
 export function adminServiceRoutes(
@@ -174,6 +178,11 @@ export function adminServiceRoutes(
     }
   }
 
+  const shownOf = (name: string) => {
+    const { state, since } = registry.statusOf(name) ?? {};
+    return `${state} ${since?.getTime()}`;
+  };
+
   const deeds = {
     start: {
       act: registry.startService,
@@ -196,7 +205,11 @@ export function adminServiceRoutes(
       `/admin/services/:service/${action}`,
       async (ctx, who) => {
         const { name } = serviceFor(ctx, who, 'admin:services');
+        const before = shownOf(name);
         await act(name);
+        // The page that comes next would else show it as it was.
+        const endMs = performance.now() + patienceMs;
+        while (shownOf(name) === before && performance.now() < endMs) await sleep(pollMs);
         deps.log.info({ service: name, by: who.login.user.name }, `a service is ${said} by hand`);
         const notice = { kind: 'good', text: done(name) } as const;
         pages.redirectWithNotice(ctx, pages.urls.adminService(name), notice);

@@ -139,12 +139,13 @@ export function adminUserListRoutes(
     who.require('admin:users');
     const typedNames = form.get('names') ?? '';
     const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
-    let created: User[];
+    let created: readonly User[];
+    let existing: readonly string[];
     try {
       if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
-      created = await accounts.create(who.caller, names, {
+      ({ created, existing } = await accounts.create(who.caller, names, {
         isAdmin: form.get('admin') === 'true',
-      });
+      }));
     } catch (error) {
       const isMistake =
         error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
@@ -171,6 +172,9 @@ export function adminUserListRoutes(
             userName: user.name,
             url,
           })),
+          problems: existing.map(
+            (name) => text`${name}: ${text`A user with this name exists already.`}`,
+          ),
           lifetimeSeconds: invitationLifetimeSeconds.invitation,
         }),
       );
@@ -178,8 +182,7 @@ export function adminUserListRoutes(
     const added = message('{count, plural, one {# user is added.} other {# users are added.}}', {
       count: created.length,
     });
-    const others = new Set(names).size - created.length;
-    const told = others > 0 ? [added, text`The others were there already.`] : [added];
+    const told = existing.length > 0 ? [added, text`The others were there already.`] : [added];
     pages.redirectWithNotice(ctx, pages.urls.admin, { kind: 'good', text: joined(told) });
   });
   admin.post(

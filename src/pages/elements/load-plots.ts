@@ -18,6 +18,8 @@ export interface LoadView {
   /** Of this page, with the plots of the hour or the day. */
   readonly urlOf: (span: LoadSpan) => string;
   readonly title?: Phrase;
+  /** Whether the hub runs it, and measures what it uses; true unless given. */
+  readonly isProcess?: boolean;
   readonly limits?: { readonly cpuCores?: number; readonly memoryBytes?: number } | undefined;
 }
 
@@ -76,7 +78,7 @@ ${loadPlots(report.series, view)}
 /** The plots alone. */
 export function loadPlots(
   series: LoadSeries | undefined,
-  { span, limits }: Pick<LoadView, 'span' | 'limits'>,
+  { span, limits, isProcess = true }: Pick<LoadView, 'span' | 'limits' | 'isProcess'>,
 ): Html {
   if (series === undefined) {
     return html`<p class="soft">${words[span].nothing}</p>`;
@@ -84,7 +86,7 @@ export function loadPlots(
   const { steps } = loadSpans[span];
   const plots = shown
     // What has no pages has no visitors.
-    .filter(({ figure }) => isMain(figure) || isMeasured(series, figure))
+    .filter(({ figure }) => (isProcess && isMain(figure)) || isMeasured(series, figure))
     .map(({ figure, label, format }) =>
       plot({
         label,

@@ -59,7 +59,8 @@ export function serverPage(view: ServerPageView): Html {
   const title = serverTitle(server, user?.name);
   const isMoving = isChanging([server]);
   return pageLayout(layout, {
-    title: isOwn ? title : text`${title}, ${userName}`,
+    // That of a default server has the name of its owner.
+    title: isOwn || server.name === '' ? title : text`${title}, ${userName}`,
     place: isOwn ? 'home' : 'admin',
     scripts: output === undefined ? ['live-state.js'] : ['live-state.js', 'live-output.js'],
     reloadSeconds: isMoving ? 5 : undefined,
