@@ -540,6 +540,15 @@ describe('groups', () => {
     const remove = '/hub/admin/groups/a%20b-%C3%BC/remove-member';
     await submitTo(ada, filled, remove, {}, 'value="bob"');
     expect((await ada.request(group.url)).body).toContain('1 member');
+    // Who puts them into it again is told.
+    const staff = await ada.request(at('/groups/staff'));
+    const path = '/hub/admin/groups/staff/remove-member';
+    const removed = await ada.follow(await submitTo(ada, staff, path, {}, 'value="bob"'));
+    expect(removed.body).toContain('the next reload adds them again');
+    await hub.api('/groups/staff/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ users: ['bob'] }),
+    });
     const ask = await ada.request(`${group.url}/delete`);
     await hub.api('/groups/a%20b-%C3%BC/users', 'admin-service-token', {
       method: 'POST',

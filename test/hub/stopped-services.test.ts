@@ -137,5 +137,7 @@ test('the page of a service stops and starts it', async () => {
   await untilStopped();
   expect((await browser.request(`${hub.url}hub/admin/services`)).body).toContain('by ada');
   expect((await press('start')).status).toBe(303);
+  // The page that comes next shows it on its way.
+  expect((await browser.request(url)).body).not.toMatch(/class="status[^>]*>Stopped/);
   await untilState(hub, 'tool', 'ready');
 });

@@ -32,13 +32,14 @@ import {
   type VersionedGroup,
 } from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
+import { originOfMember, removalNotice } from './removed-member.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(
   admin: AdminContext,
   deps: {
     readonly groups: GroupStore;
-    readonly groupPages: Pick<GroupPages, 'listGroups' | 'listMembers'>;
+    readonly groupPages: Pick<GroupPages, 'listGroups' | 'listMembers' | 'membershipsOf'>;
     readonly members: GroupMembers;
     readonly roles: Pick<RoleStore, 'heldBy'>;
   },
@@ -154,12 +155,13 @@ export function adminGroupRoutes(
   admin.post('/admin/groups/:group/remove-member', async (ctx, who, form) => {
     const group = await groupFor(ctx, who, 'groups');
     const name = form.get('name') ?? '';
+    const origin = await originOfMember(deps.groupPages, name, group.name);
     await members.remove(group.name, [name]);
     const done = text`${name} is no longer in this group.`;
     // Back to the page of the list on which the button stood.
     const { search, page, edge } = queryIn(form);
     const url = listUrl(pages.urls.adminGroup(group.name), search, page, edge);
-    pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
+    pages.redirectWithNotice(ctx, url, removalNotice(done, origin));
   });
 
   /** With its version, for which all its members are read. */

@@ -17,6 +17,7 @@ import type { User, UserStore } from '../../users/user-store.ts';
 import { clientTitle } from '../account/client-title.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
+import { originOfMember, removalNotice } from './removed-member.ts';
 import type { UserRightsView, UserToken } from './user-rights.ts';
 
 export interface UserRightsDeps {
@@ -83,8 +84,10 @@ export function adminUserRightsRoutes(admin: AdminContext, deps: UserRightsDeps)
     who.require('groups', { kind: 'group', name: group });
     who.require('read:users', { kind: 'user', name: parameter(ctx, 'name') });
     const user = await userOf(ctx);
+    const origin = await originOfMember(deps.groupPages, user.name, group);
     await members.remove(group, [user.name]);
-    back(ctx, user, 'good', text`${user.name} is no longer in the group ${group}.`);
+    const done = text`${user.name} is no longer in the group ${group}.`;
+    pages.redirectWithNotice(ctx, pages.urls.adminUser(user.name), removalNotice(done, origin));
   });
 
   admin.post(
