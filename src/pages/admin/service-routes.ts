@@ -183,6 +183,10 @@ export function adminServiceRoutes(
     return `${state} ${since?.getTime()}`;
   };
 
+  /** Between two runs a service that is wanted may be stopped for a moment. */
+  const isShown = (name: string, action: string, before: string) =>
+    shownOf(name) !== before && (action === 'stop' || registry.statusOf(name)?.state !== 'stopped');
+
   const deeds = {
     start: {
       act: registry.startService,
@@ -209,7 +213,7 @@ export function adminServiceRoutes(
         await act(name);
         // The page that comes next would else show it as it was.
         const endMs = performance.now() + patienceMs;
-        while (shownOf(name) === before && performance.now() < endMs) await sleep(pollMs);
+        while (!isShown(name, action, before) && performance.now() < endMs) await sleep(pollMs);
         deps.log.info({ service: name, by: who.login.user.name }, `a service is ${said} by hand`);
         const notice = { kind: 'good', text: done(name) } as const;
         pages.redirectWithNotice(ctx, pages.urls.adminService(name), notice);
