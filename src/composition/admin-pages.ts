@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import { type BatchReport, createBatches } from '../accounts/batches.ts';
+import { createSealer } from '../crypto/sealer.ts';
 import { adminActivityRoutes } from '../pages/admin/activity-routes.ts';
 import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminAnnouncementRoutes } from '../pages/admin/announcement-routes.ts';
@@ -12,6 +13,7 @@ import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserActRoutes } from '../pages/admin/user-act-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
+import { createShownOnce } from '../pages/shown-once.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
@@ -27,7 +29,7 @@ import type { Foundation } from './foundation.ts';
 
 export function addAdminPages(
   router: Router,
-  { config, stores, keyv, database, disposables, log }: Foundation,
+  { config, stores, keyv, database, disposables, log, secrets }: Foundation,
   deps: {
     readonly site: Pick<Site, 'apiPath'>;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
@@ -94,6 +96,7 @@ export function addAdminPages(
     credentials,
     secondFactors,
     logins,
+    newLinks: createShownOnce(createSealer(secrets, 'shown-once'), 'link'),
     ...serverDeps,
     log,
   });

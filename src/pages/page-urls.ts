@@ -110,6 +110,7 @@ export type AdminUserAction =
   | 'invitation'
   | 'end-session'
   | 'end-sessions'
+  | 'link'
   | 'remove-second-factor'
   | 'add-to-group'
   | 'remove-from-group'

@@ -114,12 +114,17 @@ test('lays an override over a default role, and takes it back when it disappears
   expect(await world.roles.getByName('user')).toEqual({
     ...defaultRoles.user,
     scopes: ['self', 'access:services'],
+    origin: 'config',
   });
   await world.load([{ name: 'user', description: 'People.' }]);
   expect(await world.roles.getByName('user')).toEqual({
     ...defaultRoles.user,
     description: 'People.',
+    origin: 'config',
   });
+  // With members alone it stays the hub's own.
+  await world.load([{ name: 'user', groups: ['staff'] }]);
+  expect(await world.roles.getByName('user')).toEqual(defaultRoles.user);
   await world.load([]);
   expect(await world.roles.getByName('user')).toEqual(defaultRoles.user);
 });

@@ -86,6 +86,8 @@ function wantedRoles(configured: readonly RoleConfig[]): ReadonlyMap<string, Rol
       ...base,
       description: description ?? base.description,
       scopes: scopes ?? base.scopes,
+      // One of the hub's own with other members alone stays the hub's own.
+      origin: (description ?? scopes) === undefined ? base.origin : 'config',
     });
   }
   return wanted;

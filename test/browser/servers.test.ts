@@ -139,6 +139,29 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     expect(await page.getByText(/Running|Starting|Started/).count()).toBe(0);
   });
 
+  test('what a server wrote stays on the page that follows it when it is stopped', async () => {
+    const page = await logIn('erin');
+    await page.goto(`${hub.url}hub/spawn`);
+    await choose(page, 'Patient');
+    await page.getByRole('log').getByText('Server requested.').waitFor();
+    await tellToGo(hub, 'erin');
+    await page.waitForURL('**/user/erin/**');
+    await page.goto(`${hub.url}hub/servers/erin`);
+    const lines = page.locator('#output-lines', { hasText: 'waiting' });
+    await lines.waitFor();
+    // Followed: the script shows its controls.
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    const told = page.waitForResponse(
+      async (answer) =>
+        answer.url().includes('/hub/servers/erin') && (await answer.text()).includes('Stopped'),
+    );
+    await hub.api(serverPath('erin'), adminToken, { method: 'DELETE' });
+    await told;
+    await page.getByText('Stopped').first().waitFor();
+    await lines.waitFor();
+    expect(await page.locator('#output-state').textContent()).toBe('');
+  });
+
   test('a start is cancelled by its button', async () => {
     const page = await logIn('carol');
     await page.goto(`${hub.url}hub/spawn`);

@@ -218,6 +218,17 @@ describe('users', () => {
     expect((await ada.request(at('/users/ingrid'))).body).not.toContain('secret=');
   });
 
+  test('get a link that loading its page again does not end', async () => {
+    const user = await ada.request(at('/users/zo%C3%AB%20%C3%B6'));
+    const path = '/hub/admin/users/zo%C3%AB%20%C3%B6/invitation';
+    const shown = await ada.follow(await submitTo(ada, user, path, {}));
+    const [link = ''] = /http:[^<]*invitation\?secret=[\w-]+/.exec(shown.body) ?? [];
+    const again = await ada.request(shown.url);
+    expect(again.status).toBe(302);
+    expect(again.headers.location).toBe('/hub/admin/users/zo%C3%AB%20%C3%B6');
+    expect((await new FakeBrowser().request(link)).status).toBe(200);
+  });
+
   test('with names that cannot be are refused, and what was typed stays', async () => {
     const form = await ada.request(at('/new-users'));
     for (const [names, message] of [
@@ -842,7 +853,7 @@ describe('a user who may administer a part', () => {
     }
     expect((await act('/users/ada/delete', { confirmation: 'ada' })).status).toBe(403);
     expect((await act('/users/outsider/invitation')).status).toBe(404);
-    expect((await act('/users/member/invitation')).status).toBe(200);
+    expect((await act('/users/member/invitation')).status).toBe(303);
     expect((await act('/users/member/delete', { confirmation: 'member' })).status).toBe(303);
   });
 });

@@ -138,7 +138,7 @@ describe('a role', () => {
     const answer = await hub.api('/roles?limit=200', adminToken);
     const roles = (await answer.json()) as RoleModel[];
     const sources = Object.fromEntries(roles.map(({ name, source }) => [name, source]));
-    expect(sources).toMatchObject({ admin: 'default', user: 'default', reader: 'config' });
+    expect(sources).toMatchObject({ admin: 'default', user: 'config', reader: 'config' });
     const reader = await ask('GET', '/roles/reader');
     expect(reader.body.users).toEqual([{ name: 'bob', source: 'config' }]);
   });

@@ -15,11 +15,12 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
 import { type Phrase, type Text, text, translated } from '../../texts/text.ts';
 import type { IdentityStore } from '../../users/identity-store.ts';
-import type { InvitationStore } from '../../users/invitation-store.ts';
+import type { InvitationPurpose, InvitationStore } from '../../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { summaryOf, untouchedServer } from '../servers/server-views.ts';
+import type { ShownOnce } from '../shown-once.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { invitationLinksPage } from './new-users-page.ts';
 import { type AdminProfile, adminUserPage } from './user-page.ts';
@@ -38,6 +39,8 @@ interface AdminUserDeps {
   readonly invitations: Invitations;
   readonly invitationStore: Pick<InvitationStore, 'listForUser'>;
   readonly logins: LoginSessions;
+  /** A link that was made for one user, until the page that shows it. */
+  readonly newLinks: ShownOnce<{ userName: string; purpose: InvitationPurpose; url: string }>;
   readonly serverStore: Pick<ServerStore, 'listOfUser'>;
   readonly servers: Pick<UserServers, 'prefixOf'>;
   readonly loads: Pick<LoadReader, 'readHere'>;
@@ -156,15 +159,23 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     const { name } = await userFor(ctx, who, 'admin:users');
     const { user, purpose, url } = await invitations.create(who.caller, name);
     deps.log.info({ user: name, by: who.login.user.name, purpose }, 'made a link');
-    pages.send(
-      ctx,
-      invitationLinksPage({
-        layout: await pages.formLayoutFor(ctx),
-        purpose: purpose === 'invitation' ? 'invitation' : 'reset',
-        links: [{ userName: user.name, url }],
-        lifetimeSeconds: invitationLifetimeSeconds[purpose],
-      }),
-    );
+    // Shown by the page that follows, so that loading it again makes no other link, which would end this one.
+    deps.newLinks.keep(ctx, { userName: user.name, purpose, url });
+    ctx.redirect(pages.urls.adminUser(user.name, 'link'));
+    ctx.status = 303;
+  });
+
+  admin.get('/admin/users/:name/link', async (ctx, who) => {
+    const { name } = await userFor(ctx, who, 'admin:users');
+    const made = deps.newLinks.take(ctx);
+    if (made?.userName !== name) return ctx.redirect(pages.urls.adminUser(name));
+    const page = invitationLinksPage({
+      layout: await pages.formLayoutFor(ctx),
+      purpose: made.purpose === 'invitation' ? 'invitation' : 'reset',
+      links: [made],
+      lifetimeSeconds: invitationLifetimeSeconds[made.purpose],
+    });
+    pages.send(ctx, page);
   });
 
   admin.post(
