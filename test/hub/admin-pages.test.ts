@@ -815,6 +815,29 @@ describe('a user who may administer a part', () => {
     'read:users!group=team',
   ];
 
+  test('is led from a group to its users only where these may be asked for by group', async () => {
+    const readsGroups = ['admin-ui', 'list:users', 'list:groups', 'read:groups'];
+    await using own = await createPasswordHub(['some', 'all'], {
+      Hub: {
+        load_groups: [{ name: 'team', users: ['some'] }],
+        load_roles: [
+          { name: 'some', scopes: readsGroups, users: ['some'] },
+          { name: 'all', scopes: [...readsGroups, 'read:users:groups'], users: ['all'] },
+        ],
+      },
+    });
+    for (const [name, status] of [
+      ['some', 403],
+      ['all', 200],
+    ] as const) {
+      const browser = await own.logIn(name, testPassword);
+      const group = await browser.request(`${own.url}hub/admin/groups/team`);
+      expect([name, group.status]).toEqual([name, 200]);
+      expect(group.body.includes('Show among users'), name).toBe(status === 200);
+      expect((await browser.request(`${own.url}hub/admin?group=team`)).status).toBe(status);
+    }
+  });
+
   test('sees and changes that part only, and no user who may do more', async () => {
     await using own = await createPasswordHub(['ada', 'lead', 'member', 'outsider'], {
       Hub: {

@@ -33,6 +33,7 @@ import {
 } from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 import { originOfMember, removalNotice } from './removed-member.ts';
+import { knownOfUsers } from './users-filter.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(
@@ -107,7 +108,10 @@ export function adminGroupRoutes(
       may: {
         changeMembers: who.may('groups', resource),
         delete: who.may('delete:groups', resource),
-        listUsers: listFilter(who.caller.scopes, 'list:users') !== undefined,
+        // Filtered by the group.
+        listUsers:
+          listFilter(who.caller.scopes, 'list:users') !== undefined &&
+          knownOfUsers(who.caller.scopes).groups,
       },
       ...failure,
     });
