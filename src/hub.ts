@@ -3,10 +3,8 @@ import Koa, { type Context } from 'koa';
 import type { Logger } from 'pino';
 import { loadDirectory } from './accounts/load-directory.ts';
 import { auditMiddleware } from './api/audit-middleware.ts';
-import { authorise } from './api/authorise.ts';
 import { callerMiddleware, callerOf } from './api/caller-middleware.ts';
 import { endpoints } from './api/endpoints.ts';
-import type { HubInfo } from './api/info.ts';
 import { createLiveCallers } from './api/live-callers.ts';
 import { readinessMiddleware } from './api/readiness.ts';
 import { createApp } from './app.ts';
@@ -15,7 +13,6 @@ import { addAccountPages } from './composition/account-pages.ts';
 import { addAdminPages } from './composition/admin-pages.ts';
 import { composeAccounts } from './composition/compose-accounts.ts';
 import { composeAnnouncements } from './composition/compose-announcements.ts';
-import { addApi } from './composition/compose-api.ts';
 import { composeAudit } from './composition/compose-audit.ts';
 import { composeBrowser } from './composition/compose-browser.ts';
 import { composeGateway } from './composition/compose-gateway.ts';
@@ -24,6 +21,7 @@ import { composeInstances } from './composition/compose-instances.ts';
 import { composeLoads } from './composition/compose-loads.ts';
 import { composeLogin } from './composition/compose-login.ts';
 import { composeOAuth } from './composition/compose-oauth.ts';
+import { addApi, composeOperations } from './composition/compose-operations.ts';
 import { composeRevalidation } from './composition/compose-revalidation.ts';
 import { composeServers } from './composition/compose-servers.ts';
 import { composeServices } from './composition/compose-services.ts';
@@ -52,8 +50,11 @@ import type { Config } from './config/config.ts';
 import { createSealer } from './crypto/sealer.ts';
 import type { ReloadReport } from './instances/reload-operation.ts';
 import type { OwnLook } from './look/look.ts';
+import { authorise } from './operations/authorise.ts';
+import type { HubInfo } from './operations/info.ts';
 import { createUserErrorPages } from './pages/errors/error-page-renderer.ts';
 import { errorRoutes } from './pages/errors/error-routes.ts';
+import type { Entrance } from './pages/forms/bound-pages.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { createAuthorizer } from './rbac/authorizer.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
@@ -67,6 +68,8 @@ export interface Hub extends AsyncDisposable {
   readonly publicUrl: URL;
   /** The one-time link for the first administrator, while there is none. */
   readonly setUpUrl: string | undefined;
+  /** Pages and forms by which operations are performed, beside the API. */
+  readonly entrances: readonly Entrance[];
   /** Whether a service has neither become ready nor failed for the first time. */
   isServiceStarting(): boolean;
   /** Resolves when the hub is asked over the API to stop. */
@@ -245,8 +248,27 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     if (!Hub.authenticate_prometheus) return;
     authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
   }
+  const perform = composeOperations(foundation, {
+    site,
+    authorizer,
+    oauth,
+    logins,
+    accounts,
+    servers,
+    services,
+    instances,
+    loads,
+    assertions: gateway.assertions,
+    stop,
+    info: hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion }),
+    gateways,
+    sharing,
+  });
+  const entrances: Entrance[] = [];
   /** Each takes what it needs of them. */
   const parts = {
+    perform,
+    entrances,
     site,
     browser,
     authorizer,
@@ -285,11 +307,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       await requireMetricsAccess(ctx);
       await next();
     },
-    addApiRoutes(router) {
-      const { assertions } = gateway;
-      const info = hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion });
-      addApi(router, foundation, { ...parts, assertions, stop, info });
-    },
+    addApiRoutes: (router) => addApi(router, foundation, parts),
     addPageRoutes(router) {
       errorRoutes(router, browser);
       addLoginPages(router, foundation, { ...parts, endUpstreamLogins });
@@ -332,6 +350,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     internalServer: listeners.internalServer,
     publicUrl,
     setUpUrl: setUpUrl?.href,
+    entrances,
     isServiceStarting: () =>
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
     stopRequested: stop.requested,

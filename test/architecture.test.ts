@@ -19,6 +19,7 @@ const floors: readonly (readonly string[])[] = [
   ['authentication', 'oauth', 'singleuser-main.ts'],
   ['servers', 'services', 'gateway', 'accounts'],
   ['sharing'],
+  ['operations'],
   ['api', 'pages', 'cli'],
   ['app.ts'],
   ['composition'],

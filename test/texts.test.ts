@@ -72,6 +72,7 @@ const saidElsewhere: Readonly<Record<string, string>> = {
   'gateway/forward-auth.ts': 'another error says it, with another code',
   'instances/channel-caller.ts': 'another instance says it',
   'oauth/endpoints/authorization-request.ts': 'badRequest of the same file',
+  'operations/authorizations.ts': 'one answer for all of them, in the same file',
   'pages/login/invitation-routes.ts': 'the authenticator says what is wrong with a password',
   'pages/login/set-up-routes.ts': 'the authenticator says what is wrong with a password',
   'pages/admin/runtime-service-routes.ts': 'what is wrong with a field, by its schema',

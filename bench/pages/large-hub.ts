@@ -21,11 +21,14 @@ export async function fillHub(
   const users = createUserStore(database);
   const groups = createGroupStore(database);
   const chunk = 1_000;
-  const groupIds: string[] = [];
-  for (let index = 0; index < groupCount; index += 1) {
-    groupIds.push((await groups.create({ name: `course-${String(index).padStart(4, '0')}` })).id);
-  }
-  const large = await groups.create({ name: largeGroup });
+  const names = Array.from(
+    { length: groupCount },
+    (_, index) => `course-${String(index).padStart(4, '0')}`,
+  );
+  const courses = await groups.createAll({ names, memberNames: [], origin: 'api' });
+  const groupIds = courses.map(({ id }) => id);
+  const [large] = await groups.createAll({ names: [largeGroup], memberNames: [], origin: 'api' });
+  if (large === undefined) throw new Error('the large group was not made');
   for (let start = 0; start < userNames.length; start += chunk) {
     const made = await users.createMissing(userNames.slice(start, start + chunk));
     const active = made.filter((_, index) => index % 2 === 0);

@@ -1,8 +1,8 @@
-import { auditActionsOf } from '../../src/api/operation.ts';
-import { operations } from '../../src/api/operations.ts';
 import { actionWords } from '../../src/audit/action-words.ts';
 import { type AuditAction, auditActions } from '../../src/audit/actions.ts';
 import { reasonWords } from '../../src/audit/reason-words.ts';
+import { auditActionsOf } from '../../src/operations/operation.ts';
+import { operations } from '../../src/operations/operations.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** The reference page of the audit log: every action, and the operations that are not recorded. */

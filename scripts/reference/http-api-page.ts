@@ -1,5 +1,5 @@
 import { declarations } from '../../src/api/openapi.ts';
-import type { OperationDeclaration } from '../../src/api/operation.ts';
+import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 const titles: Readonly<Record<string, string>> = {

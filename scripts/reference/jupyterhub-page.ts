@@ -1,5 +1,5 @@
 import { declarations } from '../../src/api/openapi.ts';
-import type { OperationDeclaration } from '../../src/api/operation.ts';
+import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { type JupyterHubOperation, jupyterHubOperations } from './jupyterhub-operations.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 

@@ -1,48 +1,27 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { HubError } from '../errors.ts';
+import { readJsonBody } from '../http/body.ts';
 import { readIfMatch, writeETag } from '../http/if-match.ts';
 import { setBody } from '../http/json-body.ts';
-import type { Authorizer } from '../rbac/authorizer.ts';
+import type { AnyReply, Operation, OperationDeclaration, Page } from '../operations/operation.ts';
+import type { Perform } from '../operations/perform.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
-import { emptyMembership } from '../rbac/membership.ts';
-import { noteOperation } from './audit-middleware.ts';
-import { authorise, createMay, isAuthorised } from './authorise.ts';
 import { callerOf, findCallerAgain } from './caller-middleware.ts';
 import { writeEventStream } from './event-stream.ts';
 import type { LiveCallers } from './live-callers.ts';
-import {
-  type AnyReply,
-  type AnyRequest,
-  type Operation,
-  type OperationDeclaration,
-  type Page,
-  pathParameters,
-} from './operation.ts';
 import { type PageLimits, parsePage, writePage } from './paging.ts';
-import { parseBody, parseQuery } from './parse-request.ts';
 import {
   type Identified,
   type IdentifyByPassword,
   identifyByPassword,
 } from './password-request.ts';
 
-const noParameters = Object.fromEntries(Object.keys(pathParameters).map((name) => [name, '']));
-
-/** Makes a router answer operations: each is checked, parsed and written as it is declared. */
+/** Makes a router answer operations: each is read, performed and written as it is declared. */
 export function addOperations<Deps>(
   router: Router,
   operations: readonly Operation<Deps>[],
-  deps: Deps,
   options: {
-    readonly authorizer: Pick<Authorizer, 'membershipFor'>;
-    /** Throws `forbidden` for a user who may do more than the caller; says nothing to one that is not there. */
-    readonly requireMayActOn: (
-      caller: Caller,
-      /** The server, where the operation is about one. */
-      acted: { readonly userName: string; readonly serverName?: string },
-      scopes: OperationDeclaration['scopes'],
-    ) => Promise<void>;
+    readonly perform: Perform<Deps>;
     /** Throws `recent_login_required` for a login by cookie that is not recent. */
     readonly requireRecentLogin: (ctx: Context) => Promise<void>;
     readonly identifyByPassword: IdentifyByPassword;
@@ -63,57 +42,36 @@ export function addOperations<Deps>(
   }
 
   async function answer(ctx: Context, operation: Operation<Deps>): Promise<void> {
-    const params: AnyRequest['params'] = { ...noParameters, ...ctx['params'] };
-    noteOperation(ctx, operation, params);
-    const { caller, body: sentBody } = await identify(ctx, operation);
-    const membership =
-      caller === undefined
-        ? emptyMembership
-        : await options.authorizer.membershipFor(caller.scopes);
-    const rows = authorise(operation, params, caller, membership);
-    if (operation.actsOnUser === true && caller !== undefined) {
-      const { name: userName = '', server = '' } = params;
-      const acted = { userName, ...(operation.target === 'server' && { serverName: server }) };
-      await options.requireMayActOn(caller, acted, operation.scopes);
-    }
-    if (operation.needsServerToken === true) requireServerToken(params, caller);
-    const isByCookie = caller?.sessionId !== undefined && !presentsToken(caller);
-    if (operation.needsRecentLogin === true && isByCookie) await options.requireRecentLogin(ctx);
     const page =
-      operation.isPaged !== undefined
-        ? parsePage(ctx, options.pageLimits)
-        : { offset: 0, limit: 0 };
-    const query = parseQuery(ctx, operation.query);
-    const body =
-      sentBody ??
-      (await parseBody(ctx, operation, {
-        limitBytes: options.bodyLimitBytes,
-        anyContentType: caller !== undefined && presentsToken(caller),
-      }));
-    const may = createMay(caller, membership);
-    const requireVersion = readIfMatch(ctx.get('If-Match'));
-    const accepts = (...types: string[]) => ctx.accepts(...types) as string | false;
-    const request = { params, query, body, caller, rows, page, may, requireVersion, accepts };
-    const reply = await operation.handle(request, deps);
-    write(ctx, operation, page, reply);
-    if (reply.events !== undefined) follow(ctx, operation, params, reply.events);
+      operation.isPaged === undefined ? undefined : () => parsePage(ctx, options.pageLimits);
+    const { reply, mayPerform } = await options.perform(operation, {
+      params: ctx['params'],
+      query: ctx.query,
+      identify: () => identify(ctx, operation),
+      requireRecentLogin: () => options.requireRecentLogin(ctx),
+      readBody: (caller) => readBody(ctx, caller),
+      requireVersion: readIfMatch(ctx.get('If-Match')),
+      ...(page && { page }),
+      accepts: (...types) => ctx.accepts(...types) as string | false,
+    });
+    write(ctx, operation, page?.(), reply);
+    if (reply.events !== undefined) follow(ctx, mayPerform, reply.events);
+  }
+
+  function readBody(ctx: Context, caller: Caller | undefined): Promise<unknown> {
+    return readJsonBody(ctx.req, options.bodyLimitBytes, {
+      anyContentType: caller !== undefined && presentsToken(caller),
+    });
   }
 
   /** Writes events for as long as the caller may have them. */
   function follow(
     ctx: Context,
-    operation: OperationDeclaration,
-    params: AnyRequest['params'],
+    mayPerform: (caller: Caller | undefined) => Promise<boolean>,
     events: NonNullable<AnyReply['events']>,
   ): void {
     const stream = writeEventStream(ctx, events);
-    const isAllowed = async () => {
-      if (operation.scopes === 'public') return true;
-      const caller = await findCallerAgain(ctx);
-      if (caller === undefined) return false;
-      const membership = await options.authorizer.membershipFor(caller.scopes);
-      return isAuthorised(operation, params, caller, membership);
-    };
+    const isAllowed = async () => mayPerform(await findCallerAgain(ctx));
     const stopWatching = options.liveCallers.watch(isAllowed, stream.end);
     stream.closed.addEventListener('abort', stopWatching);
   }
@@ -124,7 +82,12 @@ export function addOperations<Deps>(
     return await identifyByPassword(ctx, operation, options.identifyByPassword);
   }
 
-  function write(ctx: Context, operation: OperationDeclaration, page: Page, reply: AnyReply): void {
+  function write(
+    ctx: Context,
+    operation: OperationDeclaration,
+    page: Page | undefined,
+    reply: AnyReply,
+  ): void {
     const { status, headers = {}, body, text, items, total = 0, events, onSent, version } = reply;
     if (version !== undefined) ctx.set('ETag', writeETag(version));
     ctx.status = status;
@@ -136,19 +99,13 @@ export function addOperations<Deps>(
     if (text !== undefined) {
       ctx.type = 'text/plain; charset=utf-8';
       ctx.body = text;
-    } else if (operation.isPaged !== undefined) {
+    } else if (page !== undefined) {
       const { publicOrigin } = options;
       const hasEnvelope = operation.isPaged === 'in_envelope';
       writePage(ctx, page, { items, total, publicOrigin, hasEnvelope });
     } else setBody(ctx, body ?? (status === 204 ? null : ''));
     ctx.set({ ...headers });
   }
-}
-
-function requireServerToken(params: AnyRequest['params'], caller: Caller | undefined): void {
-  const own = caller?.accessToken?.server;
-  if (own?.userName === params['name'] && own?.serverName === params['server']) return;
-  throw new HubError('forbidden', "Only the server's own token may do this.");
 }
 
 /** A path of an operation as Koa's router writes it. */

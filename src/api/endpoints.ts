@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OperationDeclaration } from './operation.ts';
+import type { OperationDeclaration } from '../operations/operation.ts';
 
 const form = 'application/x-www-form-urlencoded';
 

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { endpoints } from './endpoints.ts';
-import { errorModel } from './models.ts';
+import { isOptional } from '../operations/check-input.ts';
+import { errorModel } from '../operations/models.ts';
 import {
   type AnswerDeclaration,
   type OperationDeclaration,
   parameterNames,
   pathParameters,
-} from './operation.ts';
-import { operations } from './operations.ts';
+} from '../operations/operation.ts';
+import { operations } from '../operations/operations.ts';
+import { endpoints } from './endpoints.ts';
 import { envelopeMediaType, pageQuery, pagination } from './paging.ts';
-import { isOptional } from './parse-request.ts';
 
 /** Everything that answers below `/hub/api`. */
 export const declarations: readonly OperationDeclaration[] = [

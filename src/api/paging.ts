@@ -1,8 +1,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { setBody } from '../http/json-body.ts';
-import { JsonText, type Page } from './operation.ts';
-import { parseQuery, wholeNumber } from './parse-request.ts';
+import { checkQuery } from '../operations/check-input.ts';
+import { wholeNumber } from '../operations/models.ts';
+import { JsonText, type Page } from '../operations/operation.ts';
 
 /** Media type of a page with its envelope, which a client asks for in `Accept`. */
 export const envelopeMediaType = 'application/jupyterhub-pagination+json';
@@ -39,7 +40,7 @@ export interface PageLimits {
 
 /** Reads `offset` and `limit` of a list; the limit is clamped to the largest page. */
 export function parsePage(ctx: Context, limits: PageLimits): Page {
-  const { offset = 0, limit } = pageQuery.parse(parseQuery(ctx, pageQuery));
+  const { offset = 0, limit } = pageQuery.parse(checkQuery(ctx.query, pageQuery));
   const asked = limit ?? (wantsEnvelope(ctx) ? limits.default : limits.max);
   return { offset, limit: Math.min(Math.max(asked, 1), limits.max) };
 }

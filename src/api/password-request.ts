@@ -1,22 +1,13 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { readJsonBody } from '../http/body.ts';
+import { checkBody } from '../operations/check-input.ts';
+import { credentials } from '../operations/models.ts';
+import type { OperationDeclaration } from '../operations/operation.ts';
 import type { LoginForm } from '../plugin-host/authenticator.ts';
 import type { Caller } from '../rbac/caller.ts';
-import type { OperationDeclaration } from './operation.ts';
-import { checkBody } from './parse-request.ts';
 
 const longestBody = 64 * 1024;
-
-/** What a login form would be filled in with. */
-export const credentials = z.looseObject({
-  username: z.string(),
-  password: z.string(),
-  authenticator: z
-    .string()
-    .optional()
-    .describe('Name of the login method; the first that takes a form, unless given.'),
-});
 
 const named = z.looseObject({ auth: z.unknown() });
 

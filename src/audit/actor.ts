@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ActorKind } from './deed.ts';
+import type { AuditAction } from './actions.ts';
+import type { ActorKind, AuditTarget } from './deed.ts';
 
 /** Who does what is recorded: known to all that a request or command calls. */
 export interface Actor {
@@ -14,7 +15,15 @@ export interface Actor {
   readonly address?: string;
 }
 
-const actors = new AsyncLocalStorage<{ actor: Actor }>();
+/** The operation that is attempted, for the audit log when it is refused or fails. */
+export interface Attempt {
+  readonly operation: string;
+  /** Undefined for what is not recorded. */
+  readonly action: AuditAction | undefined;
+  readonly target: AuditTarget | undefined;
+}
+
+const actors = new AsyncLocalStorage<{ actor: Actor; attempt?: Attempt }>();
 
 /** Does work on behalf of an actor; everything it calls is recorded as theirs. */
 export function actAs<Result>(actor: Actor, work: () => Result): Result {
@@ -32,6 +41,17 @@ export function identifyActor(identified: Omit<Actor, 'address'>): void {
   if (current === undefined) return;
   const { address } = current.actor;
   current.actor = { ...identified, ...(address !== undefined && { address }) };
+}
+
+/** Says what is attempted now, by whichever entrance. */
+export function setAttempt(attempt: Attempt): void {
+  const current = actors.getStore();
+  if (current !== undefined) current.attempt = attempt;
+}
+
+/** What is attempted now; undefined before an operation is performed. */
+export function currentAttempt(): Attempt | undefined {
+  return actors.getStore()?.attempt;
 }
 
 /** Who acts now; undefined where no one does but the program itself. */

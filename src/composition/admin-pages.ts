@@ -1,6 +1,8 @@
 import type Router from '@koa/router';
 import { type BatchReport, createBatches } from '../accounts/batches.ts';
 import { createSealer } from '../crypto/sealer.ts';
+import type { OperationDeps } from '../operations/operations.ts';
+import type { Perform } from '../operations/perform.ts';
 import { adminActivityRoutes } from '../pages/admin/activity-routes.ts';
 import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminAnnouncementRoutes } from '../pages/admin/announcement-routes.ts';
@@ -13,6 +15,7 @@ import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserActRoutes } from '../pages/admin/user-act-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
+import { createBoundPages, type Entrance } from '../pages/forms/bound-pages.ts';
 import { createShownOnce } from '../pages/shown-once.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -31,6 +34,8 @@ export function addAdminPages(
   router: Router,
   { config, stores, keyv, database, disposables, log, secrets }: Foundation,
   deps: {
+    readonly perform: Perform<OperationDeps>;
+    readonly entrances: Entrance[];
     readonly site: Pick<Site, 'apiPath'>;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly authorizer: Authorizer;
@@ -54,6 +59,13 @@ export function addAdminPages(
     logins,
     readForm: deps.browser.confirmLogin.readForm,
     auditLog: stores.audit,
+  });
+  const bound = createBoundPages(router, {
+    ...deps.browser,
+    perform: deps.perform,
+    authorizer,
+    areaScope: 'admin-ui',
+    entrances: deps.entrances,
   });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
   const loads = deps.loads.reader;
@@ -100,12 +112,7 @@ export function addAdminPages(
     ...serverDeps,
     log,
   });
-  adminGroupRoutes(admin, {
-    groups,
-    groupPages: stores.groupPages,
-    members: groupMembers,
-    roles,
-  });
+  adminGroupRoutes(bound);
   adminRoleRoutes(admin, {
     roles,
     administration: deps.accounts.roleAdministration,

@@ -1,5 +1,5 @@
-import { createSharePresenter } from '../api/share-models.ts';
 import { createFailureLimit, type FailureWindow } from '../oauth/clients/failure-limit.ts';
+import { createSharePresenter } from '../operations/share-models.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { createSharing } from '../sharing/sharing.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';

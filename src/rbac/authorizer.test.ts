@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { createGroup } from '../../test/support/create-group.ts';
 import { createShareStore } from '../sharing/share-store.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
@@ -79,7 +80,7 @@ test('an administrator holds the role admin as well', async () => {
 test('a user holds the roles of their groups, with self references meaning the user', async () => {
   await using world = await openWorld();
   await world.users.create({ name: 'alice' });
-  await world.groups.create({ name: 'staff' });
+  await createGroup(world.groups, { name: 'staff' });
   await world.groups.addMembers('staff', ['alice'], 'api');
   await world.give('opener', ['access:services!service=wiki', 'shares!user'], 'group', 'staff');
   const scopes = await world.authorizer.scopesOfOwner(alice);
@@ -177,7 +178,7 @@ test('groups are consulted where scopes are restricted to one', async () => {
   await using world = await openWorld();
   await world.users.create({ name: 'alice' });
   await world.users.create({ name: 'bob' });
-  await world.groups.create({ name: 'class' });
+  await createGroup(world.groups, { name: 'class' });
   await world.groups.addMembers('class', ['bob'], 'api');
   await world.give('teacher', ['access:servers!group=class'], 'user', 'alice');
   const token = { owner: alice, scopes: ['access:servers!server=bob/'] };

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
+import { createGroup } from '../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { enterInstance } from '../../test/support/instances.ts';
 import { addServer } from '../../test/support/server-rows.ts';
@@ -203,7 +204,7 @@ describeEachDatabase('time limits', (open, dialect) => {
     await world.add('ann', { options: { profile: 'gpu' } });
     await world.add('bob');
     const groups = createGroupStore(database);
-    await groups.create({ name: 'staff' });
+    await createGroup(groups, { name: 'staff' });
     await using watch = world.watchOf();
     await watch.run();
     expect([await world.left('ann'), await world.left('bob')]).toEqual([20, 60]);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createGroup } from '../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { createServerStore } from '../servers/server-store.ts';
 import { createAuditStore } from '../store/audit-store.ts';
@@ -66,7 +67,7 @@ describeEachDatabase('the stores of shares', (open) => {
     const { shares, groups, servers, users, server, bob, toBob } = await openWorld();
     const given = () => shares.scopesGivenTo('bob');
     const access = ['access:servers'];
-    const { id } = await groups.create({ name: 'crew' });
+    const { id } = await createGroup(groups, { name: 'crew' });
     await groups.addMembers('crew', ['bob'], 'api');
     await shares.grant(server, { kind: 'group', id }, access);
     expect(await given()).toEqual(['access:servers!server=alice/lab']);

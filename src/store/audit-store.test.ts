@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
+import { createGroup } from '../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { explainQueryPlan } from '../../test/support/statements.ts';
 import { actAs, actAsHub, identifyActor } from '../audit/actor.ts';
@@ -51,7 +52,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
     expect((await audit.list(all)).entries).toEqual([]);
 
     await sql`alter table audit_arrivals rename to moved`.execute(database.kysely);
-    await expect(groups.create({ name: 'team' })).rejects.toThrow();
+    await expect(createGroup(groups, { name: 'team' })).rejects.toThrow();
     await sql`alter table moved rename to audit_arrivals`.execute(database.kysely);
     await expect(groups.getByName('team')).rejects.toThrow('There is no such group');
   });
@@ -209,7 +210,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const names = Array.from({ length: 50 }, (_, index) => `member-${index}`);
     await createUserStore(database).createMissing(names);
     const groups = createGroupStore(database);
-    await groups.create({ name: 'year' });
+    await createGroup(groups, { name: 'year' });
     await groups.addMembers('year', names, 'api');
     await groups.removeMembers('year', names);
     for (const action of ['group.add_members', 'group.remove_members']) {
@@ -280,7 +281,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const groups = createGroupStore(database);
     const names = Array.from({ length: 30 }, (_, index) => `g${index}`);
     const arrived = () => database.kysely.selectFrom('audit_arrivals').select('entry').execute();
-    await Promise.all(names.map((name) => groups.create({ name })));
+    await Promise.all(names.map((name) => createGroup(groups, { name })));
     expect(await arrived()).toHaveLength(30);
     const read = () => createAuditStore(database).list(all);
     const others = Array.from({ length: 3 }, () =>
@@ -298,7 +299,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
       const database = await open();
       const count = async (table: 'audit' | 'audit_arrivals') =>
         (await database.kysely.selectFrom(table).select('id').execute()).length;
-      for (const name of ['a', 'b']) await createGroupStore(database).create({ name });
+      for (const name of ['a', 'b']) await createGroup(createGroupStore(database), { name });
       expect([await count('audit_arrivals'), await count('audit')]).toEqual([2, 0]);
       vi.advanceTimersByTime(5_000);
       while ((await count('audit_arrivals')) > 0) await new Promise(setImmediate);
@@ -311,9 +312,9 @@ describeEachDatabase('the audit log', (open, dialect) => {
   test('is read, but for what came last, where nothing can be written', async () => {
     const database = await open();
     const groups = createGroupStore(database);
-    await groups.create({ name: 'before' });
+    await createGroup(groups, { name: 'before' });
     await database.audit.catchUp();
-    await groups.create({ name: 'after' });
+    await createGroup(groups, { name: 'after' });
     const catchUp = () => Promise.reject(new HubError('storage_unavailable', 'The disk is full.'));
     const onFullDisk = { ...database, audit: { ...database.audit, catchUp } };
     const { entries } = await createAuditStore(onFullDisk).list(all);
@@ -324,9 +325,9 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const database = await open();
     const audit = createAuditStore(database);
     const groups = createGroupStore(database);
-    for (const name of ['a', 'b', 'c', 'd', 'e']) await groups.create({ name });
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await createGroup(groups, { name });
     const first = await audit.list({ filter: {}, limit: 2 });
-    await groups.create({ name: 'f' });
+    await createGroup(groups, { name: 'f' });
     const second = await audit.list({ filter: {}, limit: 2, after: first.next });
     const third = await audit.list({ filter: {}, limit: 2, after: second.next });
     const names = [first, second, third].map(({ entries }) =>
@@ -340,8 +341,8 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const database = await open();
     const audit = createAuditStore(database);
     const groups = createGroupStore(database);
-    await actAs(ada, () => groups.create({ name: 'team' }));
-    await groups.create({ name: 'ada' });
+    await actAs(ada, () => createGroup(groups, { name: 'team' }));
+    await createGroup(groups, { name: 'ada' });
     await database.audit.recordAlone({ action: 'access', result: 'refused' });
     const found = async (filter: Parameters<typeof audit.list>[0]['filter']) =>
       (await audit.list({ filter, limit: 10 })).entries.map(
@@ -362,7 +363,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const database = await open();
     const audit = createAuditStore(database);
     const groups = createGroupStore(database);
-    for (let index = 0; index < 6; index += 1) await groups.create({ name: `g${index}` });
+    for (let index = 0; index < 6; index += 1) await createGroup(groups, { name: `g${index}` });
     const { entries } = await audit.list(all);
     const day = 86_400_000;
     expect(await audit.purge({ before: new Date(Date.now() - day), mostRows: 0 })).toBe(0);

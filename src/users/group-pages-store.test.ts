@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createGroup } from '../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import type { PageAsked } from '../store/page-edge.ts';
 import { createGroupPages } from './group-pages-store.ts';
@@ -11,9 +12,9 @@ describeEachDatabase('pages of groups', (open, dialect) => {
     const users = createUserStore(database);
     await users.createMissing(['ann', 'bob', 'Bea', 'cleo']);
     const groups = createGroupStore(database);
-    await groups.create({ name: 'Physics' });
-    await groups.create({ name: 'a_b', origin: 'config' });
-    await groups.create({ name: 'axb' });
+    await createGroup(groups, { name: 'Physics' });
+    await createGroup(groups, { name: 'a_b', origin: 'config' });
+    await createGroup(groups, { name: 'axb' });
     await groups.addMembers('Physics', ['ann', 'bob', 'Bea'], 'api');
     await groups.syncMembershipsOf('ann', ['a_b'], 'github');
     const pagesOfLarge = createGroupPages(database, { smallGroup: 0 });
@@ -79,11 +80,11 @@ describeEachDatabase('pages of groups', (open, dialect) => {
 
   test('go on where a page ended, whatever comes or goes meanwhile', async () => {
     const { users, groups, pages, pagesOfLarge } = await openStores();
-    const { id } = await groups.create({ name: 'year' });
+    const { id } = await createGroup(groups, { name: 'year' });
     const names = ['m-0', 'm-1', 'm-2', 'm-3', 'm-4', 'm-5'];
     const made = await users.createMissing(names);
     await groups.addMembers('year', names, 'api');
-    for (const name of names) await groups.create({ name });
+    for (const name of names) await createGroup(groups, { name });
     const lists = [
       (options: PageAsked) => pages.listMembers(id, options),
       (options: PageAsked) => pagesOfLarge.listMembers(id, options),
@@ -115,7 +116,7 @@ describeEachDatabase('pages of groups', (open, dialect) => {
     const newNames = ['m--', 'm-.', 'm-.x'];
     await users.createMissing(newNames);
     await groups.addMembers('year', newNames, 'api');
-    for (const name of newNames) await groups.create({ name });
+    for (const name of newNames) await createGroup(groups, { name });
     await expectAll(['after', 'm-1'], ['m-2', 'm-3'], { total: 7 });
     await expectAll(['before', 'm-2'], ['m-.', 'm-.x'], { total: 7 });
   });
@@ -132,7 +133,7 @@ describeEachDatabase('pages of groups', (open, dialect) => {
       transformResult: async ({ result }) => result,
     });
     const pages = createGroupPages({ ...database, kysely }, { smallGroup: 0 });
-    const { id } = await groups.create({ name: 'year' });
+    const { id } = await createGroup(groups, { name: 'year' });
     let names = Array.from({ length: 40 }, (_, index) => `m-${String(index).padStart(2, '0')}`);
     const [, first, second] = await users.createMissing(names);
     await groups.addMembers('year', names, 'api');

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createGroup } from '../../test/support/create-group.ts';
 import {
   describeEachDatabase,
   isQueryWaiting,
@@ -25,7 +26,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('finds a created group with its properties', async () => {
     const { groups } = await openStore();
-    const team = await groups.create({ name: 'team', properties: { quota: 3 } });
+    const team = await createGroup(groups, { name: 'team', properties: { quota: 3 } });
     expect(await groups.getByName('team')).toEqual(team);
     expect(team).toMatchObject({ name: 'team', origin: 'api', properties: { quota: 3 } });
     await expect(groups.getByName('Team')).rejects.toMatchObject({ code: 'not_found' });
@@ -34,14 +35,14 @@ describeEachDatabase('the group store', (open) => {
 
   test('refuses a taken name and one that cannot be a name', async () => {
     const { groups } = await openStore();
-    await groups.create({ name: 'team' });
-    await expect(groups.create({ name: 'team' })).rejects.toMatchObject({ code: 'conflict' });
-    await expect(groups.create({ name: '' })).rejects.toMatchObject({ code: 'bad_request' });
+    await createGroup(groups, { name: 'team' });
+    await expect(createGroup(groups, { name: 'team' })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(createGroup(groups, { name: '' })).rejects.toMatchObject({ code: 'bad_request' });
   });
 
   test('lists pages in the order of names', async () => {
     const { groups } = await openStore();
-    for (const name of ['c', 'a', 'B']) await groups.create({ name });
+    for (const name of ['c', 'a', 'B']) await createGroup(groups, { name });
     const page = await groups.list({ offset: 1, limit: 5 });
     expect(page.items.map(({ name }) => name)).toEqual(['a', 'c']);
     expect(page.total).toBe(3);
@@ -51,7 +52,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('adds and removes members, twice without harm', async () => {
     const { groups, changes } = await openStore('alice', 'bob', 'carol');
-    await groups.create({ name: 'team' });
+    await createGroup(groups, { name: 'team' });
     await groups.addMembers('team', ['bob', 'alice'], 'api');
     await groups.addMembers('team', ['alice', 'alice'], 'api');
     expect(await membersOf(groups, 'team')).toEqual(['alice', 'bob']);
@@ -64,7 +65,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('tells the groups of many users, and the members of many groups, at once', async () => {
     const { users, groups } = await openStore('alice', 'bob', 'carol');
-    for (const name of ['team', 'crew', 'empty']) await groups.create({ name });
+    for (const name of ['team', 'crew', 'empty']) await createGroup(groups, { name });
     await groups.addMembers('team', ['bob', 'alice'], 'api');
     await groups.addMembers('crew', ['bob', 'carol'], 'api');
     const [bob, alice] = [await users.getByName('bob'), await users.getByName('alice')];
@@ -81,7 +82,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('adds no user when one of them does not exist, and names that one', async () => {
     const { groups } = await openStore('alice');
-    await groups.create({ name: 'team' });
+    await createGroup(groups, { name: 'team' });
     const adding = groups.addMembers('team', ['alice', 'ghost'], 'api');
     await expect(adding).rejects.toMatchObject({
       code: 'bad_request',
@@ -94,7 +95,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('tells all memberships at once', async () => {
     const { groups } = await openStore('alice', 'bob');
-    for (const name of ['one', 'two', 'empty']) await groups.create({ name });
+    for (const name of ['one', 'two', 'empty']) await createGroup(groups, { name });
     await groups.addMembers('one', ['alice', 'bob'], 'api');
     await groups.addMembers('two', ['bob'], 'api');
     expect(await groups.memberships()).toEqual(
@@ -107,7 +108,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('replaces properties as a whole', async () => {
     const { groups } = await openStore();
-    await groups.create({ name: 'team', properties: { old: true } });
+    await createGroup(groups, { name: 'team', properties: { old: true } });
     await groups.setProperties('team', { new: [1] });
     expect((await groups.getByName('team')).properties).toEqual({ new: [1] });
     const unknown = groups.setProperties('none', {});
@@ -117,7 +118,7 @@ describeEachDatabase('the group store', (open) => {
   test('deletes a group with its memberships and roles', async () => {
     const { database, groups } = await openStore('alice');
     const { kysely } = database;
-    await groups.create({ name: 'team' });
+    await createGroup(groups, { name: 'team' });
     await groups.addMembers('team', ['alice'], 'api');
     await kysely
       .insertInto('roles')
@@ -138,7 +139,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('synchronises the groups of one origin and leaves those of others', async () => {
     const { groups } = await openStore('alice');
-    await groups.create({ name: 'by-hand' });
+    await createGroup(groups, { name: 'by-hand' });
     await groups.addMembers('by-hand', ['alice'], 'api');
     await groups.syncMembershipsOf('alice', ['staff', 'by-hand'], 'oidc');
     expect(await groups.groupNamesOf('alice')).toEqual(['by-hand', 'staff']);
@@ -167,7 +168,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('of changes at once, those of members hold and those to one version are one', async () => {
     const { groups } = await openStore('alice', 'bob', 'carol');
-    await groups.create({ name: 'team' });
+    await createGroup(groups, { name: 'team' });
     await Promise.all([
       groups.addMembers('team', ['alice'], 'api'),
       groups.addMembers('team', ['bob'], 'api'),
@@ -213,7 +214,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('removes no member between the check of a version and the change it is for', async () => {
     const { database, groups } = await openStore('alice');
-    await groups.create({ name: 'team' });
+    await createGroup(groups, { name: 'team' });
     await groups.addMembers('team', ['alice'], 'api');
     const drawn = oneOfVersions([versionOfGroup(await groups.getByName('team'), ['alice'])]);
     const ends: string[] = [];
@@ -233,7 +234,7 @@ describeEachDatabase('the group store', (open) => {
 
   test('brings the groups of the configuration up to date and creates their users', async () => {
     const { groups, users } = await openStore('alice');
-    await groups.create({ name: 'team', properties: { old: true } });
+    await createGroup(groups, { name: 'team', properties: { old: true } });
     await groups.addMembers('team', ['alice'], 'api');
     await groups.syncConfigured([
       { name: 'team', users: ['bob', 'carol'], properties: { quota: 1 } },

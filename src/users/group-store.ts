@@ -33,12 +33,6 @@ export interface GroupStore {
     /** Leaves out all other groups. */
     readonly onlyNames?: readonly string[];
   }): Promise<{ items: Group[]; total: number }>;
-  /** Throws `conflict` when the name is taken and `bad_request` when it cannot be a name. */
-  create(group: {
-    readonly name: string;
-    readonly origin?: string;
-    readonly properties?: Readonly<Record<string, unknown>>;
-  }): Promise<Group>;
   /**
    * Creates groups with the same members, all or none. Throws `conflict` when a name is taken and
    * `bad_request` that names the users there are not.
@@ -127,16 +121,6 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         .executeTakeFirstOrThrow();
       const rows = await query.selectAll().orderBy('name').limit(limit).offset(offset).execute();
       return { items: rows.map(toGroup), total: Number(total) };
-    },
-
-    async create({ name, origin = 'api', properties = {} }) {
-      const row = newGroupRow(validateGroupName(name), origin, properties);
-      await database.transaction(async (transaction) => {
-        await insertNewGroup(transaction, row);
-        await audit.record(transaction, groupDeed('group.create', row.name));
-      });
-      database.announceChange();
-      return toGroup(row);
     },
 
     async createAll({ names, memberNames, origin }) {

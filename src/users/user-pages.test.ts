@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createGroup } from '../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { endLease, enterInstance } from '../../test/support/instances.ts';
 import { addServer } from '../../test/support/server-rows.ts';
@@ -270,7 +271,7 @@ describeEachDatabase('lists of users', (open) => {
     await users.setAdmin(idOf('eve'), true);
     await users.recordActivity(new Map([[idOf('ann'), new Date(5)]]));
     const groups = createGroupStore(database);
-    await groups.create({ name: 'staff' });
+    await createGroup(groups, { name: 'staff' });
     await groups.addMembers('staff', ['bob', 'eve'], 'api');
 
     const namesOf = async (filter: UserFilter) => {

@@ -1,4 +1,4 @@
-import type { OperationDeclaration } from '../../src/api/operation.ts';
+import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import {
   createScopeCatalogue,
   isForServicesOnly,
@@ -8,7 +8,7 @@ import {
 import type { World } from './api-world.ts';
 
 /** A right, as the roles or the token of a caller have it. */
-interface Right {
+export interface Right {
   readonly scope: string;
   readonly filter?: {
     readonly kind: 'user' | 'group' | 'server' | 'service';

@@ -2,9 +2,9 @@ import type Router from '@koa/router';
 import Koa from 'koa';
 import { describe, expect, test } from 'vitest';
 import { createOpenApiDocument, declarations } from '../../src/api/openapi.ts';
-import { parameterNames } from '../../src/api/operation.ts';
 import { createApp } from '../../src/app.ts';
-import { addApi } from '../../src/composition/compose-api.ts';
+import { addApi } from '../../src/composition/compose-operations.ts';
+import { parameterNames } from '../../src/operations/operation.ts';
 import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
 import { createTestHub } from '../support/test-hub.ts';
 

@@ -10,6 +10,7 @@ import {
   startAuthorizationServer,
   wiki,
 } from '../../../test/protocol/harness.ts';
+import { createGroup } from '../../../test/support/create-group.ts';
 
 const services = [
   { ...wiki, allowedScopes: ['read:servers!user', 'list:users', 'read:users:activity!user'] },
@@ -79,7 +80,7 @@ describe('access', () => {
   test('lets a group in that holds access', async () => {
     await hub.roles.apply({ save: [{ ...(await hub.roles.getByName('user')), scopes: ['self'] }] });
     const alice = await hub.login('alice');
-    await hub.groups.create({ name: 'team' });
+    await createGroup(hub.groups, { name: 'team' });
     await hub.groups.addMembers('team', ['alice'], 'api');
     await hub.roles.apply({
       save: [

@@ -1,5 +1,5 @@
+import type { VersionedGroup } from '../../operations/groups.ts';
 import { type Phrase, text } from '../../texts/text.ts';
-import type { Group } from '../../users/group-store.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { csrfField, hiddenFields, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -7,12 +7,6 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
-
-/** A group as it was read for a form. */
-export interface VersionedGroup extends Group {
-  readonly version: string;
-  readonly memberCount: number;
-}
 
 export interface AdminGroupPropertiesView {
   readonly layout: FormLayoutProps;

@@ -1,244 +1,156 @@
-import type { Context } from 'koa';
-import type { GroupMembers } from '../../accounts/group-members.ts';
 import { HubError } from '../../errors.ts';
-import { listFilter } from '../../rbac/access-check.ts';
-import type { RoleStore } from '../../rbac/role-store.ts';
-import { message, type Phrase, text, translated } from '../../texts/text.ts';
-import type { GroupPages } from '../../users/group-pages-store.ts';
-import type { Group, GroupStore } from '../../users/group-store.ts';
-import { versionOfGroup } from '../../users/group-version-store.ts';
-import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
-import {
-  isPastLast,
-  listUrl,
-  pageLength,
-  pagingOf,
-  queryIn,
-  readQuery,
-} from '../elements/list-query.ts';
-import { lastPageOf, type PagingView } from '../elements/paging.ts';
-import {
-  type Admin,
-  type AdminContext,
-  isOfFormerVersion,
-  parameter,
-  versionIn,
-} from './admin-context.ts';
-import { addDeletion } from './deletion-routes.ts';
-import {
-  type AdminGroupPropertiesView,
-  adminGroupPropertiesPage,
-  groupFacts,
-  type VersionedGroup,
-} from './group-properties-page.ts';
+import { message, text } from '../../texts/text.ts';
+import { listUrl, queryIn } from '../elements/list-query.ts';
+import type { BoundPages, Changes } from '../forms/bound-pages.ts';
+import { bindDeletion } from '../forms/deletion.ts';
+import { listed } from '../forms/listed.ts';
+import { adminGroupPropertiesPage, groupFacts } from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
-import { originOfMember, removalNotice } from './removed-member.ts';
+import { removalNotice } from './removed-member.ts';
 import { knownOfUsers } from './users-filter.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
-export function adminGroupRoutes(
-  admin: AdminContext,
-  deps: {
-    readonly groups: GroupStore;
-    readonly groupPages: Pick<GroupPages, 'listGroups' | 'listMembers' | 'membershipsOf'>;
-    readonly members: GroupMembers;
-    readonly roles: Pick<RoleStore, 'heldBy'>;
-  },
-): void {
-  const { pages } = admin;
-  const { groups, groupPages, members } = deps;
+export function adminGroupRoutes(bound: BoundPages): void {
+  const { page, form } = bound;
+  const { urls } = bound.pages;
 
-  async function showList(
-    ctx: Context,
-    who: Admin,
-    failure: { readonly typedName?: string; readonly problem?: Phrase } = {},
-  ): Promise<void> {
-    const filter = listFilter(who.caller.scopes, 'list:groups');
-    if (filter === undefined) who.require('list:groups');
-    const query = readQuery(ctx);
-    const found = await groupPages.listGroups({
-      ...query.options,
-      onlyNames: filter === undefined || filter === 'all' ? undefined : [...filter.groups],
-    });
-    const { items, total } = found;
-    const urlOf: PagingView['urlOf'] = (page, edge) =>
-      listUrl(pages.urls.adminGroups, query.search, page, edge);
-    if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
-    const page = adminGroupsPage({
-      layout: await pages.formLayoutFor(ctx),
-      groups: items,
-      search: query.search,
-      paging: pagingOf(query, found, ({ name }) => name, urlOf),
-      mayCreate: who.may('admin:groups'),
-      ...failure,
-    });
-    pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
-  }
-
-  async function groupFor(ctx: Context, who: Admin, scope: string): Promise<Group> {
-    const name = parameter(ctx, 'group');
-    who.require(scope, { kind: 'group', name });
-    return groups.getByName(name);
-  }
-
-  async function showGroup(
-    ctx: Context,
-    who: Admin,
-    group: Group,
-    failure: { readonly typedNames?: string; readonly problem?: Phrase } = {},
-  ): Promise<void> {
-    const query = readQuery(ctx);
-    const resource = { kind: 'group', name: group.name } as const;
-    const maySeeRoles = who.may('read:roles:groups', resource);
-    const [members, roles] = await Promise.all([
-      groupPages.listMembers(group.id, query.options),
-      maySeeRoles ? deps.roles.heldBy(resource) : undefined,
-    ]);
-    const { items, total } = members;
-    const urlOf: PagingView['urlOf'] = (page, edge) =>
-      listUrl(pages.urls.adminGroup(group.name), query.search, page, edge);
-    if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
-    const page = adminGroupPage({
-      layout: await pages.formLayoutFor(ctx),
-      group,
-      members: items,
-      search: query.search,
-      paging: pagingOf(query, members, ({ name }) => name, urlOf),
-      roles: roles?.map(({ name, description }) => ({ name, description })),
-      may: {
-        changeMembers: who.may('groups', resource),
-        delete: who.may('delete:groups', resource),
-        // Filtered by the group.
-        listUsers:
-          listFilter(who.caller.scopes, 'list:users') !== undefined &&
-          knownOfUsers(who.caller.scopes).groups,
-      },
-      ...failure,
-    });
-    pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
-  }
-
-  admin.get('/admin/groups', (ctx, who) => showList(ctx, who));
-
-  admin.post('/admin/groups', async (ctx, who, form) => {
-    who.require('admin:groups');
-    const typedName = (form.get('name') ?? '').trim();
-    try {
-      const { name } = await groups.create({ name: typedName, origin: 'api' });
-      const notice = { kind: 'good', text: text`The group ${name} is made.` } as const;
-      pages.redirectWithNotice(ctx, pages.urls.adminGroup(name), notice);
-    } catch (error) {
-      if (!isMistake(error)) throw error;
-      await showList(ctx, who, { typedName, problem: translated(error.shown.message) });
-    }
-  });
-
-  admin.get('/admin/groups/:group', async (ctx, who) =>
-    showGroup(ctx, who, await groupFor(ctx, who, 'read:groups')),
+  const showGroups = page('/admin/groups', 'viewGroups', ({ layout, model, may, failure }) =>
+    listed(
+      urls.adminGroups,
+      model,
+      ({ name }) => name,
+      (paging) =>
+        adminGroupsPage({
+          layout,
+          groups: model.found.items,
+          search: model.query.search,
+          paging,
+          mayCreate: may('createGroups'),
+          typedName: failure?.sent.get('name')?.trim(),
+          problem: failure?.problem,
+        }),
+    ),
   );
 
-  admin.post('/admin/groups/:group/add-members', async (ctx, who, form) => {
-    const group = await groupFor(ctx, who, 'groups');
-    const typedNames = form.get('names') ?? '';
-    const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
-    try {
-      if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
-      await members.add(who.caller, group.name, names);
-    } catch (error) {
-      if (!isMistake(error)) throw error;
-      return showGroup(ctx, who, group, { typedNames, problem: translated(error.shown.message) });
-    }
-    const [first = ''] = names;
-    const done = message('{count, plural, one {{first} is added.} other {# users are added.}}', {
-      count: names.length,
-      first,
-    });
-    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text: done });
+  form('/admin/groups', 'createGroups', {
+    body: (sent) => ({ groups: [sent.get('name') ?? ''] }),
+    done: ({ result: [group] }) => ({
+      to: urls.adminGroup(group?.name ?? ''),
+      say: text`The group ${group?.name ?? ''} is made.`,
+    }),
+    again: showGroups,
   });
 
-  admin.post('/admin/groups/:group/remove-member', async (ctx, who, form) => {
-    const group = await groupFor(ctx, who, 'groups');
-    const name = form.get('name') ?? '';
-    const origin = await originOfMember(deps.groupPages, name, group.name);
-    await members.remove(group.name, [name]);
-    const done = text`${name} is no longer in this group.`;
-    // Back to the page of the list on which the button stood.
-    const { search, page, edge } = queryIn(form);
-    const url = listUrl(pages.urls.adminGroup(group.name), search, page, edge);
-    pages.redirectWithNotice(ctx, url, removalNotice(done, origin));
+  const showGroup = page('/admin/groups/{group}', 'viewGroup', ({ model, may, ...shown }) => {
+    const { layout, failure, visitor } = shown;
+    const { group, query, found, roles } = model;
+    return listed(
+      urls.adminGroup(group.name),
+      model,
+      ({ name }) => name,
+      (paging) =>
+        adminGroupPage({
+          layout,
+          group,
+          members: found.items,
+          search: query.search,
+          paging,
+          roles,
+          may: {
+            changeMembers: may('addGroupMembers'),
+            delete: may('deleteGroup'),
+            // Filtered by the group.
+            listUsers: may('listUsers') && knownOfUsers(visitor.caller.scopes).groups,
+          },
+          typedNames: failure?.sent.get('names') ?? undefined,
+          problem: failure?.problem,
+        }),
+    );
   });
 
-  /** With its version, for which all its members are read. */
-  async function versionedGroup(ctx: Context, who: Admin, scope: string): Promise<VersionedGroup> {
-    const group = await groupFor(ctx, who, scope);
-    const members = (await groups.memberNamesByGroup([group.name])).get(group.name) ?? [];
-    return { ...group, version: versionOfGroup(group, members), memberCount: members.length };
-  }
-
-  async function changeOf(who: Admin, group: VersionedGroup): Promise<ChangedMeanwhile> {
-    return { by: await admin.lastActor(who, groupChanges, group.name), now: groupFacts(group) };
-  }
-
-  async function showProperties(
-    ctx: Context,
-    group: VersionedGroup,
-    failure: Pick<AdminGroupPropertiesView, 'typed' | 'problem' | 'changed'> = {},
-  ): Promise<void> {
-    const layout = await pages.formLayoutFor(ctx);
-    const page = adminGroupPropertiesPage({ layout, group, ...failure });
-    pages.send(ctx, page, failure.typed === undefined ? 200 : 400);
-  }
-
-  admin.get('/admin/groups/:group/properties', async (ctx, who) => {
-    await showProperties(ctx, await versionedGroup(ctx, who, 'groups'));
+  form('/admin/groups/{group}/add-members', 'addGroupMembers', {
+    body: (sent) => ({ users: namesIn(sent) }),
+    done({ params: { group = '' }, sent }) {
+      const names = namesIn(sent);
+      const say = message('{count, plural, one {{first} is added.} other {# users are added.}}', {
+        count: names.length,
+        first: names[0] ?? '',
+      });
+      return { to: urls.adminGroup(group), say };
+    },
+    again: showGroup,
   });
 
-  admin.post('/admin/groups/:group/properties', async (ctx, who, form) => {
-    const group = await versionedGroup(ctx, who, 'groups');
-    const typed = form.get('properties') ?? '';
-    try {
-      await groups.setProperties(group.name, readProperties(typed), versionIn(form));
-    } catch (error) {
-      if (isOfFormerVersion(error)) {
-        return showProperties(ctx, group, { typed, changed: await changeOf(who, group) });
-      }
-      if (!isMistake(error)) throw error;
-      return showProperties(ctx, group, { typed, problem: translated(error.shown.message) });
-    }
-    const done = text`The properties of ${group.name} are changed.`;
-    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text: done });
+  form('/admin/groups/{group}/remove-member', 'removeGroupMember', {
+    body: (sent) => ({ user: sent.get('name') ?? '' }),
+    done({ params: { group = '' }, sent, result: { origin } }) {
+      const { kind, text: say } = removalNotice(
+        text`${sent.get('name') ?? ''} is no longer in this group.`,
+        origin,
+      );
+      // Back to the page of the list on which the button stood.
+      const { search, page: number, edge } = queryIn(sent);
+      return { to: listUrl(urls.adminGroup(group), search, number, edge), say, kind };
+    },
   });
 
-  addDeletion(admin, '/admin/groups/:group/delete', {
-    find: (ctx, who) => versionedGroup(ctx, who, 'delete:groups'),
-    versionOf: ({ version }) => version,
+  const showProperties = page(
+    '/admin/groups/{group}/properties',
+    'viewGroupProperties',
+    ({ layout, model: group, failure }) =>
+      adminGroupPropertiesPage({
+        layout,
+        group,
+        typed: failure?.sent.get('properties') ?? undefined,
+        problem: failure?.problem,
+        changed: failure?.changed && { by: failure.changed.by, now: groupFacts(group) },
+      }),
+  );
+
+  form('/admin/groups/{group}/properties', 'setGroupProperties', {
+    body: (sent) => readProperties(sent.get('properties') ?? ''),
+    done: ({ params: { group = '' } }) => ({
+      to: urls.adminGroup(group),
+      say: text`The properties of ${group} are changed.`,
+    }),
+    changes: groupChanges,
+    again: showProperties,
+  });
+
+  bindDeletion(bound, '/admin/groups/{group}/delete', {
+    view: 'viewGroupDeletion',
+    operation: 'deleteGroup',
     question: ({ name }) => ({
       title: text`Delete the group ${name}?`,
       consequences: [
         text`Its members lose what they may do through it. The users themselves stay.`,
       ],
       label: text`Delete group`,
-      action: pages.urls.adminGroup(name, 'delete'),
-      cancelUrl: pages.urls.adminGroup(name),
+      action: urls.adminGroup(name, 'delete'),
+      cancelUrl: urls.adminGroup(name),
     }),
-    changeOf,
-    async delete(_who, { name }, requireVersion) {
-      await groups.delete(name, requireVersion);
-    },
-    done: ({ name }) => ({
-      url: pages.urls.adminGroups,
-      text: text`The group ${name} is deleted.`,
+    changes: groupChanges,
+    versioned: (group) => ({ version: group.version, now: groupFacts(group) }),
+    done: ({ group = '' }) => ({
+      to: urls.adminGroups,
+      say: text`The group ${group} is deleted.`,
     }),
   });
 }
 
-/** Deeds that make another version of a group. */
-const groupChanges = [
-  'group.create',
-  'group.change',
-  'group.add_members',
-  'group.remove_members',
-] as const;
+/** What makes another version of a group. */
+function groupChanges({ group }: Readonly<Record<string, string>>): Changes {
+  return {
+    actions: ['group.create', 'group.change', 'group.add_members', 'group.remove_members'],
+    target: group,
+  };
+}
+
+function namesIn(sent: URLSearchParams): string[] {
+  const names = (sent.get('names') ?? '').split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
+  if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
+  return names;
+}
 
 /** The properties as they are typed: one JSON object. */
 function readProperties(typed: string): Record<string, unknown> {
@@ -256,8 +168,4 @@ function readProperties(typed: string): Record<string, unknown> {
     'bad_request',
     text`This is not a JSON object. Write names and values in braces: ${'{"quota": 10}'}`,
   );
-}
-
-function isMistake(error: unknown): error is HubError {
-  return error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
 }

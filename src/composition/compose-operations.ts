@@ -1,0 +1,187 @@
+import type Router from '@koa/router';
+import { createAuthStates } from '../accounts/auth-states.ts';
+import { addOperations } from '../api/add-operations.ts';
+import type { LiveCallers } from '../api/live-callers.ts';
+import { createOpenApiDocument } from '../api/openapi.ts';
+import type { AssertionSigner } from '../gateway/assertion.ts';
+import type { HubInfo } from '../operations/info.ts';
+import { type OperationDeps, operations } from '../operations/operations.ts';
+import { createOutputFollowers } from '../operations/output.ts';
+import { createPerform, type Perform } from '../operations/perform.ts';
+import { createRememberedPages } from '../operations/remembered-pages.ts';
+import { createUserDirectory } from '../operations/user-directory.ts';
+import { loginRequestOf } from '../pages/login/login-request.ts';
+import { hostPrefix, loginCookie } from '../protocol/cookie-names.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
+import { rememberRoleNames } from '../rbac/remembered-role-names.ts';
+import type { Server } from '../servers/server.ts';
+import { presentServer } from '../servers/server-model.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { watchChanges } from '../store/change-aware-cache.ts';
+import type { ComposedAccounts } from './compose-accounts.ts';
+import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedGateways } from './compose-gateways.ts';
+import type { ComposedInstances } from './compose-instances.ts';
+import type { ComposedLoads } from './compose-loads.ts';
+import type { ComposedOAuth } from './compose-oauth.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { ComposedSharing } from './compose-sharing.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+import type { StopRequest } from './stop-request.ts';
+
+/** What performs the operations, for every entrance. */
+export function composeOperations(
+  { config, database, stores, disposables, log }: Foundation,
+  deps: {
+    readonly site: Site;
+    readonly authorizer: Authorizer;
+    readonly oauth: ComposedOAuth;
+    readonly logins: LoginSessions;
+    readonly accounts: ComposedAccounts;
+    readonly servers: ComposedServers;
+    readonly services: ComposedServices;
+    readonly instances: ComposedInstances;
+    readonly loads: Pick<ComposedLoads, 'reader'>;
+    readonly assertions: AssertionSigner;
+    readonly stop: StopRequest;
+    readonly info: HubInfo;
+    readonly gateways: ComposedGateways;
+    readonly sharing: ComposedSharing;
+  },
+): Perform<OperationDeps> {
+  const { authorizer, info, servers, services } = deps;
+  const { apiPath, origins } = deps.site;
+  const { registry, routes } = services;
+  const {
+    accounts,
+    acting,
+    invitations,
+    lockouts,
+    groupMembers,
+    roleAdministration,
+    serviceAdministration,
+  } = deps.accounts;
+  const { users, groups, roles, accessTokens } = stores;
+
+  const changes = disposables.use(watchChanges(database));
+  const directory = createUserDirectory({
+    groups,
+    roles,
+    userInfo: stores.userInfo,
+    changes,
+    async serverModelsByUser(userIds, options) {
+      const byUser = await stores.servers.listByUser(userIds, options);
+      const modelsOf = (listed: readonly Server[]) =>
+        listed.map((each) => [
+          each.name,
+          presentServer(each, {
+            prefix: servers.servers.prefixOf(each),
+            apiPath,
+            origins,
+            withState: true,
+          }),
+        ]);
+      return new Map(
+        [...byUser].map(([userId, listed]) => [userId, Object.fromEntries(modelsOf(listed))]),
+      );
+    },
+  });
+
+  // Few hubs are ever asked for it, and it takes a megabyte.
+  let document: ReturnType<typeof createOpenApiDocument> | undefined;
+  const operationDeps: OperationDeps = {
+    info,
+    describe: () =>
+      (document ??= createOpenApiDocument({
+        version: info.version,
+        publicUrl: config.publicUrl,
+        loginCookie: (origins.hasHostCookies ? hostPrefix : '') + loginCookie,
+      })),
+    authorizer,
+    assertions: deps.assertions,
+    requestStop: (request) => deps.stop.request(request),
+    audit: database.audit,
+    auditLog: stores.audit,
+    routes,
+    hubRoute: { prefix: config.basePath, target: new URL(config.Hub.hub_bind_url).origin },
+    directory,
+    userPages: createRememberedPages({ database, changes }),
+    users,
+    accounts,
+    userProfiles: deps.accounts.userProfiles,
+    notices: stores.notices,
+    now: database.now,
+    authStates: createAuthStates({
+      identities: stores.identities,
+      acting,
+      keepsAuthState: config.Authenticator.enable_auth_state,
+      audit: database.audit,
+    }),
+    catchUpActivity: () => servers.activityLog.catchUp(),
+    activityLog: servers.activityLog,
+    serverStore: stores.servers,
+    servers: servers.servers,
+    lifecycle: servers.lifecycle,
+    toldAddresses: servers.toldAddresses,
+    progressElsewhere: servers.progressElsewhere,
+    apiPath,
+    origins,
+    slowStartMs: config.Spawner.slow_start_timeout * 1000,
+    slowStopMs: config.Spawner.slow_stop_timeout * 1000,
+    accessTokens,
+    tokenIssuer: deps.oauth.tokenIssuer,
+    logins: deps.logins,
+    invitations,
+    lockouts,
+    groups,
+    groupPages: stores.groupPages,
+    groupMembers,
+    roleAdministration,
+    serviceAdministration,
+    roles: { ...roles, ...rememberRoleNames(roles, changes) },
+    registry,
+    outputFollowers: createOutputFollowers(),
+    languages: deps.site.languages,
+    ...deps.sharing,
+    ...deps.gateways.api,
+    instances: deps.instances.overview,
+    instanceNames: deps.instances.directory,
+    loads: deps.loads.reader,
+    serverOutput: servers.output,
+  };
+  return createPerform(operationDeps, {
+    authorizer,
+    log,
+    async requireMayActOn(caller, { userName, serverName }, scopes) {
+      const user = await users.findByName(userName);
+      if (user === undefined || typeof scopes === 'string') return;
+      await acting.requireMayActOn(caller, user, scopes, serverName);
+    },
+  });
+}
+
+/** Adds every operation of the REST API. */
+export function addApi(
+  router: Router,
+  { config }: Pick<Foundation, 'config'>,
+  deps: {
+    readonly perform: Perform<OperationDeps>;
+    readonly site: Pick<Site, 'origins'>;
+    readonly browser: Pick<ComposedBrowser, 'confirmLogin'>;
+    readonly accounts: Pick<ComposedAccounts, 'passwordCallers'>;
+    readonly liveCallers: LiveCallers;
+  },
+): void {
+  addOperations(router, operations, {
+    perform: deps.perform,
+    identifyByPassword: (ctx, fields, authenticatorName) =>
+      deps.accounts.passwordCallers.identify(fields, loginRequestOf(ctx), authenticatorName),
+    requireRecentLogin: (ctx) => deps.browser.confirmLogin.require(ctx),
+    liveCallers: deps.liveCallers,
+    publicOrigin: deps.site.origins.hub,
+    bodyLimitBytes: config.Proxy.api_body_size,
+    pageLimits: { default: config.Hub.api_page_default_limit, max: config.Hub.api_page_max_limit },
+  });
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { readPlace, readTime, writePlace } from '../audit/audit-query.ts';
+import type { AuditEntry } from '../audit/deed.ts';
+import type { AuditStore } from '../store/audit-store.ts';
+import { freeData, time, wholeNumber } from './models.ts';
+import { type ModelOf, operation, view } from './operation.ts';
+
+export interface Deps {
+  readonly auditLog: Pick<AuditStore, 'list'>;
+}
+
+const defaultLimit = 100;
+const mostEntries = 1_000;
+
+const results = ['done', 'refused', 'failed'] as const;
+
+const entryModel = z
+  .object({
+    id: z.int(),
+    at: time,
+    actor: z.object({
+      kind: z
+        .enum(['user', 'service', 'anonymous', 'hub', 'command_line', 'proxy_api'])
+        .describe('`proxy_api`: the JupyterHub that has the token of `Hub.proxy_api`.'),
+      name: z.string().nullable(),
+      session_id: z.string().nullable().describe('Of the login; not a credential.'),
+      token_id: z.string().nullable().describe('Of the token that was presented.'),
+      address: z.string().nullable(),
+    }),
+    action: z.string(),
+    target: z
+      .object({
+        kind: z.string(),
+        name: z
+          .string()
+          .describe('Of the user whose server, token or login it is, else of the target itself.'),
+        part: z
+          .string()
+          .nullable()
+          .describe('Name of the server, or id of the token or login, of that user.'),
+      })
+      .nullable(),
+    users: z
+      .array(z.string())
+      .describe(
+        'Users who were made together, or who were put into a group or taken out; else empty. Each is found as a `target`.',
+      ),
+    result: z.enum(results),
+    detail: freeData,
+    instance: z
+      .string()
+      .nullable()
+      .describe('Instance of the hub that did it; null for a command.'),
+  })
+  .meta({ id: 'AuditEntry', description: 'Who did what.' });
+
+const moment = (description: string) =>
+  z
+    .string()
+    .refine((text) => readTime(text) !== undefined, 'must be a time such as 2026-01-31T12:00:00Z')
+    .optional()
+    .describe(description);
+
+/** The audit log. */
+export const auditOperations = [
+  operation({
+    id: 'listAudit',
+    method: 'GET',
+    path: '/audit',
+    tag: 'hub',
+    summary: 'Read who did what, newest first',
+    description: 'Every filter given must match. The actions: docs/reference/audit.md.',
+    scopes: ['read:audit'],
+    query: z.object({
+      actor: z.string().optional().describe('Name of the user or service that acted.'),
+      target: z
+        .string()
+        .optional()
+        .describe(
+          'Name of the user, group, role, service or client it was done to, also of one of `users`.',
+        ),
+      action: z.string().optional().describe('Such as `user.create`.'),
+      result: z.enum(results).optional(),
+      since: moment('Not before this time (ISO 8601).'),
+      until: moment('Before this time (ISO 8601).'),
+      limit: wholeNumber
+        .optional()
+        .describe(
+          `How many at most: ${defaultLimit} unless given, never more than ${mostEntries}.`,
+        ),
+      after: z.string().optional().describe('`next` of the page before.'),
+    }),
+    answers: {
+      200: {
+        description: 'A page; it stays the same whatever is recorded meanwhile.',
+        schema: z.object({
+          entries: z.array(entryModel),
+          next: z.string().nullable().describe('For `after`; null at the end.'),
+        }),
+      },
+    },
+  }).handle(async ({ query }, { auditLog }: Deps) => {
+    const { actor, target, action, result, since, until, limit = defaultLimit, after } = query;
+    const place = after === undefined ? undefined : readPlace(after);
+    const { entries, next } = await auditLog.list({
+      filter: {
+        ...(actor !== undefined && { actor }),
+        ...(target !== undefined && { target }),
+        ...(action !== undefined && { action }),
+        ...(result !== undefined && { result }),
+        ...(since !== undefined && { since: new Date(since) }),
+        ...(until !== undefined && { until: new Date(until) }),
+      },
+      limit: Math.min(Math.max(limit, 1), mostEntries),
+      after: place,
+    });
+    return {
+      status: 200,
+      body: { entries: entries.map(present), next: next === undefined ? null : writePlace(next) },
+    };
+  }),
+  view({
+    id: 'viewLastChange',
+    path: '/admin/last-change',
+    scopes: ['read:audit'],
+    query: z.object({ actions: z.array(z.string()), target: z.string().optional() }),
+  }).handle(async ({ query: { actions, target } }, { auditLog }: Deps) => {
+    const found = await Promise.all(
+      actions.map((action) => {
+        const filter = { action, result: 'done', ...(target !== undefined && { target }) } as const;
+        return auditLog.list({ filter, limit: 1 });
+      }),
+    );
+    return found
+      .flatMap(({ entries }) => entries)
+      .toSorted((one, other) => other.at.getTime() - one.at.getTime() || other.id - one.id)
+      .at(0);
+  }),
+];
+
+/** A row as JSON. */
+function present(entry: AuditEntry): ModelOf<typeof entryModel> {
+  const { id, at, actor, action, target, users, result, detail, instance } = entry;
+  return {
+    id,
+    at: at.toISOString(),
+    actor: {
+      kind: actor.kind,
+      name: actor.name ?? null,
+      session_id: actor.sessionId ?? null,
+      token_id: actor.tokenId ?? null,
+      address: actor.address ?? null,
+    },
+    action,
+    target:
+      target === undefined
+        ? null
+        : { kind: target.kind, name: target.name, part: target.part ?? null },
+    users: [...users],
+    result,
+    detail: { ...detail },
+    instance: instance ?? null,
+  };
+}

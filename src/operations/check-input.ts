@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { HubError } from '../errors.ts';
+
+const empty = z.object({});
+
+/** Reads a query as an operation declares it; what is not declared is passed over. */
+export function checkQuery(
+  query: Readonly<Record<string, unknown>>,
+  schema: z.ZodObject = empty,
+): Record<string, unknown> {
+  return parse(schema, query, 'query') as Record<string, unknown>;
+}
+
+/** Reads a body as an operation declares it; every problem is named in one `bad_request`. */
+export function checkBody<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+): z.output<Schema> {
+  if (body === undefined && !isOptional(schema)) {
+    throw new HubError('bad_request', 'This request needs a JSON body.');
+  }
+  return parse(schema, body, 'request body') as z.output<Schema>;
+}
+
+/** Whether a request may leave the body out. */
+export function isOptional(schema: z.ZodType): boolean {
+  return schema.safeParse(undefined).success;
+}
+
+function parse(schema: z.ZodType, value: unknown, what: string): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join('.')}: ${message}`,
+  );
+  throw new HubError('bad_request', `Invalid ${what}: ${problems.join('; ')}.`);
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import type { PageAsked, PageEdge } from '../store/page-edge.ts';
+
+/** Rows on a page of groups, members, holders or shares. */
+export const pageLength = 50;
+const maxSearchLength = 255;
+const maxKeyLength = 300;
+
+const pageNumber = z.preprocess(
+  (given) => (/^\d{1,7}$/.test(String(given)) ? Math.max(Number(given), 1) : 1),
+  z.number(),
+);
+const text = z.preprocess((given) => (typeof given === 'string' ? given : ''), z.string());
+const key = z.preprocess(
+  (given) => (typeof given === 'string' && given.length <= maxKeyLength ? given : undefined),
+  z.string().optional(),
+);
+
+/** The query of a page with a list: what was searched for, and which page of it. What cannot be read is left out. */
+export const listQuery = z.object({
+  search: text.transform((given) => given.trim().slice(0, maxSearchLength)),
+  page: pageNumber,
+  after: key,
+  before: key,
+});
+
+export type ListQuery = z.output<typeof listQuery>;
+
+/** The row that a page borders on; undefined where it is found by its number. */
+export function edgeOf({
+  after,
+  before,
+}: Pick<ListQuery, 'after' | 'before'>): PageEdge | undefined {
+  if (after !== undefined) return { side: 'after', key: after };
+  if (before !== undefined) return { side: 'before', key: before };
+  return undefined;
+}
+
+/** What stores are asked for. */
+export function listOptionsOf(query: ListQuery): PageAsked & { readonly nameFilter: string } {
+  const { search, page } = query;
+  return {
+    nameFilter: search,
+    offset: (page - 1) * pageLength,
+    limit: pageLength,
+    edge: edgeOf(query),
+  };
+}

@@ -1,0 +1,205 @@
+import { z } from 'zod';
+import { announcedPages, announcementLevels, longestAnnouncement } from '../config/hub-schema.ts';
+import { ownText } from '../config/language-schema.ts';
+import {
+  type Announcement,
+  checkNotice,
+  type Maintenance,
+  versionOfAnnouncement,
+  versionOfMaintenance,
+} from '../notices/notice.ts';
+import type { NoticeStore } from '../notices/notice-store.ts';
+import type { OwnText } from '../texts/own-text.ts';
+import { time } from './models.ts';
+import { operation } from './operation.ts';
+
+export interface Deps {
+  readonly notices: NoticeStore;
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number;
+}
+
+const scopes = ['admin:announcements'] as const;
+
+const textIs = (what: string) =>
+  `${what}: at most ${longestAnnouncement} characters, or an object with one for each language, by its tag: \`{"en": "…", "de": "…"}\`. Readers of another language get that of \`Hub.language\`.`;
+
+const until = z.iso
+  .datetime({ offset: true })
+  .nullable()
+  .optional()
+  .describe('When it ends by itself.');
+
+const announcementModel = z
+  .object({
+    active: z.boolean(),
+    text: ownText(z.string()).nullable().describe('As it was given.'),
+    level: z.enum(announcementLevels).nullable(),
+    pages: z.array(z.enum(announcedPages)).nullable().describe('Null for all pages.'),
+    until: time.nullable(),
+  })
+  .meta({ id: 'Announcement' });
+
+const maintenanceModel = z
+  .object({
+    active: z.boolean(),
+    text: ownText(z.string()).nullable().describe('As it was given.'),
+    since: time.nullable(),
+    until: time.nullable(),
+  })
+  .meta({ id: 'Maintenance' });
+
+/** What all users are told, and whether servers are started. */
+export const noticeOperations = [
+  operation({
+    id: 'getAnnouncement',
+    method: 'GET',
+    path: '/announcement',
+    isVersioned: true,
+    tag: 'hub',
+    summary: 'Read the announcement that was made at run time',
+    description: 'That of the configuration file, `Hub.announcement`, is not told here.',
+    scopes: 'authenticated',
+    answers: { 200: { description: 'The announcement.', schema: announcementModel } },
+  }).handle(async (_request, { notices }: Deps) =>
+    answerAnnouncement((await notices.current()).announcement),
+  ),
+  operation({
+    id: 'putAnnouncement',
+    method: 'PUT',
+    path: '/announcement',
+    audit: ['announcement.set'],
+    isVersioned: true,
+    tag: 'hub',
+    summary: 'Announce something to all users',
+    description:
+      'It stands on the pages of every instance at once, in place of `Hub.announcement`, until its end or DELETE.',
+    scopes,
+    needsRecentLogin: true,
+    body: z.strictObject({
+      text: ownText(z.string()).describe(textIs('Plain text')),
+      level: z.enum(announcementLevels).default('info'),
+      pages: z
+        .array(z.enum(announcedPages))
+        .min(1)
+        .max(announcedPages.length)
+        .nullable()
+        .optional()
+        .describe('On which pages; on all when left out.'),
+      until,
+    }),
+    answers: { 200: { description: 'The announcement.', schema: announcementModel } },
+  }).handle(async ({ body, requireVersion }, { notices, now }: Deps) => {
+    const announcement: Announcement = {
+      text: trimmed(body.text),
+      level: body.level,
+      pages: body.pages ?? undefined,
+      until: dateOf(body.until),
+    };
+    checkNotice(announcement, { now: now(), mayBeEmpty: false });
+    await notices.announce(announcement, requireVersion);
+    return answerAnnouncement(announcement);
+  }),
+  operation({
+    id: 'deleteAnnouncement',
+    method: 'DELETE',
+    path: '/announcement',
+    audit: ['announcement.remove'],
+    isVersioned: true,
+    tag: 'hub',
+    summary: 'Take the announcement back',
+    scopes,
+    needsRecentLogin: true,
+    answers: { 204: { description: 'There is none any more.' } },
+  }).handle(async ({ requireVersion }, { notices }: Deps) => {
+    await notices.withdraw(requireVersion);
+    return { status: 204 };
+  }),
+  operation({
+    id: 'getMaintenance',
+    method: 'GET',
+    path: '/maintenance',
+    isVersioned: true,
+    tag: 'hub',
+    summary: 'Read whether the hub is in maintenance mode',
+    scopes: 'authenticated',
+    answers: { 200: { description: 'Whether it is, and until when.', schema: maintenanceModel } },
+  }).handle(async (_request, { notices }: Deps) =>
+    answerMaintenance((await notices.current()).maintenance),
+  ),
+  operation({
+    id: 'putMaintenance',
+    method: 'PUT',
+    path: '/maintenance',
+    audit: ['maintenance.begin'],
+    isVersioned: true,
+    tag: 'hub',
+    summary: 'Begin maintenance: no servers are started',
+    description:
+      'Starts are answered with 503 and `Retry-After`, but for holders of `admin:servers` for all users. Running servers keep running.',
+    scopes,
+    needsRecentLogin: true,
+    body: z
+      .strictObject({
+        text: ownText(z.string()).default('').describe(textIs('What users are told')),
+        until,
+      })
+      .prefault({}),
+    answers: { 200: { description: 'The maintenance.', schema: maintenanceModel } },
+  }).handle(async ({ body, requireVersion }, { notices, now }: Deps) => {
+    const known = (await notices.current()).maintenance;
+    const maintenance: Maintenance = {
+      text: trimmed(body.text),
+      since: known?.since ?? new Date(now()),
+      until: dateOf(body.until),
+    };
+    checkNotice(maintenance, { now: now(), mayBeEmpty: true });
+    await notices.beginMaintenance(maintenance, requireVersion);
+    return answerMaintenance(maintenance);
+  }),
+  operation({
+    id: 'deleteMaintenance',
+    method: 'DELETE',
+    path: '/maintenance',
+    audit: ['maintenance.end'],
+    isVersioned: true,
+    tag: 'hub',
+    summary: 'End maintenance',
+    scopes,
+    needsRecentLogin: true,
+    answers: { 204: { description: 'Servers are started again.' } },
+  }).handle(async ({ requireVersion }, { notices }: Deps) => {
+    await notices.endMaintenance(requireVersion);
+    return { status: 204 };
+  }),
+];
+
+function answerAnnouncement(announcement: Announcement | undefined) {
+  const body = {
+    active: announcement !== undefined,
+    text: announcement?.text ?? null,
+    level: announcement?.level ?? null,
+    pages: announcement?.pages === undefined ? null : [...announcement.pages],
+    until: announcement?.until?.toISOString() ?? null,
+  };
+  return { status: 200, body, version: versionOfAnnouncement(announcement) } as const;
+}
+
+function answerMaintenance(maintenance: Maintenance | undefined) {
+  const body = {
+    active: maintenance !== undefined,
+    text: maintenance?.text ?? null,
+    since: maintenance?.since.toISOString() ?? null,
+    until: maintenance?.until?.toISOString() ?? null,
+  };
+  return { status: 200, body, version: versionOfMaintenance(maintenance) } as const;
+}
+
+function trimmed(text: OwnText): OwnText {
+  if (typeof text === 'string') return text.trim();
+  return Object.fromEntries(Object.entries(text).map(([tag, each]) => [tag, each.trim()]));
+}
+
+function dateOf(text: string | null | undefined): Date | undefined {
+  return text === null || text === undefined ? undefined : new Date(text);
+}

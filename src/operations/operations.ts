@@ -1,0 +1,86 @@
+import { activityOperations } from './activity.ts';
+import { auditOperations } from './audit.ts';
+import { authorizationOperations } from './authorizations.ts';
+import { gatewayOperations } from './gateway.ts';
+import { groupOperations } from './groups.ts';
+import { infoOperations } from './info.ts';
+import { instanceOperations } from './instances.ts';
+import { invitationOperations } from './invitations.ts';
+import { loadOperations } from './loads.ts';
+import { lockoutOperations } from './lockouts.ts';
+import { noticeOperations } from './notices.ts';
+import type { Operation } from './operation.ts';
+import { proxyOperations } from './proxy.ts';
+import { roleOperations } from './roles.ts';
+import { runtimeServiceOperations } from './runtime-services.ts';
+import { serverExtensionOperations } from './server-extension.ts';
+import { serverOutputOperations } from './server-output.ts';
+import { serverOperations } from './servers.ts';
+import { serviceOperations } from './services.ts';
+import { sessionOperations } from './sessions.ts';
+import { shareOperations } from './shares.ts';
+import { shutdownOperations } from './shutdown.ts';
+import { tokenOperations } from './tokens.ts';
+import { userOperations } from './users.ts';
+
+/** What the operations work with, together. */
+export type OperationDeps = Together<(typeof lists)[number]>;
+
+const lists = [
+  infoOperations,
+  proxyOperations,
+  shutdownOperations,
+  userOperations,
+  activityOperations,
+  tokenOperations,
+  sessionOperations,
+  invitationOperations,
+  lockoutOperations,
+  serverOperations,
+  loadOperations,
+  serverExtensionOperations,
+  serverOutputOperations,
+  shareOperations,
+  groupOperations,
+  roleOperations,
+  serviceOperations,
+  runtimeServiceOperations,
+  gatewayOperations,
+  instanceOperations,
+  authorizationOperations,
+  auditOperations,
+  noticeOperations,
+] as const;
+
+type AnyOperation = (typeof lists)[number][number];
+
+/** Names every operation. */
+export type OperationId = AnyOperation['id'];
+
+/** The operation of a name. */
+export type OperationOf<Id extends OperationId> = Extract<AnyOperation, { readonly id: Id }>;
+
+/** Every operation, by whichever entrance it is performed. */
+export const allOperations: readonly Operation<OperationDeps>[] = lists.flat();
+
+/** Those of the API. */
+export const operations: readonly Operation<OperationDeps>[] = allOperations.filter(
+  ({ audience }) => audience !== 'page',
+);
+
+const byId = new Map(allOperations.map((each) => [each.id, each]));
+
+/** The operation of a name, to be performed. */
+export function operationOf(id: OperationId): Operation<OperationDeps> {
+  const found = byId.get(id);
+  if (found === undefined) throw new Error(`there is no operation ${id}`);
+  return found;
+}
+
+type DepsOf<List> = List extends readonly {
+  readonly handle: (request: never, deps: infer Deps) => unknown;
+}[]
+  ? (deps: Deps) => void
+  : never;
+
+type Together<Lists> = DepsOf<Lists> extends (deps: infer Deps) => void ? Deps : never;

@@ -1,0 +1,150 @@
+import type { Logger } from 'pino';
+import { setAttempt } from '../audit/actor.ts';
+import type { AuditTarget } from '../audit/deed.ts';
+import type { RequireVersion } from '../crypto/version.ts';
+import { HubError } from '../errors.ts';
+import type { Resource } from '../rbac/access-check.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
+import { type Caller, presentsToken } from '../rbac/caller.ts';
+import { emptyMembership } from '../rbac/membership.ts';
+import { authorise, createMay, isAuthorised } from './authorise.ts';
+import { checkBody, checkQuery } from './check-input.ts';
+import {
+  type AnyReply,
+  type AnyRequest,
+  auditActionsOf,
+  type Operation,
+  type OperationDeclaration,
+  type Page,
+  pathParameters,
+  resourceOf,
+} from './operation.ts';
+
+/** What an entrance hands over: the API a request, a page a form, the command line its arguments. */
+export interface Sent {
+  readonly params: Readonly<Record<string, string>>;
+  /** Finds out who calls; not asked for an operation that is public. The body where it had to be read for that. */
+  readonly identify: () => Promise<{
+    readonly caller: Caller | undefined;
+    readonly body?: unknown;
+  }>;
+  /** Throws `recent_login_required` for a login that is not recent; asked where the caller presents no token. */
+  readonly requireRecentLogin: () => Promise<void>;
+  readonly query: Readonly<Record<string, unknown>>;
+  /** Read once it is clear that the caller may do this. */
+  readonly readBody: (caller: Caller | undefined) => Promise<unknown>;
+  readonly requireVersion: RequireVersion;
+  readonly page?: () => Page;
+  readonly accepts?: AnyRequest['accepts'];
+}
+
+/** What was done, and whether its caller may still have what goes on. */
+export interface Performed {
+  readonly reply: AnyReply;
+  /** Whether somebody may perform it, with the same parameters. */
+  readonly mayPerform: (caller: Caller | undefined) => Promise<boolean>;
+}
+
+/**
+ * Performs an operation for a caller: the only place that knows the order of what is asked. Throws `HubError`:
+ * `forbidden`, `not_found` where a scope is held but not for the resource, `recent_login_required`,
+ * `bad_request` for input that is not as declared, and what the operation throws.
+ */
+export type Perform<Deps> = (operation: Operation<Deps>, sent: Sent) => Promise<Performed>;
+
+const noParameters = Object.fromEntries(Object.keys(pathParameters).map((name) => [name, '']));
+const noPage: Page = { offset: 0, limit: 0 };
+
+export function createPerform<Deps>(
+  deps: Deps,
+  {
+    authorizer,
+    requireMayActOn,
+    log,
+  }: {
+    readonly authorizer: Pick<Authorizer, 'membershipFor'>;
+    /** Throws `forbidden` for a user who may do more than the caller; passes over one that does not exist. */
+    readonly requireMayActOn: (
+      caller: Caller,
+      /** The server, where the operation is about one. */
+      acted: { readonly userName: string; readonly serverName?: string },
+      scopes: OperationDeclaration['scopes'],
+    ) => Promise<void>;
+    readonly log: Logger;
+  },
+): Perform<Deps> {
+  const membershipOf = (caller: Caller | undefined) =>
+    caller === undefined ? emptyMembership : authorizer.membershipFor(caller.scopes);
+
+  return async (operation, sent) => {
+    const params: AnyRequest['params'] = { ...noParameters, ...sent.params };
+    const resource = resourceOf(operation, params);
+    setAttempt({
+      operation: operation.id,
+      action: auditActionsOf(operation)[0],
+      target: resource && auditTargetOf(resource),
+    });
+    const { caller, body: bodySent } = await sent.identify();
+    const membership = await membershipOf(caller);
+    const rows = authorise(operation, params, caller, membership);
+    if (operation.actsOnUser === true && caller !== undefined) {
+      const { name: userName = '', server = '' } = params;
+      const acted = { userName, ...(operation.target === 'server' && { serverName: server }) };
+      await requireMayActOn(caller, acted, operation.scopes);
+    }
+    if (operation.needsServerToken === true) requireServerToken(params, caller);
+    if (operation.needsRecentLogin === true && isByLogin(caller)) await sent.requireRecentLogin();
+    const page = sent.page?.() ?? noPage;
+    const query = checkQuery(sent.query, operation.query);
+    const body =
+      operation.body === undefined
+        ? undefined
+        : checkBody(operation.body, bodySent ?? (await sent.readBody(caller)));
+    const { requireVersion, accepts = () => false } = sent;
+    const may = createMay(caller, membership);
+    const request = { params, query, body, caller, rows, page, may, requireVersion, accepts };
+    const reply = await operation.handle(request, deps);
+    logDone(operation, { resource, caller, reply });
+    return {
+      reply,
+      mayPerform: async (again) =>
+        operation.scopes === 'public' ||
+        (again !== undefined && isAuthorised(operation, params, again, await membershipOf(again))),
+    };
+  };
+
+  function logDone(
+    { log: declared }: OperationDeclaration,
+    done: { resource: Resource | undefined; caller: Caller | undefined; reply: AnyReply },
+  ): void {
+    const { resource, caller, reply } = done;
+    if (declared === undefined || reply.logged === false) return;
+    const { level, event } =
+      typeof declared === 'string' ? ({ level: 'info', event: declared } as const) : declared;
+    log[level](
+      { ...(resource && logFieldsOf(resource)), ...reply.logged, by: caller?.owner.name },
+      event,
+    );
+  }
+}
+
+/** A caller with the login of a browser, which someone else may have got hold of. */
+function isByLogin(caller: Caller | undefined): boolean {
+  return caller?.sessionId !== undefined && !presentsToken(caller);
+}
+
+function auditTargetOf(resource: Resource): AuditTarget {
+  if (resource.kind !== 'server') return resource;
+  return { kind: 'server', name: resource.userName, part: resource.serverName };
+}
+
+function logFieldsOf(resource: Resource): Readonly<Record<string, string>> {
+  if (resource.kind !== 'server') return { [resource.kind]: resource.name };
+  return { user: resource.userName, server: resource.serverName };
+}
+
+function requireServerToken(params: AnyRequest['params'], caller: Caller | undefined): void {
+  const own = caller?.accessToken?.server;
+  if (own?.userName === params['name'] && own?.serverName === params['server']) return;
+  throw new HubError('forbidden', "Only the server's own token may do this.");
+}

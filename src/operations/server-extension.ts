@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { comingStop } from '../servers/time-limits.ts';
+import type { UserServers } from '../servers/user-servers.ts';
+import type { UserStore } from '../users/user-store.ts';
+import { limitKind, time } from './models.ts';
+import { type Operation, operation } from './operation.ts';
+
+export interface Deps {
+  readonly users: Pick<UserStore, 'getByName'>;
+  readonly servers: Pick<UserServers, 'extend'>;
+}
+
+const extension = z.object({
+  stops_at: time.nullable().describe('When a time limit stops it, unless it is used until then.'),
+  stop_reason: limitKind.nullable().describe('The limit that does.'),
+});
+
+function extensionAt(
+  path: '/users/{name}/server' | '/users/{name}/servers/{server}',
+  id: string,
+  which: string,
+): Operation<Deps> {
+  return operation({
+    id,
+    method: 'POST',
+    path: `${path}/extend`,
+    audit: { none: 'It counts as a use of the server.' },
+    tag: 'servers',
+    target: 'server',
+    summary: `Keep ${which} running`,
+    description:
+      'Counts as a use of the server now, so that it is not stopped for being idle. Answers 409 where that changes nothing: it does not run, or its age stops it.',
+    scopes: ['users:activity'],
+    answers: { 200: { description: 'How long it runs from now on.', schema: extension } },
+  }).handle(async ({ params }, { users, servers }: Deps) => {
+    await users.getByName(params.name);
+    const stop = comingStop(await servers.extend(params.name, params.server));
+    return {
+      status: 200,
+      body: { stops_at: stop?.at.toISOString() ?? null, stop_reason: stop?.reason ?? null },
+    };
+  });
+}
+
+/** Users who keep their servers. */
+export const serverExtensionOperations = [
+  extensionAt('/users/{name}/server', 'extendDefaultServer', "a user's default server"),
+  extensionAt('/users/{name}/servers/{server}', 'extendNamedServer', 'a named server'),
+];

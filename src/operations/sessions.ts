@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { HubError } from '../errors.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { UserStore } from '../users/user-store.ts';
+import { time } from './models.ts';
+import { operation } from './operation.ts';
+
+export interface Deps {
+  readonly users: Pick<UserStore, 'getByName'>;
+  readonly logins: Pick<LoginSessions, 'listOfUser' | 'end' | 'endAllOfUser'>;
+}
+
+const sessionModel = z
+  .object({
+    id: z.string(),
+    authenticator: z.string(),
+    created: time,
+    last_seen: time,
+    expires_at: time,
+    address: z.string().nullable(),
+    user_agent: z.string().nullable(),
+    current: z.boolean().describe('Whether the request itself belongs to it.'),
+  })
+  .meta({ id: 'Session', description: 'A login of a browser.' });
+
+/** Where a user is logged in. */
+export const sessionOperations = [
+  operation({
+    id: 'listSessions',
+    method: 'GET',
+    path: '/users/{name}/sessions',
+    tag: 'sessions',
+    summary: 'List where a user is logged in',
+    scopes: ['read:tokens'],
+    target: 'user',
+    answers: {
+      200: {
+        description: 'The logins.',
+        schema: z.object({ sessions: z.array(sessionModel) }),
+      },
+    },
+  }).handle(async ({ params, caller }, { users, logins }: Deps) => {
+    const sessions = await logins.listOfUser((await users.getByName(params.name)).id);
+    return {
+      status: 200,
+      body: {
+        sessions: sessions.map((session) => ({
+          id: session.sessionId,
+          authenticator: session.authenticator,
+          created: session.createdAt.toISOString(),
+          last_seen: session.lastSeenAt.toISOString(),
+          expires_at: session.expiresAt.toISOString(),
+          address: session.address ?? null,
+          user_agent: session.userAgent ?? null,
+          current: session.sessionId === caller.sessionId,
+        })),
+      },
+    };
+  }),
+  operation({
+    id: 'endSessions',
+    method: 'DELETE',
+    path: '/users/{name}/sessions',
+    audit: ['session.end', 'logout'],
+    tag: 'sessions',
+    summary: 'End every login of a user',
+    scopes: ['tokens'],
+    actsOnUser: true,
+    target: 'user',
+    answers: { 204: { description: 'They have ended, with their tokens.' } },
+  }).handle(async ({ params }, { users, logins }: Deps) => {
+    await logins.endAllOfUser((await users.getByName(params.name)).id);
+    return { status: 204 };
+  }),
+  operation({
+    id: 'endSession',
+    method: 'DELETE',
+    path: '/users/{name}/sessions/{id}',
+    audit: ['session.end', 'logout'],
+    tag: 'sessions',
+    summary: 'End one login of a user',
+    scopes: ['tokens'],
+    actsOnUser: true,
+    target: 'user',
+    answers: { 204: { description: 'It has ended, with its tokens.' } },
+  }).handle(async ({ params }, { users, logins }: Deps) => {
+    const sessions = await logins.listOfUser((await users.getByName(params.name)).id);
+    const session = sessions.find(({ sessionId }) => sessionId === params.id);
+    if (session === undefined) throw new HubError('not_found', 'This user has no such session.');
+    await logins.end(session.sessionId);
+    return { status: 204 };
+  }),
+];

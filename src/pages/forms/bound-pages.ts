@@ -1,0 +1,283 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { z } from 'zod';
+import type { AuditAction } from '../../audit/actions.ts';
+import { anyVersion, oneOfVersions } from '../../crypto/version.ts';
+import { HubError } from '../../errors.ts';
+import { isAuthorised } from '../../operations/authorise.ts';
+import type { OperationDeclaration } from '../../operations/operation.ts';
+import {
+  type OperationDeps,
+  type OperationId,
+  type OperationOf,
+  operationOf,
+} from '../../operations/operations.ts';
+import type { Perform } from '../../operations/perform.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { Caller } from '../../rbac/caller.ts';
+import type { Membership } from '../../rbac/membership.ts';
+import { requireAccess } from '../../rbac/require-access.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
+import type { Phrase, Text } from '../../texts/text.ts';
+import { actorOf } from '../elements/audit-table.ts';
+import type { FormLayoutProps, PageNotice } from '../elements/layout-props.ts';
+import { Html, html } from '../html.ts';
+import type { ConfirmLogin } from '../login/confirm-login.ts';
+import type { PageContext } from '../page-context.ts';
+import { withHint } from '../problem-of.ts';
+
+/** A page or form, and the operation that it performs. */
+export interface Entrance {
+  readonly kind: 'page' | 'form';
+  /** Below `/hub`; parameters stand in it as `{name}`. */
+  readonly path: string;
+  readonly operation: OperationDeclaration;
+  /** Scope that it needs as well. */
+  readonly areaScope: string | undefined;
+}
+
+/** Who looks at a page. */
+export interface Visitor {
+  readonly login: Login;
+  readonly caller: Caller;
+  readonly membership: Membership;
+}
+
+/** Why a form is shown again. */
+export interface Failure {
+  /** What was sent. */
+  readonly sent: URLSearchParams;
+  /** What is wrong with it. */
+  readonly problem?: Phrase;
+  /** Whether somebody has changed meanwhile what it is about; who, as far as the visitor may know. */
+  readonly changed?: { readonly by: Html | undefined };
+}
+
+type Parameters = Readonly<Record<string, string>>;
+/** What an operation answers. */
+export type ModelOf<Id extends OperationId> = Extract<
+  Awaited<ReturnType<OperationOf<Id>['handle']>>,
+  { readonly body: unknown }
+>['body'];
+type BodyOf<Id extends OperationId> =
+  OperationOf<Id> extends { readonly body: infer Schema }
+    ? Schema extends z.ZodType
+      ? z.input<Schema>
+      : undefined
+    : undefined;
+
+/** What a page is drawn from. */
+export interface Shown<Model> {
+  readonly layout: FormLayoutProps;
+  /** What the operation of the page answered. */
+  readonly model: Model;
+  readonly params: Parameters;
+  readonly visitor: Visitor;
+  /** Whether the visitor may perform an operation; with parameters beside those of the page. */
+  readonly may: (id: OperationId, params?: Parameters) => boolean;
+  /** For a form that is shown again. */
+  readonly failure: Failure | undefined;
+}
+
+/** A page, or where the browser is sent in its place. */
+type Answer = Html | { readonly redirect: string };
+
+/** Shows a page again with what was typed into a form of it. */
+type ShowAgain = (ctx: Context, visitor: Visitor, failure: Failure) => Promise<void>;
+
+export interface Changes {
+  readonly actions: readonly AuditAction[];
+  readonly target?: string | undefined;
+}
+
+interface FormOptions<Id extends OperationId> {
+  /** Parameters of the operation that stand in the form and not in the path. */
+  readonly params?: (sent: URLSearchParams, visitor: Visitor) => Parameters;
+  /** What the operation is asked with. Throws `bad_request` for what was typed and is no value. */
+  readonly body?: (sent: URLSearchParams, params: Parameters) => BodyOf<Id>;
+  readonly query?: (sent: URLSearchParams) => Readonly<Record<string, string>>;
+  /** What the next page says, and its address. */
+  readonly done: (
+    performed: Performed<Id>,
+  ) =>
+    | { readonly to: string; readonly say: Text; readonly kind?: PageNotice['kind'] }
+    | { readonly redirect: string };
+  /** The actions that make another version of what it changes, and its name, to say who did. */
+  readonly changes?: (params: Parameters) => Changes;
+  /** The page on which mistakes are shown; without it, they are shown as an error. */
+  readonly again?: ShowAgain;
+}
+
+interface Performed<Id extends OperationId> {
+  readonly params: Parameters;
+  readonly sent: URLSearchParams;
+  /** What the operation answered. */
+  readonly result: ModelOf<Id>;
+  readonly ctx: Context;
+  readonly visitor: Visitor;
+}
+
+/** Binds addresses of pages to operations, which alone decide who may and what is done. */
+export interface BoundPages {
+  readonly pages: PageContext;
+  /** A page that shows what an operation reads; returns how to show it again. */
+  page<Id extends OperationId>(
+    path: string,
+    id: Id,
+    show: (shown: Shown<ModelOf<Id>>) => Answer | Promise<Answer>,
+  ): ShowAgain;
+  /** A form that performs an operation. */
+  form<Id extends OperationId>(path: string, id: Id, options: FormOptions<Id>): void;
+}
+
+/** What is read. */
+const unconditional = {
+  requireRecentLogin: async () => undefined,
+  readBody: async () => undefined,
+  requireVersion: anyVersion,
+};
+
+const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict']);
+
+export function createBoundPages(
+  router: Router,
+  deps: {
+    readonly pages: PageContext;
+    readonly perform: Perform<OperationDeps>;
+    readonly authorizer: Authorizer;
+    readonly confirmLogin: Pick<ConfirmLogin, 'readForm' | 'require'>;
+    /** Scope that every one of the pages needs beside what its operation does. */
+    readonly areaScope?: string;
+    /** Where each page and form is noted. */
+    readonly entrances: Entrance[];
+  },
+): BoundPages {
+  const { pages, perform, authorizer, confirmLogin, areaScope } = deps;
+
+  async function visitorOf(login: Login): Promise<Visitor> {
+    const caller = await pages.callerOf(login);
+    const membership = await authorizer.membershipFor(caller.scopes);
+    if (areaScope !== undefined) requireAccess(caller.scopes, [areaScope], membership);
+    return { login, caller, membership };
+  }
+
+  /** Who did it last, as far as the visitor may read that. */
+  async function lastActor(
+    { caller, membership }: Visitor,
+    changes: Changes | undefined,
+  ): Promise<Html | undefined> {
+    const operation = operationOf('viewLastChange');
+    if (changes === undefined || !isAuthorised(operation, {}, caller, membership)) return undefined;
+    const { reply } = await perform(operation, {
+      params: {},
+      identify: async () => ({ caller }),
+      query: { ...changes },
+      ...unconditional,
+    });
+    const latest = reply.body as ModelOf<'viewLastChange'>;
+    return latest && html`${actorOf(latest, pages.urls)}`;
+  }
+
+  const paramsOf = (ctx: Context): Parameters => ctx['params'] as Parameters;
+
+  async function respond<Id extends OperationId>(
+    ctx: Context,
+    visitor: Visitor,
+    {
+      id,
+      show,
+      failure,
+    }: {
+      readonly id: Id;
+      readonly show: (shown: Shown<ModelOf<Id>>) => Answer | Promise<Answer>;
+      readonly failure?: Failure;
+    },
+  ): Promise<void> {
+    const params = paramsOf(ctx);
+    const { reply } = await perform(operationOf(id), {
+      params,
+      identify: async () => ({ caller: visitor.caller }),
+      query: ctx.query,
+      ...unconditional,
+      requireRecentLogin: () => confirmLogin.require(ctx),
+    });
+    const answer = await show({
+      layout: await pages.formLayoutFor(ctx),
+      model: reply.body as ModelOf<Id>,
+      params,
+      visitor,
+      may: (asked, more) =>
+        isAuthorised(
+          operationOf(asked),
+          { ...params, ...more },
+          visitor.caller,
+          visitor.membership,
+        ),
+      failure,
+    });
+    if (answer instanceof Html) return pages.send(ctx, answer, failure === undefined ? 200 : 400);
+    ctx.redirect(answer.redirect);
+  }
+
+  const koaPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+  return {
+    pages,
+
+    page(path, id, show) {
+      deps.entrances.push({ kind: 'page', path, operation: operationOf(id), areaScope });
+      router.get(
+        koaPath(path),
+        pages.loggedIn(async (ctx, login) => respond(ctx, await visitorOf(login), { id, show })),
+      );
+      return (ctx, visitor, failure) => respond(ctx, visitor, { id, show, failure });
+    },
+
+    form(path, id, options) {
+      const operation = operationOf(id);
+      const { again, done } = options;
+      deps.entrances.push({ kind: 'form', path, operation, areaScope });
+      router.post(
+        koaPath(path),
+        pages.loggedIn(async (ctx, login) => {
+          const visitor = await visitorOf(login);
+          const sent = await confirmLogin.readForm(
+            ctx,
+            login,
+            () => operation.needsRecentLogin === true,
+          );
+          if (sent === undefined) return;
+          const params = { ...paramsOf(ctx), ...options.params?.(sent, visitor) };
+          const version = sent.get('version');
+          try {
+            const { reply } = await perform(operation, {
+              params,
+              identify: async () => ({ caller: visitor.caller }),
+              requireRecentLogin: () => confirmLogin.require(ctx),
+              query: options.query?.(sent) ?? {},
+              readBody: async () => options.body?.(sent, params),
+              requireVersion: version === null ? anyVersion : oneOfVersions([version]),
+            });
+            const result = reply.body as ModelOf<typeof id>;
+            const next = done({ params, sent, result, ctx, visitor });
+            if ('redirect' in next) {
+              ctx.redirect(next.redirect);
+              ctx.status = 303;
+            } else {
+              const { to, say, kind = 'good' } = next;
+              pages.redirectWithNotice(ctx, to, { kind, text: say });
+            }
+          } catch (error) {
+            if (again === undefined || !(error instanceof HubError)) throw error;
+            if (error.code === 'precondition_failed') {
+              const by = await lastActor(visitor, options.changes?.(params));
+              return again(ctx, visitor, { sent, changed: { by } });
+            }
+            if (!mistakes.has(error.code) || error.isRefusal) throw error;
+            return again(ctx, visitor, { sent, problem: withHint(error) });
+          }
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parameterNames } from '../../src/operations/operation.ts';
+import type { Entrance } from '../../src/pages/forms/bound-pages.ts';
+import { selfScopes } from '../../src/rbac/scope-definitions.ts';
+import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
+import { ageLogins, withStolenCookies } from '../support/login-age.ts';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { adminToken } from '../support/server-hub.ts';
+import type { TestHub } from '../support/test-hub.ts';
+import { callersOf, type Right, scopeOf, verdictOf } from './api-callers.ts';
+import { createWorld, snapshot, type World } from './api-world.ts';
+
+// Every page and form performs an operation: who may is decided by its declaration alone, and this is asked of each
+// entrance with every kind of rights.
+const visitorName = 'visitor';
+const visitorRole = 'visitors';
+
+const hub: TestHub = await createPasswordHub(['ada', visitorName], {
+  Hub: {
+    allow_named_servers: true,
+    api_token_limit_per_user: 0,
+    services: [{ name: 'wiki', api_token: 'wiki-service-token' }],
+  },
+});
+const entrances = hub.hub.entrances.map((entrance) => ({
+  ...entrance,
+  title: `${entrance.kind} ${entrance.path}`,
+}));
+const forms = entrances.filter(({ kind }) => kind === 'form');
+
+let world: World;
+let visitor: FakeBrowser;
+let before: unknown;
+
+beforeAll(async () => {
+  world = await createWorld(hub, {
+    servers: 'stopped',
+    isNamed: true,
+    hasLogins: true,
+    hasFailures: false,
+    hasInvitation: false,
+    hasRole: true,
+    hasService: true,
+    hasShares: true,
+  });
+  await send('POST', `/roles/${visitorRole}`, { scopes: ['(no_scope)'] });
+  await send('POST', `/roles/${visitorRole}/assignments`, { users: [visitorName] });
+  visitor = await hub.logIn(visitorName, testPassword);
+  before = await state();
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+async function send(method: string, path: string, body: unknown): Promise<void> {
+  const answer = await hub.api(path, adminToken, { method, body: JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+}
+
+/** Gives the visitor these rights and no others beside those over themselves. */
+async function giveVisitor(rights: readonly Right[]): Promise<void> {
+  const scopes = rights.map(scopeOf);
+  await send('PATCH', `/roles/${visitorRole}`, {
+    scopes: scopes.length === 0 ? ['(no_scope)'] : scopes,
+  });
+}
+
+/** Everything of the world, with the visitor's role as it is between two tests. */
+async function state(): Promise<unknown> {
+  await giveVisitor([]);
+  return snapshot(hub, world);
+}
+
+/** The address of an entrance to something of the owner. */
+function urlOf({ path }: Pick<Entrance, 'path'>): string {
+  const values: Readonly<Record<string, string>> = {
+    name: world.owner.name,
+    owner: world.owner.name,
+    user: world.owner.name,
+    group: world.team,
+    server: world.server,
+    service: world.service,
+    role: world.role,
+    id: world.owner.tokenId,
+  };
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'none');
+  return `${hub.url}hub${filled}`;
+}
+
+async function enter(browser: FakeBrowser, entrance: Entrance): Promise<BrowserAnswer> {
+  if (entrance.kind === 'page') return browser.request(urlOf(entrance));
+  return browser.request(urlOf(entrance), {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ _csrf: await csrfOf(browser) }).toString(),
+  });
+}
+
+async function csrfOf(browser: FakeBrowser): Promise<string> {
+  const { body } = await browser.request(`${hub.url}hub/token`);
+  return /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
+}
+
+/** Whether the path says what the operation is done to; else it is something of the visitor's own. */
+const isAboutPath = ({ path, operation }: Entrance): boolean => {
+  const inPath: readonly string[] = parameterNames(path);
+  return parameterNames(operation.path).every((name) => inPath.includes(name));
+};
+
+const own: readonly Right[] = selfScopes.map((scope) => ({
+  scope,
+  filter: { kind: 'user', value: visitorName },
+}));
+
+describe('each page and form', () => {
+  test('is bound to an operation', () => {
+    expect(forms.length).toBeGreaterThan(4);
+    expect(entrances.length).toBeGreaterThan(forms.length);
+  });
+
+  test.for(entrances.filter(isAboutPath))('$title refuses all who may not', async (entrance) => {
+    const { operation, areaScope } = entrance;
+    const area: readonly Right[] = areaScope === undefined ? [] : [{ scope: areaScope }];
+    let refused = 0;
+    for (const caller of callersOf(operation, world)) {
+      if (caller.credentials.kind !== 'scopes' || caller.rights === undefined) continue;
+      const rights = [...caller.rights, ...area];
+      const verdict = verdictOf(operation, { ...caller, rights: [...rights, ...own] }, world);
+      if (verdict === 'allowed' && entrance.kind === 'form') continue;
+      await giveVisitor(rights);
+      const { status, body } = await enter(visitor, entrance);
+      if (verdict === 'allowed') expect([200, 302, 400], caller.name + body).toContain(status);
+      else expect(status, caller.name).toBe(verdict);
+      if (verdict !== 'allowed') refused += 1;
+    }
+    expect(refused).toBeGreaterThan(0);
+    expect(await state()).toEqual(before);
+  });
+
+  const inAreas = entrances.filter(({ areaScope }) => areaScope !== undefined);
+  test.for(inAreas)('$title refuses who lacks the scope of its pages', async (entrance) => {
+    const { scopes } = entrance.operation;
+    await giveVisitor(typeof scopes === 'string' ? [] : scopes.map((scope) => ({ scope })));
+    expect((await enter(visitor, entrance)).status).toBe(403);
+    expect(await state()).toEqual(before);
+  });
+
+  test.for(entrances)('$title sends who is not logged in to the login', async (entrance) => {
+    const answer = await new FakeBrowser().request(urlOf(entrance), {
+      ...(entrance.kind === 'form' && {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      }),
+    });
+    expect([302, 303, 403]).toContain(answer.status);
+    if (answer.status !== 403) expect(answer.headers.location).toMatch(/^\/hub\/login/);
+    expect(await state()).toEqual(before);
+  });
+});
+
+describe('each form', () => {
+  test.for(forms)('$path is refused without what only its page has', async (form) => {
+    const admin = await hub.logIn('ada', testPassword);
+    const answer = await admin.request(urlOf(form), {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+    expect(answer.status).toBe(403);
+    expect(await state()).toEqual(before);
+  });
+
+  test.for(forms)('$path asks who is there if and only if its operation does', async (form) => {
+    const admin = await hub.logIn('ada', testPassword);
+    await ageLogins(hub);
+    const thief = withStolenCookies(admin);
+    const { status, body } = await enter(thief, form);
+    if (form.operation.needsRecentLogin === true) {
+      expect(status).toBe(403);
+      expect(body).toContain('Confirm it’s you');
+    } else expect(body).not.toContain('Confirm it’s you');
+  });
+});
