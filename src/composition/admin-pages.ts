@@ -50,7 +50,7 @@ export function addAdminPages(
   },
 ): void {
   const { login, logins, authorizer, oauth } = deps;
-  const { accounts, acting, userProfiles, invitations, secondFactors, groupMembers, lockouts } =
+  const { accounts, acting, userProfiles, invitations, secondFactors, groupMembers } =
     deps.accounts;
   const { users, groups, roles, identities, credentials } = stores;
   const admin = createAdminContext(router, {
@@ -113,13 +113,8 @@ export function addAdminPages(
     log,
   });
   adminGroupRoutes(bound);
-  adminRoleRoutes(admin, {
-    roles,
-    administration: deps.accounts.roleAdministration,
-    acting,
-    catalogue: authorizer.catalogue,
-  });
-  adminInstanceRoutes(admin, { overview: deps.instances.overview, loads });
+  adminRoleRoutes(bound);
+  adminInstanceRoutes(bound);
   adminRuntimeServiceRoutes(admin, {
     administration: deps.accounts.serviceAdministration,
     allowsManaged: config.Hub.allow_managed_services_at_runtime,
@@ -133,7 +128,7 @@ export function addAdminPages(
     apiPath: deps.site.apiPath,
     log,
   });
-  adminLockoutRoutes(admin, { lockouts, log });
-  adminAnnouncementRoutes(admin, { notices: stores.notices, now: database.now });
-  adminActivityRoutes(admin, { auditLog: stores.audit });
+  adminLockoutRoutes(bound);
+  adminAnnouncementRoutes(bound);
+  adminActivityRoutes(bound);
 }

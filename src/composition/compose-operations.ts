@@ -139,6 +139,8 @@ export function composeOperations(
     groupPages: stores.groupPages,
     groupMembers,
     roleAdministration,
+    acting,
+    catalogue: authorizer.catalogue,
     serviceAdministration,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,

@@ -12,6 +12,14 @@ export interface Deps {
 const defaultLimit = 100;
 const mostEntries = 1_000;
 
+const activityPageLength = 50;
+const maxTextLength = 255;
+/** A field of the filter form; what is no text is none. */
+const typedText = z
+  .string()
+  .catch('')
+  .transform((typed) => typed.trim().slice(0, maxTextLength));
+
 const results = ['done', 'refused', 'failed'] as const;
 
 const entryModel = z
@@ -117,6 +125,48 @@ export const auditOperations = [
     return {
       status: 200,
       body: { entries: entries.map(present), next: next === undefined ? null : writePlace(next) },
+    };
+  }),
+  view({
+    id: 'viewActivity',
+    path: '/admin/activity',
+    scopes: ['read:audit'],
+    query: z.object({
+      actor: typedText,
+      target: typedText,
+      action: typedText,
+      since: typedText,
+      until: typedText,
+      after: typedText,
+      result: z.enum(results).optional().catch(undefined),
+    }),
+  }).handle(async ({ query }, { auditLog }: Deps) => {
+    const { actor, target, action, result, after } = query;
+    const [since, until] = [readTime(query.since), readTime(query.until)];
+    const { entries, next } = await auditLog.list({
+      filter: {
+        ...(actor !== '' && { actor }),
+        ...(target !== '' && { target }),
+        ...(action !== '' && { action }),
+        ...(result !== undefined && { result }),
+        ...(since !== undefined && { since }),
+        ...(until !== undefined && { until }),
+      },
+      limit: activityPageLength,
+      after: after === '' ? undefined : readPlace(after),
+    });
+    return {
+      entries,
+      filter: {
+        actor,
+        target,
+        action,
+        result: result ?? '',
+        since: since === undefined ? '' : query.since,
+        until: until === undefined ? '' : query.until,
+      },
+      next: next && writePlace(next),
+      isFirstPage: after === '',
     };
   }),
   view({

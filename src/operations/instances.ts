@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import type { GatewayView, InstanceOverview } from '../instances/instance-overview.ts';
+import type { LoadReader } from '../instances/load-reader.ts';
+import { type LoadSpan, loadKeys } from '../metrics/load-history.ts';
 import { names, time } from './models.ts';
-import { operation } from './operation.ts';
+import { operation, view } from './operation.ts';
 
 export interface Deps {
   readonly instances: InstanceOverview;
+  readonly loads: Pick<LoadReader, 'readEach'>;
 }
 
 const figures = z.object({
@@ -119,6 +122,19 @@ export const instanceOperations = [
       })),
     },
   })),
+  view({
+    id: 'viewInstances',
+    path: '/admin/instances',
+    scopes: ['read:hub'],
+    query: z.object({ span: z.unknown().optional() }),
+  }).handle(async ({ query }, deps: Deps) => {
+    const span: LoadSpan = query.span === 'day' ? 'day' : 'hour';
+    const [instances, loads] = await Promise.all([
+      deps.instances.list(),
+      deps.loads.readEach(loadKeys.instance, span),
+    ]);
+    return { instances, loads, span };
+  }),
 ];
 
 function presentGateway({ name, version, isLocal, reported }: GatewayView) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Lockouts } from '../accounts/lockouts.ts';
 import { HubError } from '../errors.ts';
 import { time } from './models.ts';
-import { operation } from './operation.ts';
+import { operation, view } from './operation.ts';
 
 export interface Deps {
   readonly lockouts: Lockouts;
@@ -52,6 +52,7 @@ export const lockoutOperations = [
     method: 'DELETE',
     path: '/lockouts',
     audit: ['lockout.lift'],
+    log: 'lock-out lifted',
     tag: 'logins',
     summary: 'Forget the failed logins of a user or an address',
     scopes: ['admin:users'],
@@ -64,6 +65,9 @@ export const lockoutOperations = [
     if (!(await lockouts.lift(query))) {
       throw new HubError('not_found', 'There are no failed logins to forget.');
     }
-    return { status: 204 };
+    return { status: 204, logged: { kind: query.kind, subject: query.subject.slice(0, 100) } };
   }),
+  view({ id: 'viewLockouts', path: '/admin/lockouts', scopes: ['admin:users'] }).handle(
+    (_request, { lockouts }: Deps) => lockouts.list(),
+  ),
 ];

@@ -11,7 +11,7 @@ import {
 import type { NoticeStore } from '../notices/notice-store.ts';
 import type { OwnText } from '../texts/own-text.ts';
 import { time } from './models.ts';
-import { operation } from './operation.ts';
+import { operation, view } from './operation.ts';
 
 export interface Deps {
   readonly notices: NoticeStore;
@@ -29,6 +29,14 @@ const until = z.iso
   .nullable()
   .optional()
   .describe('When it ends by itself.');
+
+const maxLifetimeSeconds = 366 * 86_400;
+const expiresIn = z
+  .int()
+  .min(1)
+  .max(maxLifetimeSeconds)
+  .optional()
+  .describe('In how many seconds it ends by itself, in place of `until`.');
 
 const announcementModel = z
   .object({
@@ -87,6 +95,7 @@ export const noticeOperations = [
         .optional()
         .describe('On which pages; on all when left out.'),
       until,
+      expires_in: expiresIn,
     }),
     answers: { 200: { description: 'The announcement.', schema: announcementModel } },
   }).handle(async ({ body, requireVersion }, { notices, now }: Deps) => {
@@ -94,7 +103,7 @@ export const noticeOperations = [
       text: trimmed(body.text),
       level: body.level,
       pages: body.pages ?? undefined,
-      until: dateOf(body.until),
+      until: endOf(body, now()),
     };
     checkNotice(announcement, { now: now(), mayBeEmpty: false });
     await notices.announce(announcement, requireVersion);
@@ -143,6 +152,7 @@ export const noticeOperations = [
       .strictObject({
         text: ownText(z.string()).default('').describe(textIs('What users are told')),
         until,
+        expires_in: expiresIn,
       })
       .prefault({}),
     answers: { 200: { description: 'The maintenance.', schema: maintenanceModel } },
@@ -151,7 +161,7 @@ export const noticeOperations = [
     const maintenance: Maintenance = {
       text: trimmed(body.text),
       since: known?.since ?? new Date(now()),
-      until: dateOf(body.until),
+      until: endOf(body, now()),
     };
     checkNotice(maintenance, { now: now(), mayBeEmpty: true });
     await notices.beginMaintenance(maintenance, requireVersion);
@@ -172,6 +182,9 @@ export const noticeOperations = [
     await notices.endMaintenance(requireVersion);
     return { status: 204 };
   }),
+  view({ id: 'viewNotices', path: '/admin/announcements', scopes }).handle(
+    (_request, { notices }: Deps) => notices.current(),
+  ),
 ];
 
 function answerAnnouncement(announcement: Announcement | undefined) {
@@ -200,6 +213,16 @@ function trimmed(text: OwnText): OwnText {
   return Object.fromEntries(Object.entries(text).map(([tag, each]) => [tag, each.trim()]));
 }
 
-function dateOf(text: string | null | undefined): Date | undefined {
-  return text === null || text === undefined ? undefined : new Date(text);
+function endOf(
+  {
+    until,
+    expires_in: seconds,
+  }: {
+    readonly until?: string | null | undefined;
+    readonly expires_in?: number | undefined;
+  },
+  nowMs: number,
+): Date | undefined {
+  if (seconds !== undefined) return new Date(nowMs + seconds * 1000);
+  return until === null || until === undefined ? undefined : new Date(until);
 }

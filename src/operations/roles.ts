@@ -1,22 +1,30 @@
 import { z } from 'zod';
+import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
 import {
   type RoleAdministration,
   roleLimits,
   versionOfRole,
 } from '../accounts/role-administration.ts';
+import type { Caller } from '../rbac/caller.ts';
 import type { Role, RoleAssignment, RoleSubjectKind } from '../rbac/role.ts';
-import type { RoleMembers } from '../rbac/role-change-store.ts';
+import { type RoleMembers, runtimeOrigin } from '../rbac/role-change-store.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
+import { isForServicesOnly, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { describeScopes } from '../rbac/scope-descriptions.ts';
 import { longestName } from '../users/user-name.ts';
+import { listOptionsOf, listQuery } from './list-query.ts';
 import {
   type ModelOf,
   type OperationDeclaration,
   type OperationRequest,
   operation,
+  view,
 } from './operation.ts';
 
 export interface Deps {
-  readonly roles: Pick<RoleStore, 'getByName' | 'list' | 'listHolders'>;
+  readonly roles: Pick<RoleStore, 'getByName' | 'list' | 'listHolders' | 'countHolders'>;
+  readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
+  readonly catalogue: ScopeCatalogue;
   readonly roleAdministration: RoleAdministration;
 }
 
@@ -204,7 +212,67 @@ export const roleOperations = [
     description:
       'The caller must hold every scope of the role. Who does not hold it, or by the configuration or a provider, is passed over.',
   }).handle(changeHolders('takeAway')),
+  view({ id: 'viewRoles', path: '/admin/roles', scopes: ['read:roles'] }).handle(
+    async (_request, { roles }: Deps) => {
+      const holderCounts = await roles.countHolders();
+      return (await roles.list()).map((role) => ({
+        ...role,
+        holderCount: holderCounts.get(role.name) ?? 0,
+      }));
+    },
+  ),
+  view({
+    id: 'viewRole',
+    path: '/admin/roles/{role}',
+    scopes: ['read:roles'],
+    query: listQuery,
+  }).handle(async ({ params, query }, { roles, roleAdministration, catalogue }: Deps) => {
+    const role = await roles.getByName(params.role);
+    const found = await roles.listHolders(role.name, listOptionsOf(query));
+    return {
+      role,
+      query,
+      found: {
+        ...found,
+        items: found.items.map((each) => ({ ...each, isOfRuntime: each.origin === runtimeOrigin })),
+      },
+      allows: describeScopes(role.scopes, catalogue),
+      changeableKinds: kinds.filter(
+        (kind) => roleAdministration.fixedMembers(role, kind) === undefined,
+      ),
+      isChangeable: roleAdministration.isChangeable(role),
+    };
+  }),
+  view({ id: 'viewNewRole', path: '/admin/new-role', scopes: ['admin:roles'] }).handle(
+    async ({ caller }, deps: Deps) => ({ choices: await choicesFor(caller, deps) }),
+  ),
+  view({ id: 'viewRoleForm', path: '/admin/roles/{role}/edit', scopes: ['admin:roles'] }).handle(
+    async ({ params, caller }, deps: Deps) => {
+      const role = await deps.roles.getByName(params.role);
+      return { role, version: versionOfRole(role), choices: await choicesFor(caller, deps) };
+    },
+  ),
 ];
+
+const kinds = ['user', 'group', 'service'] as const;
+/** They stand for no right that could be given. */
+const notOffered = new Set(['(no_scope)', 'inherit']);
+
+/** The scopes that a role may have, and whether the caller may give them. */
+async function choicesFor(
+  caller: Caller,
+  { acting, catalogue }: Pick<Deps, 'acting' | 'catalogue'>,
+) {
+  const plain = catalogue.names.filter(
+    (name) => !notOffered.has(name) && !isForServicesOnly(name, catalogue),
+  );
+  const beyond = new Set(await acting.scopesBeyond(caller, plain));
+  return plain.map((scope) => ({
+    scope,
+    description: catalogue.get(scope)?.description ?? scope,
+    isHeld: !beyond.has(scope),
+  }));
+}
 
 function changeHolders(change: 'assign' | 'takeAway') {
   return async (

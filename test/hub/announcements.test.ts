@@ -283,8 +283,8 @@ describe('what is announced at run time', () => {
     expect(begun.status).toBe(303);
     const after = await ada.request(`${hub.url}hub/admin/announcements`);
     expect(after.body).toContain('End maintenance');
-    await submitTo(ada, after, '/hub/admin/maintenance', {}, 'End maintenance');
-    await submitTo(ada, after, '/hub/admin/announcements', {}, 'Take it back');
+    await submitTo(ada, after, '/hub/admin/maintenance/end', {}, 'End maintenance');
+    await submitTo(ada, after, '/hub/admin/announcements/remove', {}, 'Take it back');
     expect((await call('GET', '/maintenance')).body).toMatchObject({ active: false });
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: false, text: null });
     const audit = await (await hub.api('/audit?action=maintenance.begin', adminToken)).text();
@@ -314,17 +314,23 @@ describe('what is announced at run time', () => {
     expect((await call('GET', '/announcement')).body).toMatchObject({ text: 'Mine.' });
     const other = await open();
     await submitTo(ada, await open(), at, { text: 'Mine, later.' });
-    const kept = await submitTo(ada, other, at, {}, 'Take it back');
+    const kept = await submitTo(ada, other, `${at}/remove`, {}, 'Take it back');
     expect(kept.body).toContain('by <a href="/hub/admin/users/ada">ada</a>');
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: true });
-    await submitTo(ada, kept, at, {}, 'Take it back');
+    await submitTo(ada, kept, `${at}/remove`, {}, 'Take it back');
     const gone = await submitTo(ada, kept, at, { text: 'Once more.' });
     expect(gone.body).toContain('Now there is none.');
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: false });
 
     const both = [await open(), await open()] as const;
     const begin = (page: (typeof both)[0], values: Record<string, string>, part?: string) =>
-      submitTo(ada, page, '/hub/admin/maintenance', values, part);
+      submitTo(
+        ada,
+        page,
+        `/hub/admin/maintenance${part === undefined ? '' : '/end'}`,
+        values,
+        part,
+      );
     await begin(both[0], { maintenance_text: 'New disks.' });
     const late = await begin(both[1], { maintenance_text: 'New cables.' });
     expect(late.body).toContain('<dd>New disks.</dd>');

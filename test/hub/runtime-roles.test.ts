@@ -470,7 +470,7 @@ describe('the pages', () => {
     expect(form.body).toContain('value="read:hub"');
     expect(form.body).not.toContain('value="shutdown"');
     const forged = await submitMain(browser, form, { name: 'forged', scope: 'shutdown' });
-    expect([forged.status, forged.body.includes('You lack')]).toEqual([400, true]);
+    expect([forged.status, forged.body.includes('You lack')]).toEqual([403, true]);
     const bob = await hub.logIn('bob', testPassword);
     expect((await bob.request(at('/roles'))).status).toBe(403);
   });

@@ -1,146 +1,107 @@
-import type { Context } from 'koa';
 import { announcedPages } from '../../config/hub-schema.ts';
-import type { RequireVersion } from '../../crypto/version.ts';
-import { HubError } from '../../errors.ts';
-import { type Announcement, checkNotice } from '../../notices/notice.ts';
-import type { NoticeStore } from '../../notices/notice-store.ts';
-import { type Text, text, translated } from '../../texts/text.ts';
-import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
-import { type Admin, type AdminContext, isOfFormerVersion, versionIn } from './admin-context.ts';
+import { text } from '../../texts/text.ts';
+import type { BoundPages, Changes, Failure } from '../forms/bound-pages.ts';
 import {
   announcementFacts,
   announcementsPage,
   maintenanceFacts,
-  sameEnd,
   type TypedNotice,
 } from './announcements-page.ts';
 
-const longestLifetimeSeconds = 366 * 86_400;
+const announcementChanges = (): Changes => ({
+  actions: ['announcement.set', 'announcement.remove'],
+});
+const maintenanceChanges = (): Changes => ({ actions: ['maintenance.begin', 'maintenance.end'] });
 
 /** `/hub/admin/announcements`: what all users are told, and maintenance. */
-export function adminAnnouncementRoutes(
-  admin: AdminContext,
-  deps: {
-    readonly notices: NoticeStore;
-    /** Milliseconds since 1970, by the clock of the database. */
-    readonly now: () => number;
-  },
-): void {
-  const { pages } = admin;
-  const { notices, now } = deps;
+export function adminAnnouncementRoutes({ page, form, pages: { urls } }: BoundPages): void {
+  const again = page('/admin/announcements', 'viewNotices', ({ layout, model, failure }) => {
+    const { announcement, maintenance } = model;
+    const isMaintenance = failure?.path.startsWith('/admin/maintenance') === true;
+    const now = isMaintenance ? maintenanceFacts(maintenance) : announcementFacts(announcement);
+    return announcementsPage({
+      layout,
+      announcement,
+      maintenance,
+      typed: failure && {
+        ...typedIn(failure.sent, isMaintenance ? 'maintenance' : 'announcement'),
+        ...outcomeOf(failure),
+        changed: failure.changed && { by: failure.changed.by, now },
+      },
+    });
+  });
+  const to = urls.adminAnnouncements;
 
-  async function show(ctx: Context, typed?: TypedNotice): Promise<void> {
-    const { announcement, maintenance } = await notices.current();
-    const layout = await pages.formLayoutFor(ctx);
-    const page = announcementsPage({ layout, announcement, maintenance, typed });
-    pages.send(ctx, page, typed === undefined ? 200 : 400);
-  }
-
-  /** Throws `bad_request` for an end that is none. */
-  function endIn(value: string, known: Date | undefined): Date | undefined {
-    if (value === '') return undefined;
-    if (value === sameEnd) return known;
-    const seconds = Number(value);
-    if (!Number.isInteger(seconds) || seconds < 1 || seconds > longestLifetimeSeconds) {
-      throw new HubError('bad_request', text`This is not a valid duration.`);
-    }
-    return new Date(now() + seconds * 1000);
-  }
-
-  function back(ctx: Context, done: Text): void {
-    pages.redirectWithNotice(ctx, pages.urls.adminAnnouncements, { kind: 'good', text: done });
-  }
-
-  /** Does it, or shows the form again with what is wrong, or with what someone else has done meanwhile. */
-  async function attempt(
-    { ctx, who, form }: { ctx: Context; who: Admin; form: URLSearchParams },
-    typed: TypedNotice,
-    deed: (requireVersion: RequireVersion) => Promise<unknown>,
-    done: Text,
-  ): Promise<void> {
-    try {
-      await deed(versionIn(form));
-    } catch (error) {
-      if (isOfFormerVersion(error)) {
-        return show(ctx, { ...typed, changed: await changedBy(who, typed.form) });
-      }
-      if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-      const version = form.get('version') ?? undefined;
-      return show(ctx, { ...typed, version, problem: translated(error.shown.message) });
-    }
-    back(ctx, done);
-  }
-
-  async function changedBy(who: Admin, form: TypedNotice['form']): Promise<ChangedMeanwhile> {
-    const { announcement, maintenance } = await notices.current();
-    return form === 'announcement'
-      ? {
-          by: await admin.lastActor(who, ['announcement.set', 'announcement.remove']),
-          now: announcementFacts(announcement),
-        }
-      : {
-          by: await admin.lastActor(who, ['maintenance.begin', 'maintenance.end']),
-          now: maintenanceFacts(maintenance),
-        };
-  }
-
-  admin.get('/admin/announcements', async (ctx, who) => {
-    who.require('admin:announcements');
-    await show(ctx);
+  form('/admin/announcements', 'putAnnouncement', {
+    body(sent) {
+      const { text: typed, level, page: where, end } = typedAnnouncement(sent);
+      return { text: typed, level, pages: where === '' ? null : [where], ...endOf(end) };
+    },
+    done: () => ({ to, say: text`It is announced.` }),
+    changes: announcementChanges,
+    again,
   });
 
-  admin.post('/admin/announcements', async (ctx, who, form) => {
-    who.require('admin:announcements');
-    const sent = { ctx, who, form };
-    if (form.get('deed') === 'remove') {
-      const done = text`The announcement is taken back.`;
-      return attempt(sent, { form: 'announcement' }, notices.withdraw, done);
-    }
-    const typed = {
-      form: 'announcement',
-      text: plain(form.get('text')),
-      level: form.get('level') === 'warning' ? 'warning' : 'info',
-      page: announcedPages.find((name) => name === form.get('page')) ?? '',
-      end: form.get('announcement_end') ?? '',
-    } as const;
-    const deed = async (requireVersion: RequireVersion) => {
-      const known = (await notices.current()).announcement;
-      const announcement: Announcement = {
-        text: typed.text,
-        level: typed.level,
-        pages: typed.page === '' ? undefined : [typed.page],
-        until: endIn(typed.end, known?.until),
-      };
-      checkNotice(announcement, { now: now(), mayBeEmpty: false });
-      await notices.announce(announcement, requireVersion);
-    };
-    await attempt(sent, typed, deed, text`It is announced.`);
+  form('/admin/announcements/remove', 'deleteAnnouncement', {
+    done: () => ({ to, say: text`The announcement is taken back.` }),
+    changes: announcementChanges,
+    again,
   });
 
-  admin.post('/admin/maintenance', async (ctx, who, form) => {
-    who.require('admin:announcements');
-    const sent = { ctx, who, form };
-    if (form.get('deed') === 'end') {
-      const done = text`Maintenance has ended. Servers are started again.`;
-      return attempt(sent, { form: 'maintenance' }, notices.endMaintenance, done);
-    }
-    const typed = {
-      form: 'maintenance',
-      text: plain(form.get('maintenance_text')),
-      end: form.get('maintenance_end') ?? '',
-    } as const;
-    const deed = async (requireVersion: RequireVersion) => {
-      const known = (await notices.current()).maintenance;
-      const until = endIn(typed.end, known?.until);
-      const maintenance = { text: typed.text, since: known?.since ?? new Date(now()), until };
-      checkNotice(maintenance, { now: now(), mayBeEmpty: true });
-      await notices.beginMaintenance(maintenance, requireVersion);
-    };
-    await attempt(sent, typed, deed, text`Maintenance is on.`);
+  form('/admin/maintenance', 'putMaintenance', {
+    body(sent) {
+      const { text: typed, end } = typedMaintenance(sent);
+      return { text: typed, ...endOf(end) };
+    },
+    done: () => ({ to, say: text`Maintenance is on.` }),
+    changes: maintenanceChanges,
+    again,
+  });
+
+  form('/admin/maintenance/end', 'deleteMaintenance', {
+    done: () => ({ to, say: text`Maintenance has ended. Servers are started again.` }),
+    changes: maintenanceChanges,
+    again,
   });
 }
 
+/** What stood in the form; a button alone leaves it as it is now. */
+function typedIn(sent: URLSearchParams, form: TypedNotice['form']): TypedNotice {
+  if (form === 'maintenance')
+    return sent.has('maintenance_text') ? typedMaintenance(sent) : { form };
+  return sent.has('text') ? typedAnnouncement(sent) : { form };
+}
+
+function typedAnnouncement(sent: URLSearchParams) {
+  return {
+    form: 'announcement',
+    text: plain(sent.get('text')),
+    level: sent.get('level') === 'warning' ? 'warning' : 'info',
+    page: announcedPages.find((name) => name === sent.get('page')) ?? '',
+    end: sent.get('announcement_end') ?? '',
+  } as const;
+}
+
+function typedMaintenance(sent: URLSearchParams) {
+  return {
+    form: 'maintenance',
+    text: plain(sent.get('maintenance_text')),
+    end: sent.get('maintenance_end') ?? '',
+  } as const;
+}
+
+/** Nobody was told of another version where something else was wrong. */
+function outcomeOf({ sent, problem }: Failure): Pick<TypedNotice, 'problem' | 'version'> {
+  return { problem, version: problem && (sent.get('version') ?? undefined) };
+}
+
+/** A time, or seconds from now; for ever where neither was chosen. */
+function endOf(chosen: string): { until?: string; expires_in?: number } {
+  if (chosen === '') return {};
+  return /^\d{1,9}$/.test(chosen) ? { expires_in: Number(chosen) } : { until: chosen };
+}
+
 /** Browsers send the ends of lines as two characters. */
-function plain(text: string | null): string {
-  return (text ?? '').replaceAll('\r\n', '\n').trim();
+function plain(typed: string | null): string {
+  return (typed ?? '').replaceAll('\r\n', '\n').trim();
 }

@@ -52,9 +52,6 @@ const lifetimes = [
 
 const kinds = Object.entries(levelWords).map(([value, label]) => ({ value, label }));
 
-/** Stands for the end there is. */
-export const sameEnd = 'same';
-
 const pageWords: Readonly<Record<AnnouncedPage, Phrase>> = {
   login: text`The login page`,
   home: text`Home pages`,
@@ -141,10 +138,10 @@ ${endField('announcement', announcement?.until, wrong?.end)}
 ${
   announcement !== undefined &&
   html`<div class="pages">${actionForm(layout, {
-    action: urls.adminAnnouncements,
+    action: `${urls.adminAnnouncements}/remove`,
     label: text`Take it back`,
     style: 'small danger',
-    fields: { deed: 'remove', version },
+    fields: { version },
   })}</div>`
 }</section>`;
 }
@@ -180,10 +177,10 @@ ${endField('maintenance', maintenance?.until, wrong?.end)}
 ${
   isOn &&
   html`<div class="pages">${actionForm(layout, {
-    action: urls.adminMaintenance,
+    action: `${urls.adminMaintenance}/end`,
     label: text`End maintenance`,
     style: 'small danger',
-    fields: { deed: 'end', version },
+    fields: { version },
   })}</div>`
 }</section>`;
 }
@@ -204,11 +201,13 @@ function endField(
   typed: string | undefined,
 ): Html {
   const same =
-    until === undefined ? [] : [{ value: sameEnd, label: text`At ${exactTime(until)}, as now` }];
+    until === undefined
+      ? []
+      : [{ value: until.toISOString(), label: text`At ${exactTime(until)}, as now` }];
   return selectField({
     name: `${of}_end`,
     label: text`When it ends`,
     choices: [...same, ...lifetimes],
-    value: typed ?? (until === undefined ? '' : sameEnd),
+    value: typed ?? until?.toISOString() ?? '',
   });
 }

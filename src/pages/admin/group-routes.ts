@@ -4,6 +4,7 @@ import { listUrl, queryIn } from '../elements/list-query.ts';
 import type { BoundPages, Changes } from '../forms/bound-pages.ts';
 import { bindDeletion } from '../forms/deletion.ts';
 import { listed } from '../forms/listed.ts';
+import { namesIn } from '../forms/names-in.ts';
 import { adminGroupPropertiesPage, groupFacts } from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 import { removalNotice } from './removed-member.ts';
@@ -144,12 +145,6 @@ function groupChanges({ group }: Readonly<Record<string, string>>): Changes {
     actions: ['group.create', 'group.change', 'group.add_members', 'group.remove_members'],
     target: group,
   };
-}
-
-function namesIn(sent: URLSearchParams): string[] {
-  const names = (sent.get('names') ?? '').split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
-  if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
-  return names;
 }
 
 /** The properties as they are typed: one JSON object. */

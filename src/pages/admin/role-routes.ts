@@ -1,253 +1,166 @@
-import type { Context } from 'koa';
-import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
-import { type RoleAdministration, versionOfRole } from '../../accounts/role-administration.ts';
 import { HubError } from '../../errors.ts';
-import type { Role, RoleSubjectKind } from '../../rbac/role.ts';
-import { type RoleMembers, runtimeOrigin } from '../../rbac/role-change-store.ts';
-import { holderKey, type RoleStore } from '../../rbac/role-store.ts';
-import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
-import { describeScopes } from '../../rbac/scope-descriptions.ts';
+import { holderKey } from '../../rbac/role-store.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
-import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
-import {
-  isPastLast,
-  listUrl,
-  pageLength,
-  pagingOf,
-  queryIn,
-  readQuery,
-} from '../elements/list-query.ts';
-import { lastPageOf, type PagingView } from '../elements/paging.ts';
-import { problemOf } from '../problem-of.ts';
-import {
-  type Admin,
-  type AdminContext,
-  isOfFormerVersion,
-  parameter,
-  versionIn,
-} from './admin-context.ts';
-import { addDeletion } from './deletion-routes.ts';
+import { listUrl, queryIn } from '../elements/list-query.ts';
+import type { BoundPages, Changes } from '../forms/bound-pages.ts';
+import { bindDeletion } from '../forms/deletion.ts';
+import { listed } from '../forms/listed.ts';
+import { namesIn } from '../forms/names-in.ts';
 import { adminRoleFormPage, roleFacts } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
 
-const kinds = ['user', 'group', 'service'] as const;
-/** They stand for no right that could be ticked. */
-const notOffered = new Set(['(no_scope)', 'inherit']);
-
-/** What the form of a role was sent with, or begins with. */
-interface RoleForm {
-  readonly name?: string;
-  readonly description: string;
-  readonly scopes: readonly string[];
-  readonly problem?: Phrase;
-  readonly changed?: ChangedMeanwhile;
-}
-
 /** `/hub/admin/roles`: roles, what they allow, and who holds them. */
-export function adminRoleRoutes(
-  admin: AdminContext,
-  deps: {
-    readonly roles: Pick<
-      RoleStore,
-      'getByName' | 'findByName' | 'list' | 'listHolders' | 'countHolders'
-    >;
-    readonly administration: RoleAdministration;
-    readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
-    readonly catalogue: ScopeCatalogue;
-  },
-): void {
-  const { pages } = admin;
-  const { roles, administration, catalogue } = deps;
-  const { urls } = pages;
+export function adminRoleRoutes(bound: BoundPages): void {
+  const { page, form } = bound;
+  const { urls } = bound.pages;
 
-  async function roleFor(ctx: Context, who: Admin, scope: string): Promise<Role> {
-    who.require(scope);
-    return roles.getByName(parameter(ctx, 'role'));
-  }
-
-  async function showRole(
-    ctx: Context,
-    who: Admin,
-    role: Role,
-    failure: {
-      readonly typedKind?: string;
-      readonly typedNames?: string;
-      readonly problem?: Phrase;
-    } = {},
-  ): Promise<void> {
-    const mayChange = who.may('admin:roles');
-    const isFree = (kind: RoleSubjectKind) =>
-      mayChange && administration.fixedMembers(role, kind) === undefined;
-    const query = readQuery(ctx);
-    const found = await roles.listHolders(role.name, query.options);
-    const { items, total } = found;
-    const urlOf: PagingView['urlOf'] = (page, edge) =>
-      listUrl(urls.adminRole(role.name), '', page, edge);
-    if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
-    const page = adminRolePage({
-      layout: await pages.formLayoutFor(ctx),
-      role,
-      allows: describeScopes(role.scopes, catalogue),
-      assignments: items.map((each) => ({
-        ...each,
-        mayTakeAway: each.origin === runtimeOrigin && isFree(each.subjectKind),
-      })),
-      paging: pagingOf(query, found, holderKey, urlOf),
-      assignable: kinds.filter(isFree),
-      mayChange: mayChange && administration.isChangeable(role),
-      ...failure,
-    });
-    pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
-  }
-
-  async function showForm(
-    ctx: Context,
-    who: Admin,
-    existing: Role | undefined,
-    form: RoleForm,
-  ): Promise<void> {
-    const chosen = new Set(form.scopes);
-    const plain = catalogue.names.filter(
-      (name) => !notOffered.has(name) && !isForServicesOnly(name, catalogue),
-    );
-    const beyond = new Set(await deps.acting.scopesBeyond(who.caller, plain));
-    const offered = plain.filter((name) => chosen.has(name) || !beyond.has(name));
-    const page = adminRoleFormPage({
-      layout: await pages.formLayoutFor(ctx),
-      ...form,
-      existing: existing && { name: existing.name, version: versionOfRole(existing) },
-      choices: offered.map((scope) => ({
-        scope,
-        description: catalogue.get(scope)?.description ?? scope,
-        isChosen: chosen.has(scope),
-      })),
-      filtered: form.scopes.filter((scope) => !offered.includes(scope)).join('\n'),
-    });
-    const isAnswer = form.problem !== undefined || form.changed !== undefined;
-    pages.send(ctx, page, isAnswer ? 400 : 200);
-  }
-
-  admin.get('/admin/roles', async (ctx, who) => {
-    who.require('read:roles');
-    const holderCounts = await roles.countHolders();
-    const page = adminRolesPage({
-      layout: await pages.formLayoutFor(ctx),
-      roles: (await roles.list()).map((role) => ({
-        ...role,
-        holderCount: holderCounts.get(role.name) ?? 0,
-      })),
-      mayCreate: who.may('admin:roles'),
-    });
-    pages.send(ctx, page);
-  });
-
-  admin.get('/admin/new-role', async (ctx, who) => {
-    who.require('admin:roles');
-    await showForm(ctx, who, undefined, { description: '', scopes: [] });
-  });
-
-  admin.post('/admin/new-role', async (ctx, who, form) => {
-    who.require('admin:roles');
-    const name = (form.get('name') ?? '').trim();
-    const typed = { name, ...readForm(form) };
-    try {
-      await administration.create(who.caller, typed);
-    } catch (error) {
-      return showForm(ctx, who, undefined, { ...typed, problem: problemOf(error) });
-    }
-    const notice = { kind: 'good', text: text`The role ${name} is made.` } as const;
-    pages.redirectWithNotice(ctx, urls.adminRole(name), notice);
-  });
-
-  admin.get('/admin/roles/:role', async (ctx, who) =>
-    showRole(ctx, who, await roleFor(ctx, who, 'read:roles')),
+  page('/admin/roles', 'viewRoles', ({ layout, model, may }) =>
+    adminRolesPage({ layout, roles: model, mayCreate: may('createRole') }),
   );
 
-  admin.get('/admin/roles/:role/edit', async (ctx, who) => {
-    const role = await roleFor(ctx, who, 'admin:roles');
-    await showForm(ctx, who, role, role);
-  });
-
-  admin.post('/admin/roles/:role/edit', async (ctx, who, form) => {
-    const role = await roleFor(ctx, who, 'admin:roles');
-    const typed = readForm(form);
-    try {
-      versionIn(form)(versionOfRole(role));
-      await administration.change(who.caller, role, typed);
-    } catch (error) {
-      if (isOfFormerVersion(error)) {
-        return showForm(ctx, who, role, { ...typed, changed: await changeOf(who, role) });
-      }
-      return showForm(ctx, who, role, { ...typed, problem: problemOf(error) });
-    }
-    const notice = { kind: 'good', text: text`The role ${role.name} is changed.` } as const;
-    pages.redirectWithNotice(ctx, urls.adminRole(role.name), notice);
-  });
-
-  admin.post('/admin/roles/:role/assign', async (ctx, who, form) => {
-    const role = await roleFor(ctx, who, 'admin:roles');
-    const typedNames = form.get('names') ?? '';
-    const typedKind = form.get('kind') ?? '';
-    const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
-    try {
-      if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
-      await administration.assign(who.caller, role, membersOf(typedKind, names));
-    } catch (error) {
-      return showRole(ctx, who, role, { typedKind, typedNames, problem: problemOf(error) });
-    }
-    const [first = ''] = names;
-    const done = message(
-      '{count, plural, one {{first} now holds the role.} other {# now hold the role.}}',
-      { count: names.length, first },
+  const showRole = page('/admin/roles/{role}', 'viewRole', ({ layout, model, may, failure }) => {
+    const { role, allows, found, changeableKinds, isChangeable } = model;
+    const assignable = may('assignRole') ? changeableKinds : [];
+    return listed(urls.adminRole(role.name), model, holderKey, (paging) =>
+      adminRolePage({
+        layout,
+        role,
+        allows,
+        assignments: found.items.map((each) => ({
+          ...each,
+          mayTakeAway: each.isOfRuntime && assignable.includes(each.subjectKind),
+        })),
+        paging,
+        assignable,
+        mayChange: may('changeRole') && isChangeable,
+        typedKind: failure?.sent.get('kind') ?? undefined,
+        typedNames: failure?.sent.get('names') ?? undefined,
+        problem: failure?.problem,
+      }),
     );
-    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text: done });
   });
 
-  admin.post('/admin/roles/:role/take-away', async (ctx, who, form) => {
-    const role = await roleFor(ctx, who, 'admin:roles');
-    const name = form.get('name') ?? '';
-    await administration.takeAway(who.caller, role, membersOf(form.get('kind') ?? '', [name]));
-    const done = text`${name} no longer holds the role.`;
-    const { page, edge } = queryIn(form);
-    const url = listUrl(urls.adminRole(role.name), '', page, edge);
-    pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
+  const showNew = page('/admin/new-role', 'viewNewRole', ({ layout, model, failure }) => {
+    const typed = failure && readForm(failure.sent);
+    return adminRoleFormPage({
+      layout,
+      name: failure?.sent.get('name')?.trim(),
+      description: typed?.description ?? '',
+      ...choicesOf(model.choices, typed?.scopes ?? []),
+      problem: failure?.problem,
+    });
   });
 
-  async function changeOf(who: Admin, role: Role): Promise<ChangedMeanwhile> {
-    return { by: await admin.lastActor(who, ['role.save'], role.name), now: roleFacts(role) };
-  }
+  form('/admin/new-role', 'createRole', {
+    params: (sent) => ({ role: (sent.get('name') ?? '').trim() }),
+    body: readForm,
+    done: ({ params: { role = '' } }) => ({
+      to: urls.adminRole(role),
+      say: text`The role ${role} is made.`,
+    }),
+    again: showNew,
+  });
 
-  addDeletion(admin, '/admin/roles/:role/delete', {
-    find: (ctx, who) => roleFor(ctx, who, 'admin:roles'),
-    versionOf: versionOfRole,
-    question: ({ name }) => ({
+  const showEdit = page(
+    '/admin/roles/{role}/edit',
+    'viewRoleForm',
+    ({ layout, model, failure }) => {
+      const { role, version, choices } = model;
+      const typed = failure === undefined ? role : readForm(failure.sent);
+      return adminRoleFormPage({
+        layout,
+        existing: { name: role.name, version },
+        description: typed.description,
+        ...choicesOf(choices, typed.scopes),
+        problem: failure?.problem,
+        changed: failure?.changed && { by: failure.changed.by, now: roleFacts(role) },
+      });
+    },
+  );
+
+  form('/admin/roles/{role}/edit', 'changeRole', {
+    body: readForm,
+    done: ({ params: { role = '' } }) => ({
+      to: urls.adminRole(role),
+      say: text`The role ${role} is changed.`,
+    }),
+    changes: roleChanges,
+    again: showEdit,
+  });
+
+  form('/admin/roles/{role}/assign', 'assignRole', {
+    body: (sent) => membersOf(sent.get('kind'), namesIn(sent)),
+    done({ params: { role = '' }, sent }) {
+      const names = namesIn(sent);
+      const say = message(
+        '{count, plural, one {{first} now holds the role.} other {# now hold the role.}}',
+        { count: names.length, first: names[0] ?? '' },
+      );
+      return { to: urls.adminRole(role), say };
+    },
+    again: showRole,
+  });
+
+  form('/admin/roles/{role}/take-away', 'takeRoleAway', {
+    body: (sent) => membersOf(sent.get('kind'), [sent.get('name') ?? '']),
+    done({ params: { role = '' }, sent }) {
+      const { page: number, edge } = queryIn(sent);
+      return {
+        to: listUrl(urls.adminRole(role), '', number, edge),
+        say: text`${sent.get('name') ?? ''} no longer holds the role.`,
+      };
+    },
+  });
+
+  bindDeletion(bound, '/admin/roles/{role}/delete', {
+    view: 'viewRoleForm',
+    operation: 'deleteRole',
+    question: ({ role: { name } }) => ({
       title: text`Delete the role ${name}?`,
       consequences: [text`All who hold it lose at once what they may do by it alone.`],
       label: text`Delete role`,
       action: urls.adminRole(name, 'delete'),
       cancelUrl: urls.adminRole(name),
     }),
-    changeOf,
-    async delete(who, role, requireVersion) {
-      requireVersion(versionOfRole(role));
-      await administration.delete(who.caller, role);
-    },
-    done: ({ name }) => ({ url: urls.adminRoles, text: text`The role ${name} is deleted.` }),
+    versioned: ({ role, version }) => ({ version, now: roleFacts(role) }),
+    changes: roleChanges,
+    done: ({ role = '' }) => ({ to: urls.adminRoles, say: text`The role ${role} is deleted.` }),
   });
 }
 
-function readForm(form: URLSearchParams): { description: string; scopes: string[] } {
-  const filtered = (form.get('filtered') ?? '')
-    .split(/[\r\n]+/)
-    .flatMap((line) => line.trim() || []);
-  const description = (form.get('description') ?? '').trim();
-  return { description, scopes: [...new Set([...form.getAll('scope'), ...filtered])] };
+/** What makes another version of a role. */
+function roleChanges({ role }: Readonly<Record<string, string>>): Changes {
+  return { actions: ['role.save'], target: role };
 }
 
-function membersOf(kind: string, names: readonly string[]): RoleMembers {
-  return {
-    user: kind === 'user' ? names : [],
-    group: kind === 'group' ? names : [],
-    service: kind === 'service' ? names : [],
-  };
+/** Scopes to tick, and those that are none of them. */
+function choicesOf(
+  offered: readonly {
+    readonly scope: string;
+    readonly description: Phrase;
+    readonly isHeld: boolean;
+  }[],
+  scopes: readonly string[],
+) {
+  const chosen = new Set(scopes);
+  const choices = offered
+    .filter(({ scope, isHeld }) => isHeld || chosen.has(scope))
+    .map(({ scope, description }) => ({ scope, description, isChosen: chosen.has(scope) }));
+  const known = new Set(choices.map(({ scope }) => scope));
+  return { choices, filtered: scopes.filter((scope) => !known.has(scope)).join('\n') };
+}
+
+function readForm(sent: URLSearchParams): { description: string; scopes: string[] } {
+  const filtered = (sent.get('filtered') ?? '')
+    .split(/[\r\n]+/)
+    .flatMap((line) => line.trim() || []);
+  const description = (sent.get('description') ?? '').trim();
+  return { description, scopes: [...new Set([...sent.getAll('scope'), ...filtered])] };
+}
+
+function membersOf(kind: string | null, names: string[]) {
+  if (kind === 'user') return { users: names };
+  if (kind === 'group') return { groups: names };
+  if (kind === 'service') return { services: names };
+  throw new HubError('bad_request', text`Choose whether users, groups or services get it.`);
 }

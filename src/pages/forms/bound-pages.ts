@@ -45,10 +45,14 @@ export interface Visitor {
 
 /** Why a form is shown again. */
 export interface Failure {
+  /** Of the form, as it was bound. */
+  readonly path: string;
   /** What was sent. */
   readonly sent: URLSearchParams;
   /** What is wrong with it. */
   readonly problem?: Phrase;
+  /** Whether the operation was not allowed to do that, though the visitor may perform it. */
+  readonly isForbidden?: boolean;
   /** Whether somebody has changed meanwhile what it is about; who, as far as the visitor may know. */
   readonly changed?: { readonly by: Html | undefined };
 }
@@ -85,6 +89,11 @@ type Answer = Html | { readonly redirect: string };
 /** Shows a page again with what was typed into a form of it. */
 type ShowAgain = (ctx: Context, visitor: Visitor, failure: Failure) => Promise<void>;
 
+/** Where the browser goes, and what it says there. */
+type Next =
+  | { readonly to: string; readonly say: Text; readonly kind?: PageNotice['kind'] }
+  | { readonly redirect: string };
+
 export interface Changes {
   readonly actions: readonly AuditAction[];
   readonly target?: string | undefined;
@@ -97,13 +106,11 @@ interface FormOptions<Id extends OperationId> {
   readonly body?: (sent: URLSearchParams, params: Parameters) => BodyOf<Id>;
   readonly query?: (sent: URLSearchParams) => Readonly<Record<string, string>>;
   /** What the next page says, and its address. */
-  readonly done: (
-    performed: Performed<Id>,
-  ) =>
-    | { readonly to: string; readonly say: Text; readonly kind?: PageNotice['kind'] }
-    | { readonly redirect: string };
+  readonly done: (performed: Performed<Id>) => Next;
   /** The actions that make another version of what it changes, and its name, to say who did. */
   readonly changes?: (params: Parameters) => Changes;
+  /** What is said in place of 404 where it is gone already, and was only to be ended. */
+  readonly isGone?: (sent: URLSearchParams) => Next;
   /** The page on which mistakes are shown; without it, they are shown as an error. */
   readonly again?: ShowAgain;
 }
@@ -137,7 +144,7 @@ const unconditional = {
   requireVersion: anyVersion,
 };
 
-const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict']);
+const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict', 'forbidden']);
 
 export function createBoundPages(
   router: Router,
@@ -215,8 +222,19 @@ export function createBoundPages(
         ),
       failure,
     });
-    if (answer instanceof Html) return pages.send(ctx, answer, failure === undefined ? 200 : 400);
+    const status = failure === undefined ? 200 : failure.isForbidden === true ? 403 : 400;
+    if (answer instanceof Html) return pages.send(ctx, answer, status);
     ctx.redirect(answer.redirect);
+  }
+
+  function goTo(ctx: Context, next: Next): void {
+    if ('redirect' in next) {
+      ctx.redirect(next.redirect);
+      ctx.status = 303;
+      return;
+    }
+    const { to, say, kind = 'good' } = next;
+    pages.redirectWithNotice(ctx, to, { kind, text: say });
   }
 
   const koaPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1');
@@ -259,22 +277,22 @@ export function createBoundPages(
               requireVersion: version === null ? anyVersion : oneOfVersions([version]),
             });
             const result = reply.body as ModelOf<typeof id>;
-            const next = done({ params, sent, result, ctx, visitor });
-            if ('redirect' in next) {
-              ctx.redirect(next.redirect);
-              ctx.status = 303;
-            } else {
-              const { to, say, kind = 'good' } = next;
-              pages.redirectWithNotice(ctx, to, { kind, text: say });
-            }
+            goTo(ctx, done({ params, sent, result, ctx, visitor }));
           } catch (error) {
-            if (again === undefined || !(error instanceof HubError)) throw error;
+            if (!(error instanceof HubError)) throw error;
+            if (error.code === 'not_found' && !error.isRefusal && options.isGone !== undefined)
+              return goTo(ctx, options.isGone(sent));
+            if (again === undefined) throw error;
             if (error.code === 'precondition_failed') {
               const by = await lastActor(visitor, options.changes?.(params));
-              return again(ctx, visitor, { sent, changed: { by } });
+              return again(ctx, visitor, { path, sent, changed: { by } });
             }
-            if (!mistakes.has(error.code) || error.isRefusal) throw error;
-            return again(ctx, visitor, { sent, problem: withHint(error) });
+            const { caller, membership } = visitor;
+            // What a visitor may not do at all is no mistake in the form.
+            if (!mistakes.has(error.code) || !isAuthorised(operation, params, caller, membership))
+              throw error;
+            const isForbidden = error.code === 'forbidden';
+            return again(ctx, visitor, { path, sent, problem: withHint(error), isForbidden });
           }
         }),
       );
