@@ -119,15 +119,7 @@ export function addAdminPages(
     administration: deps.accounts.serviceAdministration,
     allowsManaged: config.Hub.allow_managed_services_at_runtime,
   });
-  adminServiceRoutes(admin, {
-    registry: deps.services.registry,
-    loads,
-    roles,
-    catalogue: authorizer.catalogue,
-    allowsManaged: config.Hub.allow_managed_services_at_runtime,
-    apiPath: deps.site.apiPath,
-    log,
-  });
+  adminServiceRoutes(bound);
   adminLockoutRoutes(bound);
   adminAnnouncementRoutes(bound);
   adminActivityRoutes(bound);

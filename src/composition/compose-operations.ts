@@ -144,6 +144,7 @@ export function composeOperations(
     serviceAdministration,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
+    allowsManaged: config.Hub.allow_managed_services_at_runtime,
     outputFollowers: createOutputFollowers(),
     languages: deps.site.languages,
     ...deps.sharing,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { GatewayView, InstanceOverview } from '../instances/instance-overview.ts';
 import type { LoadReader } from '../instances/load-reader.ts';
-import { type LoadSpan, loadKeys } from '../metrics/load-history.ts';
-import { names, time } from './models.ts';
+import { loadKeys } from '../metrics/load-history.ts';
+import { loadSpan, names, time } from './models.ts';
 import { operation, view } from './operation.ts';
 
 export interface Deps {
@@ -126,9 +126,8 @@ export const instanceOperations = [
     id: 'viewInstances',
     path: '/admin/instances',
     scopes: ['read:hub'],
-    query: z.object({ span: z.unknown().optional() }),
-  }).handle(async ({ query }, deps: Deps) => {
-    const span: LoadSpan = query.span === 'day' ? 'day' : 'hour';
+    query: z.object({ span: loadSpan }),
+  }).handle(async ({ query: { span } }, deps: Deps) => {
     const [instances, loads] = await Promise.all([
       deps.instances.list(),
       deps.loads.readEach(loadKeys.instance, span),

@@ -12,7 +12,7 @@ import { getService, type ServiceDeps } from './services.ts';
 export interface Deps extends ServiceDeps {
   readonly users: Pick<UserStore, 'getByName'>;
   readonly serverStore: Pick<ServerStore, 'find'>;
-  readonly loads: Pick<LoadReader, 'read' | 'readEach'>;
+  readonly loads: Pick<LoadReader, 'read' | 'readEach' | 'readHere'>;
   readonly instanceNames: Pick<InstanceDirectory, 'find'>;
 }
 

@@ -28,6 +28,9 @@ export const credentials = z.looseObject({
     .describe('Name of the login method; the first that takes a form, unless given.'),
 });
 
+/** The span of a plot in the query of a page. */
+export const loadSpan = z.enum(['hour', 'day']).catch('hour');
+
 /** Data of any kind that the hub stores for others. */
 export const freeData = z.record(z.string(), z.unknown());
 

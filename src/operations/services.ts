@@ -1,12 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
+import type { LoadReader } from '../instances/load-reader.ts';
+import { type LoadSeries, loadKeys } from '../metrics/load-history.ts';
+import { expandForAnyHolder } from '../rbac/expand-scopes.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
+import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { Service } from '../services/service.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
-import { serviceStates } from '../services/service-status.ts';
+import { type PlacedStatus, serviceStates } from '../services/service-status.ts';
 import type { Languages } from '../texts/languages.ts';
-import { errorModel, freeData, names, time } from './models.ts';
-import { type ModelOf, type OperationRequest, operation } from './operation.ts';
+import { type Phrase, translated } from '../texts/text.ts';
+import { errorModel, freeData, loadSpan, names, time } from './models.ts';
+import { type ModelOf, type OperationRequest, operation, view } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
 
 export interface ServiceDeps {
@@ -14,10 +20,22 @@ export interface ServiceDeps {
     ServiceRegistry,
     'services' | 'find' | 'statusOf' | 'restart' | 'startService' | 'stopService' | 'outputOf'
   >;
-  readonly roles: Pick<RoleStore, 'namesHeldBy'>;
+  readonly roles: Pick<RoleStore, 'namesHeldBy' | 'list'>;
+  readonly catalogue: ScopeCatalogue;
+  readonly loads: Pick<LoadReader, 'read' | 'readHere'>;
+  /** `Hub.allow_managed_services_at_runtime`. */
+  readonly allowsManaged: boolean;
+  /** Path of the API, with a slash at its end. */
+  readonly apiPath: string;
   readonly outputFollowers: OutputFollowers;
   readonly languages: Pick<Languages, 'find'>;
 }
+
+/** Lines of output on the page of a service. */
+const shownLines = 200;
+/** How long a caller waits for what was asked for to show. */
+const maxWaitMs = 1_500;
+const pollMs = 25;
 
 const message = z.object({ message: z.string() });
 const external = { description: 'It is external: the hub does not run it.', schema: errorModel };
@@ -134,6 +152,7 @@ export const serviceOperations = [
     method: 'POST',
     path: '/services/{service}/start',
     audit: ['service.start'],
+    log: 'service started by hand',
     tag: 'services',
     summary: 'Start a managed service that was stopped by hand',
     description: 'One that was not stopped keeps running as it is.',
@@ -144,7 +163,7 @@ export const serviceOperations = [
       400: external,
     },
   }).handle(async ({ params }, deps: ServiceDeps) => {
-    await deps.registry.startService(getService(params.service, deps).name);
+    await changeState('startService', params.service, deps);
     return { status: 202, body: { message: 'The service is starting.' } };
   }),
   operation({
@@ -152,6 +171,7 @@ export const serviceOperations = [
     method: 'POST',
     path: '/services/{service}/stop',
     audit: ['service.stop'],
+    log: 'service stopped by hand',
     tag: 'services',
     summary: 'Stop a managed service until it is started by hand',
     description:
@@ -163,7 +183,7 @@ export const serviceOperations = [
       400: external,
     },
   }).handle(async ({ params }, deps: ServiceDeps) => {
-    await deps.registry.stopService(getService(params.service, deps).name);
+    await changeState('stopService', params.service, deps);
     return { status: 202, body: { message: 'The service is stopping.' } };
   }),
   operation({
@@ -171,6 +191,7 @@ export const serviceOperations = [
     method: 'POST',
     path: '/services/{service}/restart',
     audit: ['service.restart', 'service.start'],
+    log: 'service restarted by hand',
     tag: 'services',
     summary: 'Restart a managed service',
     description: 'One that was stopped by hand is started.',
@@ -178,10 +199,120 @@ export const serviceOperations = [
     target: 'service',
     answers: { 202: { description: 'It is restarting.', schema: message } },
   }).handle(async ({ params }, deps: ServiceDeps) => {
-    await deps.registry.restart(getService(params.service, deps).name);
+    await changeState('restart', params.service, deps);
     return { status: 202, body: { message: 'The service is restarting.' } };
   }),
+  view({
+    id: 'viewServices',
+    path: '/admin/services',
+    scopes: ['list:services'],
+    target: 'services',
+  }).handle(({ rows, may }, { registry, loads }: ServiceDeps) =>
+    registry.services().flatMap((service, position): VisibleService[] => {
+      const { name } = service;
+      const status = registry.statusOf(name);
+      const isListed = rows === 'all' || rows.services.has(name);
+      if (status === undefined || !isListed || !may('read:services', { kind: 'service', name }))
+        return [];
+      const address = addressOf(service);
+      return [
+        { name, position, service, address, status, load: loads.readHere(loadKeys.service(name)) },
+      ];
+    }),
+  ),
+  view({
+    id: 'viewService',
+    path: '/admin/services/{service}',
+    scopes: ['read:services'],
+    target: 'service',
+    query: z.object({ span: loadSpan }),
+  }).handle(async ({ params, query: { span }, may }, deps: ServiceDeps) => {
+    const service = getService(params.service, deps);
+    const { name, kind, source } = service;
+    const status = deps.registry.statusOf(name);
+    if (status === undefined) throw noSuchService();
+    // What a service writes may hold anything; reading it is a right of its own.
+    const mayReadOutput = kind === 'managed' && may('admin:services', { kind: 'service', name });
+    const isOfRuntime = source === 'api';
+    return {
+      service: { ...service, address: addressOf(service) },
+      status,
+      openedBy: may('read:roles') ? await rolesThatOpen(service, deps) : undefined,
+      load: await deps.loads.read(loadKeys.service(name), span),
+      span,
+      output: mayReadOutput ? await lastOutputOf(name, deps) : undefined,
+      isOfRuntime,
+      isEditable: isOfRuntime && (kind === 'external' || deps.allowsManaged),
+    };
+  }),
 ];
+
+/** A service that the caller may see in a list. */
+export interface VisibleService {
+  readonly name: string;
+  /** Among all services. */
+  readonly position: number;
+  readonly service: Service;
+  /** Where users open it, when it has pages. */
+  readonly address: string | undefined;
+  readonly status: PlacedStatus;
+  /** Of the last hour, as far as it is known here. */
+  readonly load: LoadSeries | undefined;
+}
+
+function addressOf({ url, origin = '', prefix }: Service): string | undefined {
+  return url === undefined ? undefined : origin + prefix;
+}
+
+/** Names of the roles whose holders may open a service. */
+async function rolesThatOpen(
+  { accessScopes }: Service,
+  { roles, catalogue }: Pick<ServiceDeps, 'roles' | 'catalogue'>,
+): Promise<readonly string[]> {
+  const all = await roles.list();
+  return all
+    .filter(({ scopes }) => {
+      const expanded = expandForAnyHolder(scopes, catalogue);
+      return accessScopes.some((scope) => expanded.has(scope));
+    })
+    .map(({ name }) => name);
+}
+
+async function lastOutputOf(
+  name: string,
+  { registry, apiPath }: Pick<ServiceDeps, 'registry' | 'apiPath'>,
+): Promise<{ readonly url: string; readonly lines: readonly string[]; readonly problem?: Phrase }> {
+  const url = `${apiPath}services/${encodeURIComponent(name)}/output`;
+  try {
+    const { lines = [] } = (await registry.outputOf(name)?.read(undefined, shownLines)) ?? {};
+    return { url, lines };
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error;
+    return { url, lines: [], problem: translated(error.shown.message) };
+  }
+}
+
+/** Changes whether it runs, and waits until that shows: the next to look would else see it as it was. */
+async function changeState(
+  change: 'startService' | 'stopService' | 'restart',
+  serviceName: string,
+  deps: ServiceDeps,
+): Promise<void> {
+  const { registry } = deps;
+  const { name } = getService(serviceName, deps);
+  const shown = () => {
+    const { state, since } = registry.statusOf(name) ?? {};
+    return `${state} ${since?.getTime()}`;
+  };
+  const before = shown();
+  await registry[change](name);
+  // Between two runs a service that is wanted may be stopped for a moment.
+  const isShown = () =>
+    shown() !== before &&
+    (change === 'stopService' || registry.statusOf(name)?.state !== 'stopped');
+  const endMs = performance.now() + maxWaitMs;
+  while (!isShown() && performance.now() < endMs) await sleep(pollMs);
+}
 
 /** Throws `not_found`. */
 export function getService(name: string, { registry }: ServiceDeps): Service {

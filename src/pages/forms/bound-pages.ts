@@ -18,6 +18,7 @@ import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import type { Language } from '../../texts/language.ts';
 import type { Phrase, Text } from '../../texts/text.ts';
 import { actorOf } from '../elements/audit-table.ts';
 import type { FormLayoutProps, PageNotice } from '../elements/layout-props.ts';
@@ -76,6 +77,9 @@ export interface Shown<Model> {
   /** What the operation of the page answered. */
   readonly model: Model;
   readonly params: Parameters;
+  /** Query of the address. */
+  readonly search: URLSearchParams;
+  readonly language: Language;
   readonly visitor: Visitor;
   /** Whether the visitor may perform an operation; with parameters beside those of the page. */
   readonly may: (id: OperationId, params?: Parameters) => boolean;
@@ -212,6 +216,8 @@ export function createBoundPages(
       layout: await pages.formLayoutFor(ctx),
       model: reply.body as ModelOf<Id>,
       params,
+      search: new URLSearchParams(ctx.querystring),
+      language: pages.languageOf(ctx),
       visitor,
       may: (asked, more) =>
         isAuthorised(
