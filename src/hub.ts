@@ -252,6 +252,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     site,
     authorizer,
     oauth,
+    login,
     logins,
     accounts,
     servers,

@@ -74,6 +74,11 @@ export function createAccounts(deps: {
       await acting.requireMayTakeOver(caller, user);
       if (isAdmin !== undefined && isAdmin !== user.isAdmin) {
         await acting.requireAdminPower(caller);
+        if (!isAdmin && isCallers(user, caller)) {
+          throw new HubError('bad_request', text`You cannot take your own rights away.`, {
+            hint: text`Another administrator can.`,
+          });
+        }
         await users.setAdmin(user.id, isAdmin);
       }
       if (systemAccount !== undefined) {
@@ -90,7 +95,7 @@ export function createAccounts(deps: {
 
     async delete(caller, userName) {
       const user = await users.getByName(userName);
-      if (caller.owner.kind === 'user' && caller.owner.name === user.name) {
+      if (isCallers(user, caller)) {
         throw new HubError('bad_request', text`You cannot delete your own account.`);
       }
       // Else deleting the account and making it again would take it over with the rights that its name will get.
@@ -106,4 +111,8 @@ export function createAccounts(deps: {
       });
     },
   };
+}
+
+function isCallers({ name }: User, { owner }: Caller): boolean {
+  return owner.kind === 'user' && owner.name === name;
 }

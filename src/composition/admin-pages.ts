@@ -23,8 +23,6 @@ import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedLoads } from './compose-loads.ts';
-import type { ComposedLogin } from './compose-login.ts';
-import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
@@ -39,8 +37,6 @@ export function addAdminPages(
     readonly site: Pick<Site, 'apiPath'>;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly authorizer: Authorizer;
-    readonly oauth: Pick<ComposedOAuth, 'clients'>;
-    readonly login: ComposedLogin;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
     readonly servers: ComposedServers;
@@ -49,10 +45,9 @@ export function addAdminPages(
     readonly loads: Pick<ComposedLoads, 'reader'>;
   },
 ): void {
-  const { login, logins, authorizer, oauth } = deps;
-  const { accounts, acting, userProfiles, invitations, secondFactors, groupMembers } =
-    deps.accounts;
-  const { users, groups, roles, identities, credentials } = stores;
+  const { logins, authorizer } = deps;
+  const { accounts, acting, invitations, groupMembers } = deps.accounts;
+  const { users, groups } = stores;
   const admin = createAdminContext(router, {
     pages: deps.browser.pages,
     authorizer,
@@ -88,29 +83,8 @@ export function addAdminPages(
     userInfo: stores.userInfo,
     actsOf: acts.offered,
   });
-  adminUserRoutes(admin, {
-    ...shared,
-    acting,
-    userProfiles,
-    rights: {
-      users,
-      acting,
-      members: groupMembers,
-      groupPages: stores.groupPages,
-      roles,
-      catalogue: authorizer.catalogue,
-      accessTokens: stores.accessTokens,
-      auditLog: stores.audit,
-      findClient: (clientId) => oauth.clients.find(clientId),
-    },
-    identities,
-    authenticators: login.authenticators,
-    credentials,
-    secondFactors,
-    logins,
+  adminUserRoutes(bound, {
     newLinks: createShownOnce(createSealer(secrets, 'shown-once'), 'link'),
-    ...serverDeps,
-    log,
   });
   adminGroupRoutes(bound);
   adminRoleRoutes(bound);

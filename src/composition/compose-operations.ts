@@ -23,6 +23,7 @@ import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedLoads } from './compose-loads.ts';
+import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -38,6 +39,7 @@ export function composeOperations(
     readonly site: Site;
     readonly authorizer: Authorizer;
     readonly oauth: ComposedOAuth;
+    readonly login: ComposedLogin;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
     readonly servers: ComposedServers;
@@ -133,6 +135,12 @@ export function composeOperations(
     accessTokens,
     tokenIssuer: deps.oauth.tokenIssuer,
     logins: deps.logins,
+    identities: stores.identities,
+    authenticators: deps.login.authenticators,
+    credentials: stores.credentials,
+    secondFactors: deps.accounts.secondFactors,
+    invitationStore: stores.invitations,
+    findClient: (clientId) => deps.oauth.clients.find(clientId),
     invitations,
     lockouts,
     groups,

@@ -6,11 +6,13 @@ import type { GroupPages } from '../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
 import { versionOfGroup } from '../users/group-version-store.ts';
 import { longestName } from '../users/user-name.ts';
+import type { UserStore } from '../users/user-store.ts';
 import { listOptionsOf, listQuery } from './list-query.ts';
 import { freeData, names } from './models.ts';
 import { type ModelOf, type OperationRequest, operation, view } from './operation.ts';
 
 export interface Deps {
+  readonly users: Pick<UserStore, 'getByName'>;
   readonly groups: GroupStore;
   readonly groupPages: Pick<GroupPages, 'listGroups' | 'listMembers' | 'membershipsOf'>;
   readonly groupMembers: GroupMembers;
@@ -170,7 +172,8 @@ export const groupOperations = [
         schema: z.object({ origin: z.string().optional() }),
       },
     },
-  }).handle(async ({ params, body }, { groupMembers, groupPages }: Deps) => {
+  }).handle(async ({ params, body }, { users, groupMembers, groupPages }: Deps) => {
+    await users.getByName(body.user);
     const memberships = await groupPages.membershipsOf(body.user);
     const origin = memberships.find(({ name }) => name === params.group)?.origin;
     await groupMembers.remove(params.group, [body.user]);

@@ -14,6 +14,7 @@ export const invitationOperations = [
     method: 'POST',
     path: '/users/{name}/invitation',
     audit: ['invitation.create'],
+    log: 'invitation link made',
     tag: 'logins',
     summary: 'Make a one-time link with which a user chooses a password',
     description: 'An earlier link of the user stops working.',
@@ -35,6 +36,7 @@ export const invitationOperations = [
     const { user, purpose, url, expiresAt } = await invitations.create(caller, params.name);
     return {
       status: 201,
+      logged: { purpose },
       body: {
         user: user.name,
         purpose,

@@ -21,6 +21,7 @@ import { sessionOperations } from './sessions.ts';
 import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
 import { tokenOperations } from './tokens.ts';
+import { userPageOperations } from './user-page.ts';
 import { userOperations } from './users.ts';
 
 /** What the operations work with, together. */
@@ -31,6 +32,7 @@ const lists = [
   proxyOperations,
   shutdownOperations,
   userOperations,
+  userPageOperations,
   activityOperations,
   tokenOperations,
   sessionOperations,

@@ -33,6 +33,8 @@ export interface Sent {
   readonly query: Readonly<Record<string, unknown>>;
   /** Read once it is clear that the caller may do this. */
   readonly readBody: (caller: Caller | undefined) => Promise<unknown>;
+  /** Throws for what the entrance asks for beside the input; asked once it is clear that the caller may do this. */
+  readonly check?: () => void;
   readonly requireVersion: RequireVersion;
   readonly page?: () => Page;
   readonly accepts?: AnyRequest['accepts'];
@@ -94,6 +96,7 @@ export function createPerform<Deps>(
     }
     if (operation.needsServerToken === true) requireServerToken(params, caller);
     if (operation.needsRecentLogin === true && isByLogin(caller)) await sent.requireRecentLogin();
+    sent.check?.();
     const page = sent.page?.() ?? noPage;
     const query = checkQuery(sent.query, operation.query);
     const body =

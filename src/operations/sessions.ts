@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { time } from './models.ts';
+import { flag, time } from './models.ts';
 import { operation } from './operation.ts';
 
 export interface Deps {
@@ -67,9 +67,16 @@ export const sessionOperations = [
     scopes: ['tokens'],
     actsOnUser: true,
     target: 'user',
+    query: z.object({
+      keep_current: flag
+        .optional()
+        .describe('Whether the login that the request itself belongs to goes on.'),
+    }),
     answers: { 204: { description: 'They have ended, with their tokens.' } },
-  }).handle(async ({ params }, { users, logins }: Deps) => {
-    await logins.endAllOfUser((await users.getByName(params.name)).id);
+  }).handle(async ({ params, query, caller }, { users, logins }: Deps) => {
+    const { id } = await users.getByName(params.name);
+    const except = query.keep_current === true ? caller.sessionId : undefined;
+    await logins.endAllOfUser(id, except === undefined ? {} : { except });
     return { status: 204 };
   }),
   operation({

@@ -200,6 +200,7 @@ export const userOperations = [
     method: 'PATCH',
     path: '/users/{name}',
     audit: ['user.change', 'user.rename', 'user_info.change', 'auth_state.change'],
+    log: 'user changed',
     tag: 'users',
     summary: 'Change the name, the rights, the info or the system account of a user',
     scopes: ['admin:users'],
@@ -234,13 +235,21 @@ export const userOperations = [
     const details = await deps.directory.detailsOf(user);
     const may = createMay(caller, await deps.authorizer.membershipFor(caller.scopes));
     // A right to the old name is none to the new one, which the caller chose.
-    return { status: 200, body: presentUser(details, may, ['read:users:name']) };
+    return {
+      status: 200,
+      body: presentUser(details, may, ['read:users:name']),
+      logged: {
+        ...(body.admin !== undefined && { isAdmin: body.admin }),
+        ...(user.name !== params.name && { newName: user.name }),
+      },
+    };
   }),
   operation({
     id: 'deleteUser',
     method: 'DELETE',
     path: '/users/{name}',
     audit: ['user.delete', 'session.end', 'server.stop', 'logout'],
+    log: 'user deleted',
     tag: 'users',
     summary: 'Delete a user, with servers, tokens and logins',
     scopes: ['delete:users'],

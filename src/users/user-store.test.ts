@@ -140,10 +140,27 @@ describeEachDatabase('the user store', (open) => {
     const { database, users } = await openStore();
     const changes = recordAnnouncements(database);
     const { id } = await users.create({ name: 'alice' });
+    await users.create({ name: 'carol', isAdmin: true });
     await users.setAdmin(id, true);
     await users.rename(id, 'bob');
     await users.delete(id);
-    expect(changes).toHaveLength(4);
+    expect(changes).toHaveLength(5);
+  });
+
+  test('keeps the last administrator, also when two take each other’s rights away', async () => {
+    const { users } = await openStore();
+    const ada = await users.create({ name: 'ada', isAdmin: true });
+    const eve = await users.create({ name: 'eve', isAdmin: true });
+    const ends = await Promise.allSettled([
+      users.setAdmin(ada.id, false),
+      users.setAdmin(eve.id, false),
+    ]);
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    const [last] = (await users.list({ offset: 0, limit: 2 })).items.filter(
+      ({ isAdmin }) => isAdmin,
+    );
+    await expect(users.delete(last?.id ?? '')).rejects.toMatchObject({ code: 'conflict' });
+    expect(await users.findByName(last?.name ?? '')).toMatchObject({ isAdmin: true });
   });
 });
 

@@ -1,3 +1,4 @@
+import type { Kysely } from 'kysely';
 import { HubError } from '../errors.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { type HubDatabase, manyRows } from '../store/database.ts';
@@ -5,7 +6,7 @@ import type { ListPage } from '../store/page-edge.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
-import type { Row } from '../store/tables.ts';
+import type { Row, Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { text } from '../texts/text.ts';
@@ -64,14 +65,14 @@ export interface UserStore {
    * names here. Throws `bad_request` when one cannot be a name.
    */
   createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]>;
-  /** Throws `not_found`. */
+  /** Throws `not_found`, and `conflict` for the last administrator. */
   setAdmin(id: string, isAdmin: boolean): Promise<void>;
   /**
    * Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay, and so does the
    * system account, which no new name decides.
    */
   rename(id: string, name: string): Promise<void>;
-  /** Deletes the user and everything of theirs; false when there was no such user. */
+  /** Deletes the user and everything of theirs; false when there was no such user. Throws `conflict` for the last administrator. */
   delete(id: string): Promise<boolean>;
   /** Moves the last activity of users forward, never back; unknown ids are passed over. */
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
@@ -224,6 +225,7 @@ export function createUserStore(
           .returning('name')
           .executeTakeFirst();
         if (changed === undefined) throw noSuchUser();
+        if (!isAdmin) await requireAdministrator(transaction, database.dialect);
         await audit.record(transaction, {
           action: 'user.change',
           target: { kind: 'user', name: changed.name },
@@ -280,9 +282,11 @@ export function createUserStore(
         const deleted = await transaction
           .deleteFrom('users')
           .where('id', '=', id)
+          .returning('admin')
           .executeTakeFirst();
         // Another hub waited for, which has deleted it meanwhile.
-        if (deleted.numDeletedRows === 0n) return false;
+        if (deleted === undefined) return false;
+        if (deleted.admin === 1) await requireAdministrator(transaction, database.dialect);
         // Last: who gives the user a role meanwhile has a lock on the row.
         await transaction
           .deleteFrom('role_assignments')
@@ -313,6 +317,20 @@ function toUser(row: UserRow): User {
     systemAccount: row.system_account ?? undefined,
     madeFor: row.made_for ?? undefined,
   };
+}
+
+/** Throws `conflict` where a change would leave none: nobody could manage the hub any more. */
+async function requireAdministrator(
+  transaction: Kysely<Tables>,
+  dialect: HubDatabase['dialect'],
+): Promise<void> {
+  const left = transaction.selectFrom('users').select('id').where('admin', '=', 1).limit(1);
+  // Two who take each other's rights away wait for one another; one of them is tried again.
+  const found = await (dialect === 'postgres' ? left.forUpdate() : left).executeTakeFirst();
+  if (found !== undefined) return;
+  throw new HubError('conflict', text`The last administrator stays.`, {
+    hint: text`Make someone else an administrator first.`,
+  });
 }
 
 /** That no user has a name or id. */

@@ -85,6 +85,8 @@ export interface Shown<Model> {
   readonly may: (id: OperationId, params?: Parameters) => boolean;
   /** For a form that is shown again. */
   readonly failure: Failure | undefined;
+  /** For what waits in the session of the browser. */
+  readonly ctx: Context;
 }
 
 /** A page, or where the browser is sent in its place. */
@@ -114,7 +116,9 @@ interface FormOptions<Id extends OperationId> {
   /** The actions that make another version of what it changes, and its name, to say who did. */
   readonly changes?: (params: Parameters) => Changes;
   /** What is said in place of 404 where it is gone already, and was only to be ended. */
-  readonly isGone?: (sent: URLSearchParams) => Next;
+  readonly isGone?: (sent: URLSearchParams, params: Parameters) => Next;
+  /** Throws `bad_request` where a question of the form was not answered as it must be. */
+  readonly check?: (sent: URLSearchParams, params: Parameters) => void;
   /** The page on which mistakes are shown; without it, they are shown as an error. */
   readonly again?: ShowAgain;
 }
@@ -227,6 +231,7 @@ export function createBoundPages(
           visitor.membership,
         ),
       failure,
+      ctx,
     });
     const status = failure === undefined ? 200 : failure.isForbidden === true ? 403 : 400;
     if (answer instanceof Html) return pages.send(ctx, answer, status);
@@ -278,6 +283,7 @@ export function createBoundPages(
               params,
               identify: async () => ({ caller: visitor.caller }),
               requireRecentLogin: () => confirmLogin.require(ctx),
+              check: () => options.check?.(sent, params),
               query: options.query?.(sent) ?? {},
               readBody: async () => options.body?.(sent, params),
               requireVersion: version === null ? anyVersion : oneOfVersions([version]),
@@ -287,7 +293,7 @@ export function createBoundPages(
           } catch (error) {
             if (!(error instanceof HubError)) throw error;
             if (error.code === 'not_found' && !error.isRefusal && options.isGone !== undefined)
-              return goTo(ctx, options.isGone(sent));
+              return goTo(ctx, options.isGone(sent, params));
             if (again === undefined) throw error;
             if (error.code === 'precondition_failed') {
               const by = await lastActor(visitor, options.changes?.(params));

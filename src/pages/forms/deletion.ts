@@ -23,6 +23,8 @@ interface Deletion<ViewId extends OperationId> {
     readonly version: string;
     readonly now: ChangedMeanwhile['now'];
   };
+  /** Throws `bad_request` where a question was not answered as it must be. */
+  readonly check?: (sent: URLSearchParams, params: Parameters) => void;
   readonly changes?: (params: Parameters) => Changes;
   readonly done: (params: Parameters) => { readonly to: string; readonly say: Text };
 }
@@ -46,6 +48,7 @@ export function bindDeletion<ViewId extends OperationId>(
   });
   form(path, deletion.operation, {
     again,
+    ...(deletion.check && { check: deletion.check }),
     ...(deletion.changes && { changes: deletion.changes }),
     done: ({ params }) => deletion.done(params),
   });
