@@ -6,14 +6,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
-import { requireComponent } from '../support/components.ts';
 import { copyHubInto, imageInstruction } from '../support/hub-image.ts';
 import { createHubFolder, spawnHubProcess } from '../support/hub-process.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
 
 const run = promisify(execFile);
-const compose = '/usr/bin/docker-compose';
 const secrets = {
   POSTGRES_PASSWORD: 'only-for-this-test',
   HUB_COOKIE_SECRET: randomBytes(32).toString('hex'),
@@ -37,11 +36,15 @@ const files = [
 describe.each(files)('$name', ({ name: file, config, services, ...given }) => {
   const all: Readonly<Record<string, string>> = given.secrets;
 
-  describe.runIf(requireComponent('docker-compose', compose))('for docker-compose', () => {
+  describe.runIf(requires('docker-compose'))('for docker-compose', () => {
     const configured = (env: Readonly<Record<string, string>>, ...args: string[]) =>
-      run(compose, ['--file', join(projectDirectory, 'deploy', file), 'config', ...args], {
-        env: { PATH: '/usr/bin:/bin', ...env },
-      });
+      run(
+        pathOf('docker-compose'),
+        ['--file', join(projectDirectory, 'deploy', file), 'config', ...args],
+        {
+          env: { PATH: '/usr/bin:/bin', ...env },
+        },
+      );
 
     test('has the services that it is there for', async () => {
       const { stdout } = await configured(all, '--services');

@@ -9,6 +9,7 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { createUserStore } from '../../src/users/user-store.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 
 let folder: HubFolder;
@@ -54,7 +55,6 @@ async function complete(shell: string, setUp: string, lines: readonly string[]) 
   return [...shown.matchAll(/^TYPED<(.*?) ?>\r$/gm)].map(([, words]) => words);
 }
 
-const isMissing = (...files: readonly string[]) => !files.every((file) => existsSync(file));
 const typedLines = [
   'hub statu',
   'hub user passwd ada',
@@ -72,19 +72,19 @@ const completed = [
 const hasRun = () => existsSync(join(folder.directory, 'pwned'));
 
 describe('at the press of a key', () => {
-  test.skipIf(isMissing('/usr/bin/script', '/bin/bash'))('bash completes', async () => {
+  test.skipIf(!requires('script', 'bash'))('bash completes', async () => {
     const setUp = 'source <(hub completion bash)';
     expect(await complete('bash --norc -i', setUp, typedLines)).toEqual(completed);
     expect(hasRun()).toBe(false);
   });
 
-  test.skipIf(isMissing('/usr/bin/script', '/usr/bin/zsh'))('zsh completes', async () => {
+  test.skipIf(!requires('script', 'zsh'))('zsh completes', async () => {
     const setUp = 'bindkey -e; autoload -Uz compinit; compinit -u -D; source <(hub completion zsh)';
     expect(await complete('zsh -f -i', setUp, typedLines)).toEqual(completed);
     expect(hasRun()).toBe(false);
   });
 
-  test.skipIf(isMissing('/usr/bin/fish'))('fish completes', async () => {
+  test.skipIf(!requires('fish'))('fish completes', async () => {
     const asked = typedLines.map((line) => `complete -C '${line}'`);
     const script = ['hub completion fish | source', ...asked].join('; ');
     const lines = (await run(['fish', '--no-config', '-c', script])).trim().split('\n');

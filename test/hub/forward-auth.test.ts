@@ -4,17 +4,15 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { createRandom } from '../attacks/request-mutator.ts';
-import { requireComponent } from '../support/components.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createForwardAuthWorld } from '../support/forward-auth-world.ts';
 import { sendRaw } from '../support/raw-request.ts';
+import { requires } from '../support/requires.ts';
 import { until } from '../support/test-hub.ts';
-import { hasWebServer } from '../support/web-servers.ts';
 
 const admin = 'admin-service-token';
-const canRun = hasWebServer('nginx') && requireComponent('Caddy', '/usr/bin/caddy');
 
-describe.runIf(canRun)('an app behind another proxy that asks the hub', () => {
+describe.runIf(requires('nginx', 'caddy'))('an app behind another proxy that asks the hub', () => {
   let world: Awaited<ReturnType<typeof createForwardAuthWorld>>;
   beforeAll(async () => {
     world = await createForwardAuthWorld();

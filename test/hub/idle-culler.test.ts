@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { requireComponent } from '../support/components.ts';
 import { changeDatabase } from '../support/hub-database.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import {
   adminToken,
   createServerHub,
@@ -172,12 +172,9 @@ test('deletes users who are idle only when told to, with two scopes more, and no
   expect(await statusOf('root')).toBe(200);
 });
 
-const python = '/usr/bin/python3';
-const isPythonThere =
-  requireComponent('Python', python) &&
-  requireComponent('the Python package tornado', '/usr/lib/python3/dist-packages/tornado');
+const canRun = requires('python3-tornado');
 
-test.runIf(isPythonThere)('named servers go when a Python culler removes them', async () => {
+test.runIf(canRun)('named servers go when a Python culler removes them', async () => {
   await using hub = await createServerHub(servers);
   await createUsers(hub, 'idle');
   const path = serverPath('idle', 'lab');
@@ -185,7 +182,7 @@ test.runIf(isPythonThere)('named servers go when a Python culler removes them', 
   await untilServer(hub, path, ({ ready }) => ready, 'the named server is ready');
   const remove = join(import.meta.dirname, '..', '..', 'fixtures', 'jupyter');
   const { stdout } = await promisify(execFile)(
-    python,
+    pathOf('python3-tornado'),
     [join(remove, 'remove_named_server.py'), path],
     { env: { JUPYTERHUB_API_URL: hub.apiUrl, JUPYTERHUB_API_TOKEN: adminToken } },
   );

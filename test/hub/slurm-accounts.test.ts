@@ -14,16 +14,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeJobScript } from '../../src/spawning/slurm/job-script.ts';
 import { createSlurmCommands } from '../../src/spawning/slurm/slurm-commands.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
-import { requireComponent } from '../support/components.ts';
+import { requires } from '../support/requires.ts';
 import { hasSlurm, useSlurm } from '../support/slurm.ts';
 import { until } from '../support/test-hub.ts';
 
 const token = 'hub_a-token-of-the-job-of-nobody';
 /** Accounts of every Debian: that of the hub, the user, another user of the same node. */
 const [hubAccount, owner, other] = ['daemon', 'nobody', 'games'];
-const hasSudo = () => requireComponent('sudo', '/usr/bin/sudo');
 
-describe.runIf(hasSlurm() && hasSudo())('jobs under the accounts of users', () => {
+describe.runIf(hasSlurm() && requires('sudo'))('jobs under the accounts of users', () => {
   const cluster = useSlurm();
   const rules = `/etc/sudoers.d/hub-test-${process.pid}`;
   const home = mkdtempSync(join(tmpdir(), 'hub-slurm-home-'));

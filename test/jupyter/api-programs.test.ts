@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { requireComponent } from '../support/components.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import {
   adminToken,
   createServerHub,
@@ -13,19 +13,14 @@ import {
 import { projectDirectory } from '../support/services.ts';
 import type { TestHub } from '../support/test-hub.ts';
 
-const python = '/usr/bin/python3';
-const isInstalled =
-  requireComponent('Python', python) &&
-  requireComponent('the Python package tornado', '/usr/lib/python3/dist-packages/tornado') &&
-  requireComponent('the Python package requests', '/usr/lib/python3/dist-packages/requests') &&
-  requireComponent('the Python package dateutil', '/usr/lib/python3/dist-packages/dateutil');
+const canRun = requires('python3-tornado', 'python3-requests', 'python3-dateutil');
 
 // A program starts in each step.
 /**
  * Programs that send what two programs for JupyterHub send, with the libraries of these: its idle culler and its
  * example `server-api`.
  */
-describe.runIf(isInstalled)('a program for JupyterHub that', () => {
+describe.runIf(canRun)('a program for JupyterHub that', () => {
   const cullerToken = 'token-of-the-culler-service';
   let hub: TestHub;
 
@@ -65,7 +60,9 @@ describe.runIf(isInstalled)('a program for JupyterHub that', () => {
   async function run(program: string, token: string, args: readonly string[]): Promise<string[]> {
     const file = join(projectDirectory, 'fixtures', 'jupyter', program);
     const environment = { JUPYTERHUB_API_URL: hub.apiUrl, JUPYTERHUB_API_TOKEN: token };
-    const { stdout } = await promisify(execFile)(python, [file, ...args], { env: environment });
+    const { stdout } = await promisify(execFile)(pathOf('python3-tornado'), [file, ...args], {
+      env: environment,
+    });
     return stdout.split('\n').filter((line) => line !== '');
   }
 

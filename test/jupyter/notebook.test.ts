@@ -2,17 +2,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasChromium, startChromium } from '../support/chromium.ts';
-import { requireComponent } from '../support/components.ts';
+import { startChromium } from '../support/chromium.ts';
 import { notebookOf } from '../support/notebook-document.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { serverPath, startServer, stopServer, untilServer } from '../support/server-hub.ts';
 import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
 
-const singleuser = '/usr/bin/jupyterhub-singleuser';
-const isInstalled =
-  requireComponent('jupyterhub-singleuser', singleuser) &&
-  hasChromium() &&
-  requireComponent('the Python kernel', '/usr/share/jupyter/kernels/python3/kernel.json');
+const canRun = requires('jupyterhub-singleuser', 'jupyter-notebook', 'ipykernel', 'chromium');
 
 const notebook = notebookOf([
   'import os\n',
@@ -23,7 +19,7 @@ interface UserModel {
   readonly servers: Readonly<Record<string, { readonly last_activity: string | null }>>;
 }
 
-describe.runIf(isInstalled)('Jupyter, as the system packages it,', () => {
+describe.runIf(canRun)('Jupyter, as the system packages it,', () => {
   let browser: Browser;
   let hub: TestHub;
 
@@ -37,7 +33,7 @@ describe.runIf(isInstalled)('Jupyter, as the system packages it,', () => {
       },
       Authenticator: { admin_users: ['root'] },
       Spawner: {
-        cmd: [singleuser],
+        cmd: [pathOf('jupyterhub-singleuser')],
         // Only root is asked for this, and only root has to say it.
         args: ['--allow-root'],
         environment: { JUPYTERHUB_ACTIVITY_INTERVAL: '1' },

@@ -2,25 +2,21 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasChromium, startChromium } from '../support/chromium.ts';
-import { requireComponent } from '../support/components.ts';
+import { startChromium } from '../support/chromium.ts';
 import { notebookOf } from '../support/notebook-document.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { adminToken, createUsers, serverPath, startUntilReady } from '../support/server-hub.ts';
 import { createTlsSubdomainHub, originBelow } from '../support/subdomain-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
 
-const singleuser = '/usr/bin/jupyterhub-singleuser';
-const isInstalled =
-  requireComponent('jupyterhub-singleuser', singleuser) &&
-  hasChromium() &&
-  requireComponent('the Python kernel', '/usr/share/jupyter/kernels/python3/kernel.json');
+const canRun = requires('jupyterhub-singleuser', 'jupyter-notebook', 'ipykernel', 'chromium');
 
 const notebook = notebookOf([
   'import os\n',
   'print("answer", 6 * 7, "on", os.environ["JUPYTERHUB_PUBLIC_URL"])',
 ]);
 
-describe.runIf(isInstalled)('Jupyter, as the system packages it, on an origin of its own', () => {
+describe.runIf(canRun)('Jupyter, as the system packages it, on an origin of its own', () => {
   let browser: Browser;
   let hub: TestHub;
 
@@ -30,7 +26,7 @@ describe.runIf(isInstalled)('Jupyter, as the system packages it, on an origin of
       Hub: { environment_prefixes: ['HUB', 'JUPYTERHUB'] },
       Authenticator: { admin_users: ['root'] },
       Spawner: {
-        cmd: [singleuser],
+        cmd: [pathOf('jupyterhub-singleuser')],
         // Only root is asked for this, and only root has to say it.
         args: ['--allow-root'],
         start_timeout: 300,

@@ -4,15 +4,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
-import { requireComponent } from '../support/components.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
-const isInstalled =
-  requireComponent('JupyterHub', '/usr/bin/jupyterhub') &&
-  requireComponent('jupyterhub-singleuser', '/usr/bin/jupyterhub-singleuser');
+const canRun = requires('jupyterhub', 'jupyterhub-singleuser');
 
 const token = 'token-of-the-jupyterhub';
 const adminToken = 'token-of-a-jupyterhub-service';
@@ -24,7 +22,7 @@ function documented(language: string): string {
   return text;
 }
 
-describe.runIf(isInstalled)('a JupyterHub of Debian, with the hub as its proxy', () => {
+describe.runIf(canRun)('a JupyterHub of Debian, with the hub as its proxy', () => {
   const stack = new AsyncDisposableStack();
   let hub: TestHub;
   let url: string;
@@ -63,7 +61,7 @@ c.JupyterHub.hub_ip = "127.0.0.1"
 c.JupyterHub.authenticator_class = "dummy"
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = ${JSON.stringify(`${directory}/{username}`)}
-c.Spawner.cmd = ["/usr/bin/jupyterhub-singleuser"]
+c.Spawner.cmd = ["${pathOf('jupyterhub-singleuser')}"]
 c.Spawner.args = ["--allow-root"]
 c.Spawner.start_timeout = 110
 c.Spawner.http_timeout = 110
@@ -71,7 +69,7 @@ c.JupyterHub.last_activity_interval = 1
 c.JupyterHub.services = [{"name": "test", "api_token": "${adminToken}", "admin": True}]
 `,
     );
-    const child = spawn('/usr/bin/jupyterhub', ['-f', 'jupyterhub_config.py'], {
+    const child = spawn(pathOf('jupyterhub'), ['-f', 'jupyterhub_config.py'], {
       cwd: directory,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

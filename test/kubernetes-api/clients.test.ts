@@ -10,9 +10,9 @@ import {
   type V1Pod,
 } from '@kubernetes/client-node';
 import { describe, expect, test } from 'vitest';
-import { requireComponent } from '../support/components.ts';
 import { canRunPods, useKubernetesApi } from '../support/kubernetes-api.ts';
 import { podManifest } from '../support/kubernetes-pods.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { until } from '../support/test-hub.ts';
 
 describe.skipIf(!canRunPods())('clients of the small Kubernetes', () => {
@@ -64,14 +64,14 @@ describe.skipIf(!canRunPods())('clients of the small Kubernetes', () => {
     expect((refused as ApiException<string>).body).toMatch(/system:serviceaccount:hub-servers:hub/);
   });
 
-  test.skipIf(!requireComponent('kubectl', '/usr/bin/kubectl'))(
+  test.skipIf(!requires('kubectl'))(
     'kubectl creates, shows, describes, waits for and deletes pods',
     async () => {
       const kubectl = async (...args: string[]) => {
         const [home, file] = [cluster().directory, cluster().kubeconfigPath];
         const env = { PATH: '/usr/bin:/bin', HOME: home, KUBECONFIG: file };
         const all = ['--namespace', cluster().namespace, ...args];
-        return (await promisify(execFile)('kubectl', all, { env })).stdout;
+        return (await promisify(execFile)(pathOf('kubectl'), all, { env })).stdout;
       };
       const file = join(cluster().directory, 'pod.json');
       const server = podManifest('by-kubectl', { command: ['sh', '-c', 'echo up; sleep 1000'] });

@@ -1,15 +1,10 @@
-import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { requireComponent } from './components.ts';
 import type { FakeBrowser } from './fake-browser.ts';
+import { pathOf, requires } from './requires.ts';
 
-// The same engine without the parts of a window, whose start and upkeep cost twice as much.
-const shell = '/usr/bin/chromium-headless-shell';
-const program = existsSync(shell) ? shell : '/usr/bin/chromium';
-
-/** Whether Chromium is installed; see requireComponent. */
+/** Whether Chromium is installed; see requires. */
 export function hasChromium(): boolean {
-  return requireComponent('Chromium', program);
+  return requires('chromium');
 }
 
 /** Starts the system's Chromium as a shell without a window and without traffic of its own. */
@@ -24,7 +19,7 @@ export function startChromium(
     .map(([host, port]) => `MAP ${host} 127.0.0.1:${port}`)
     .join(',');
   return chromium.launch({
-    executablePath: program,
+    executablePath: pathOf('chromium'),
     args: [
       '--no-sandbox',
       '--disable-quic',

@@ -9,15 +9,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { requireComponent } from './components.ts';
 import { hasDocker, importImage, type TestEngine } from './docker-engine.ts';
 import { hasHaproxy } from './haproxy.ts';
 import { copyHubInto, imageInstruction } from './hub-image.ts';
 import { hasPostgres } from './postgres.ts';
 import { hasRedis } from './redis.ts';
+import { pathOf, requires } from './requires.ts';
 import { projectDirectory } from './services.ts';
-
-const program = '/usr/bin/docker-compose';
 
 /** Folders of this machine's programs, which images of the tests have instead of their own. */
 export const programFolders: readonly string[] = [
@@ -28,15 +26,9 @@ export const programFolders: readonly string[] = [
   '/usr/share',
 ].filter((folder) => existsSync(folder));
 
-/** Whether everything is installed that stands in for images which cannot be pulled; see requireComponent. */
+/** Whether everything is installed that stands in for images which cannot be pulled; see requires. */
 export function hasCompose(): boolean {
-  return (
-    requireComponent('docker-compose', program) &&
-    hasDocker() &&
-    hasHaproxy() &&
-    hasPostgres() &&
-    hasRedis()
-  );
+  return requires('docker-compose') && hasDocker() && hasHaproxy() && hasPostgres() && hasRedis();
 }
 
 interface Image {
@@ -189,7 +181,7 @@ export async function createComposeFolder(
 [ "$1 $2 $3" = "compose --file deploy/${file}" ] || exit 64
 shift 3
 for word; do shift; [ "$word" = --build ] && word=--no-build; set -- "$@" "$word"; done
-exec ${program} --file deploy/${file} --file ${overrideFile} "$@"
+exec ${pathOf('docker-compose')} --file deploy/${file} --file ${overrideFile} "$@"
 `;
   mkdirSync(join(directory, 'bin'));
   writeFileSync(join(directory, 'bin/docker'), shim, { mode: 0o755 });

@@ -18,13 +18,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, beforeAll } from 'vitest';
-import { requireComponent } from './components.ts';
 import { killProcessesOf } from './leftovers.ts';
+import { pathOf, requires } from './requires.ts';
 import { isAlive } from './server-hub.ts';
 import { until } from './test-hub.ts';
-
-const dockerd = '/usr/sbin/dockerd';
-const busybox = '/bin/busybox';
 
 /** A container engine of its own: nothing of it is shared with another one on this machine. */
 export interface TestEngine extends AsyncDisposable {
@@ -45,9 +42,9 @@ export interface TestEngine extends AsyncDisposable {
 /** A small image of a shell, a web server and tools; its programs run as user 1000. */
 export const busyImage = 'busy:1';
 
-/** Whether Docker is installed; see requireComponent. */
+/** Whether Docker can run containers here; it needs root. See requires. */
 export function hasDocker(): boolean {
-  return requireComponent('Docker', dockerd) && requireComponent('busybox', busybox);
+  return requires('root', 'dockerd', 'busybox');
 }
 
 export interface EngineOptions {
@@ -83,7 +80,7 @@ function createDocker({ args = [], dataRoot }: EngineOptions): TestEngine {
     ];
     const network = ['--iptables=false', '--bridge=none', '--default-address-pool', addressPool()];
     daemon = spawn(
-      dockerd,
+      pathOf('dockerd'),
       ['--host', host, '--storage-driver=vfs', ...folders, ...network, ...args],
       { stdio: ['ignore', log, log] },
     );
@@ -241,7 +238,7 @@ export function makeBusyFolder(directory: string): string {
   mkdirSync(join(root, 'bin'), { recursive: true });
   for (const folder of ['home', 'tmp', 'www', 'etc']) mkdirSync(join(root, folder));
   chmodSync(join(root, 'tmp'), 0o1777);
-  cpSync(busybox, join(root, 'bin', 'busybox'));
+  cpSync(pathOf('busybox'), join(root, 'bin', 'busybox'));
   for (const applet of applets) symlinkSync('busybox', join(root, 'bin', applet));
   return root;
 }

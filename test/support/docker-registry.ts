@@ -3,12 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
+import { pathOf, requires } from './requires.ts';
 import { until } from './test-hub.ts';
-
-const program = '/usr/bin/docker-registry';
-const htpasswd = '/usr/bin/htpasswd';
 
 /** A registry of images on loopback that gives nothing without its password. */
 export interface Registry extends AsyncDisposable {
@@ -20,11 +17,9 @@ export interface Registry extends AsyncDisposable {
   putForeign(repository: string, tag: string): Promise<void>;
 }
 
-/** Whether the registry of Debian is installed; see requireComponent. */
+/** Whether the registry of Debian is installed; see requires. */
 export function hasRegistry(): boolean {
-  return (
-    requireComponent('docker-registry', program) && requireComponent('apache2-utils', htpasswd)
-  );
+  return requires('docker-registry', 'htpasswd');
 }
 
 /** Starts a registry. Engines take one on loopback without TLS. */
@@ -34,7 +29,7 @@ export async function startRegistry(): Promise<Registry> {
   const [username, password] = ['lab', 'the-hub-may-pull'];
   const host = `127.0.0.1:${await freePort()}`;
   mkdirSync(at('data'));
-  writeFileSync(at('users'), execFileSync(htpasswd, ['-Bbn', username, password]));
+  writeFileSync(at('users'), execFileSync(pathOf('htpasswd'), ['-Bbn', username, password]));
   writeFileSync(
     at('config.yml'),
     JSON.stringify({
@@ -45,7 +40,7 @@ export async function startRegistry(): Promise<Registry> {
       auth: { htpasswd: { realm: 'lab', path: at('users') } },
     }),
   );
-  const child = spawn(program, ['serve', at('config.yml')], { stdio: 'ignore' });
+  const child = spawn(pathOf('docker-registry'), ['serve', at('config.yml')], { stdio: 'ignore' });
   const exited = once(child, 'exit');
   const endWithProcess = () => child.kill('SIGKILL');
   process.once('exit', endWithProcess);

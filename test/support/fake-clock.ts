@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathOf } from './requires.ts';
 
 /** The clock of a process, which a test can set as an operator sets that of a machine. */
 export interface FakeClock {
@@ -12,9 +13,9 @@ export interface FakeClock {
 
 /** The time of day is faked by libfaketime; the monotonic clock goes on, as on a real machine. */
 export async function createFakeClock(directory: string): Promise<FakeClock> {
+  pathOf('faketime');
   // The one for programs with several threads.
-  const [library] = globSync('/usr/lib/*/faketime/libfaketimeMT.so.1');
-  if (library === undefined) throw new Error('libfaketime is missing: apt-get install libfaketime');
+  const [library = ''] = globSync('/usr/lib/*/faketime/libfaketimeMT.so.1');
   const file = join(directory, 'clock-offset');
   const set = (seconds: number) => writeFile(file, `${seconds < 0 ? '' : '+'}${seconds}`);
   await set(0);

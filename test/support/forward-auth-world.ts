@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { WebSocketServer } from 'ws';
 import { startUpstream } from '../attacks/proxy-harness.ts';
 import { freePort } from './free-port.ts';
+import { pathOf } from './requires.ts';
 import { projectDirectory, untilState, usersOpenServices } from './services.ts';
 import { createTestHub, until } from './test-hub.ts';
 
@@ -125,8 +126,8 @@ export async function createForwardAuthWorld() {
     await until(answers, `${program} answers`);
   }
   const caddyfile = join(directory, 'Caddyfile');
-  await run('/usr/sbin/nginx', ['-c', join(directory, 'nginx.conf'), '-p', directory], port);
-  await run('/usr/bin/caddy', ['run', '--config', caddyfile, '--adapter', 'caddyfile'], caddyPort);
+  await run(pathOf('nginx'), ['-c', join(directory, 'nginx.conf'), '-p', directory], port);
+  await run(pathOf('caddy'), ['run', '--config', caddyfile, '--adapter', 'caddyfile'], caddyPort);
   return {
     hub,
     seen,

@@ -6,15 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
-import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
+import { pathOf, requires } from './requires.ts';
 
-const program = '/usr/bin/glewlwyd';
 const schema = '/usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz';
 
-/** Whether Glewlwyd is installed; see requireComponent. */
+/** Whether Glewlwyd is installed; see requires. */
 export function hasGlewlwyd(): boolean {
-  return requireComponent('Glewlwyd', program);
+  return requires('glewlwyd');
 }
 
 /** Glewlwyd, an OpenID Connect provider in C, with a client and the user `dora`. */
@@ -37,7 +36,9 @@ export async function startGlewlwyd(hubUrl: string): Promise<Glewlwyd> {
   database.close();
   await writeFile(join(directory, 'glewlwyd.conf'), configuration(port, origin, file));
 
-  const child = spawn(program, ['-c', join(directory, 'glewlwyd.conf')], { stdio: 'ignore' });
+  const child = spawn(pathOf('glewlwyd'), ['-c', join(directory, 'glewlwyd.conf')], {
+    stdio: 'ignore',
+  });
   const call = createCaller(`${origin}/api`);
   for (let isUp = false; !isUp; ) {
     if (child.exitCode !== null) throw new Error(`Glewlwyd ended with ${child.exitCode}`);

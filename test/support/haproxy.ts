@@ -4,14 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requireComponent } from './components.ts';
+import { pathOf, requires } from './requires.ts';
 import { until } from './test-hub.ts';
 
-const program = '/usr/sbin/haproxy';
-
-/** Whether HAProxy is installed; see requireComponent. */
+/** Whether HAProxy is installed; see requires. */
 export function hasHaproxy(): boolean {
-  return requireComponent('HAProxy', program);
+  return requires('haproxy');
 }
 
 /** Starts HAProxy with a configuration, and waits until all of the ports that it is to take answer. */
@@ -22,7 +20,9 @@ export async function startHaproxy(
   const directory = mkdtempSync(join(tmpdir(), 'hub-haproxy-'));
   const file = join(directory, 'haproxy.cfg');
   writeFileSync(file, configuration);
-  const child = spawn(program, ['-db', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(pathOf('haproxy'), ['-db', '-f', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -5,11 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, beforeAll } from 'vitest';
-import { requireComponent } from './components.ts';
 import { busyChanges, busyImage, makeBusyFolder, tar } from './docker-engine.ts';
+import { pathOf, requires } from './requires.ts';
 import { until } from './test-hub.ts';
-
-const podman = '/usr/bin/podman';
 
 /** A Podman of its own: nothing of it is shared with another one on this machine. */
 export interface TestPodman {
@@ -21,13 +19,9 @@ export interface TestPodman {
   start(): Promise<void>;
 }
 
-/** Whether Podman is installed and can run containers here; it needs root. See requireComponent. */
+/** Whether Podman is installed and can run containers here; it needs root. See requires. */
 export function hasPodman(): boolean {
-  return (
-    process.getuid?.() === 0 &&
-    requireComponent('Podman', podman) &&
-    requireComponent('busybox', '/bin/busybox')
-  );
+  return requires('root', 'podman', 'busybox');
 }
 
 /** A Podman with `busyImage` for the tests of the surrounding `describe`, which changes nothing of the network. */
@@ -47,7 +41,7 @@ export function usePodman(): TestPodman {
   async function start(): Promise<void> {
     const log = openSync(at('log'), 'a');
     const args = ['system', 'service', '--time=0', host];
-    service = spawn(podman, args, { env, stdio: ['ignore', log, log] });
+    service = spawn(pathOf('podman'), args, { env, stdio: ['ignore', log, log] });
     const ended = once(service, 'exit').then(() => {
       throw new Error(`podman ended: ${readFileSync(at('log'), 'utf8').slice(-2000)}`);
     });
@@ -84,13 +78,15 @@ export function usePodman(): TestPodman {
     const changes = busyChanges.map((change) => `--change=${change}`);
     // As its API has it, names without a registry are of Docker Hub.
     const image = `docker.io/library/${busyImage}`;
-    execFileSync(podman, ['import', '--quiet', ...changes, at('busy.tar'), image], { env });
+    execFileSync(pathOf('podman'), ['import', '--quiet', ...changes, at('busy.tar'), image], {
+      env,
+    });
     await start();
   }, 60_000);
   afterAll(async () => {
     process.off('exit', endWithProcess);
     await stop();
-    execFileSync(podman, ['rm', '--all', '--force', '--time=0', '--volumes'], { env });
+    execFileSync(pathOf('podman'), ['rm', '--all', '--force', '--time=0', '--volumes'], { env });
     rmSync(directory, { recursive: true, force: true });
   }, 60_000);
   return { host, docker, start, stop };

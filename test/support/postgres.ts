@@ -10,14 +10,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
 import { memoryFolder } from './memory-folder.ts';
-
-const programs = '/usr/lib/postgresql/15/bin';
+import { pathOf, requires } from './requires.ts';
 
 /** Where a PostgreSQL is, and how to log in. */
 export interface PostgresLogin {
@@ -46,9 +44,9 @@ export interface PostgresCluster extends PostgresLogin, AsyncDisposable {
   onLog(listener: (line: string) => void): void;
 }
 
-/** Whether PostgreSQL is installed; see requireComponent. */
+/** Whether PostgreSQL is installed; see requires. */
 export function hasPostgres(): boolean {
-  return requireComponent('PostgreSQL 15', join(programs, 'initdb'));
+  return requires('postgres');
 }
 
 export interface PostgresOptions {
@@ -84,6 +82,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
           ...['-D', data, '-d', connectionString(options.standbyOf), '-R', '-X', 'stream'],
           ...['--checkpoint=fast', '--no-sync'],
         ];
+  const programs = dirname(pathOf('postgres'));
   const made = spawnSync(join(programs, maker), makerArguments, { ...asAccount, encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`${maker} failed: ${made.stderr}`);
 

@@ -1,15 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-
-const program = '/usr/bin/promtool';
+import { pathOf } from './requires.ts';
 
 /** Runs Prometheus' own tool in a folder; `input` is its standard input. */
 export async function promtool(
   args: readonly string[],
   options: { readonly directory?: string; readonly input?: string } = {},
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const child = spawn(program, args, { cwd: options.directory, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(pathOf('promtool'), args, {
+    cwd: options.directory,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   child.stdin.end(options.input ?? '');
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),

@@ -4,10 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
-
-const program = '/usr/bin/redis-server';
+import { pathOf, requires } from './requires.ts';
 
 /** A Redis on loopback that keeps nothing on disk. */
 export interface RedisServer extends AsyncDisposable {
@@ -21,9 +19,9 @@ export interface RedisServer extends AsyncDisposable {
   thaw(): void;
 }
 
-/** Whether Redis is installed; see requireComponent. */
+/** Whether Redis is installed; see requires. */
 export function hasRedis(): boolean {
-  return requireComponent('Redis', program);
+  return requires('redis');
 }
 
 /** Starts a real Redis on a free port; it asks for a password when one is given. */
@@ -39,7 +37,7 @@ export async function startRedis({
   async function start(): Promise<void> {
     const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory];
     const started = spawn(
-      program,
+      pathOf('redis'),
       [...settings, '--save', '', ...(password === undefined ? [] : ['--requirepass', password])],
       { stdio: ['ignore', 'pipe', 'ignore'] },
     );

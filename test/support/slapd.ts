@@ -5,12 +5,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'ldapts';
-import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
+import { pathOf, requires } from './requires.ts';
 import { until } from './test-hub.ts';
-
-const program = '/usr/sbin/slapd';
-const openssl = '/usr/bin/openssl';
 
 /** A real directory on loopback: `dc=example,dc=org` with people and groups. */
 export interface Slapd extends AsyncDisposable {
@@ -26,9 +23,9 @@ export interface Slapd extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Whether slapd is installed; see requireComponent. */
+/** Whether slapd is installed; see requires. */
 export function hasSlapd(): boolean {
-  return requireComponent('OpenLDAP', program) && requireComponent('OpenSSL', openssl);
+  return requires('slapd', 'openssl');
 }
 
 const bindDn = 'cn=hub,dc=example,dc=org';
@@ -41,7 +38,7 @@ export async function startSlapd(entries: string): Promise<Slapd> {
   const [plainPort, tlsPort] = [await freePort(), await freePort()];
   mkdirSync(at('data'));
   execFileSync(
-    openssl,
+    pathOf('openssl'),
     ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
       .concat(['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'])
       .concat(['-keyout', at('key.pem'), '-out', at('cert.pem')]),
@@ -52,7 +49,7 @@ export async function startSlapd(entries: string): Promise<Slapd> {
   execFileSync('/usr/sbin/slapadd', ['-f', at('slapd.conf'), '-l', at('entries.ldif')]);
 
   const addresses = `ldap://127.0.0.1:${plainPort} ldaps://127.0.0.1:${tlsPort}`;
-  const server = spawn(program, ['-f', at('slapd.conf'), '-h', addresses, '-d', '0'], {
+  const server = spawn(pathOf('slapd'), ['-f', at('slapd.conf'), '-h', addresses, '-d', '0'], {
     stdio: 'ignore',
   });
   const endWithProcess = () => server.kill('SIGKILL');

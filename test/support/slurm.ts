@@ -6,9 +6,9 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll } from 'vitest';
-import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
 import { killProcessesOf } from './leftovers.ts';
+import { pathOf, requires } from './requires.ts';
 import { until } from './test-hub.ts';
 
 /** A cluster of one node: munged, slurmctld and slurmd of Debian on loopback. */
@@ -22,9 +22,9 @@ export interface SlurmCluster extends AsyncDisposable {
   startController(): Promise<void>;
 }
 
-/** Whether Slurm is installed; it cannot run without root. See requireComponent. */
+/** Whether Slurm can run here; it needs root. See requires. */
 export function hasSlurm(): boolean {
-  return process.getuid?.() === 0 && requireComponent('Slurm', '/usr/sbin/slurmctld');
+  return requires('root', 'slurm');
 }
 
 /**
@@ -105,7 +105,7 @@ PartitionName=closed Nodes=${node} MaxTime=60 State=DOWN
 
   let controller: ChildProcess | undefined;
   async function startController(): Promise<void> {
-    controller = begin('/usr/sbin/slurmctld', ['-D', '-i']);
+    controller = begin(pathOf('slurm'), ['-D', '-i']);
     await until(
       () =>
         run('sinfo', '--noheader').then(

@@ -4,10 +4,9 @@ import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { pathOf, requires } from './requires.ts';
 import { projectDirectory } from './services.ts';
 import { until } from './test-hub.ts';
-
-const program = '/lib/systemd/systemd';
 
 /** Where cgroups of version 2 are mounted. */
 function cgroupMount(): string {
@@ -17,7 +16,7 @@ function cgroupMount(): string {
 
 /** Whether a systemd of its own can be started here: as root, in namespaces. */
 export function hasSystemd(): boolean {
-  if (!existsSync(program) || cgroupMount() === '') return false;
+  if (!requires('root', 'systemd') || cgroupMount() === '') return false;
   return spawnSync('unshare', ['--pid', '--fork', '--mount', '--cgroup', 'true']).status === 0;
 }
 
@@ -85,7 +84,7 @@ mkdir /run/etc /run/work
 mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work overlay /etc
 cp /run/hub-test/empty.target /run/systemd/system/
 cp /run/hub-test/test.conf /run/systemd/system/hub.service.d/
-exec env container=test ${program} --system --unit=empty.target --log-target=null'`;
+exec env container=test ${pathOf('systemd')} --system --unit=empty.target --log-target=null'`;
   const unshare = spawn('sh', ['-c', script], { stdio: ['ignore', 'ignore', 'inherit'] });
   const ended = once(unshare, 'exit');
 

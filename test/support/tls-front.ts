@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
+import { pathOf } from './requires.ts';
 
 /** Ends TLS before a port of this machine, and changes nothing of what goes through. */
 export interface TlsFront extends AsyncDisposable {
@@ -49,7 +50,7 @@ export function selfSigned(
     const subject = ['-subj', `/CN=${names[0] ?? ''}`];
     const alternatives = `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`;
     execFileSync(
-      '/usr/bin/openssl',
+      pathOf('openssl'),
       [
         ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
         ...[

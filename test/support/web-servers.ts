@@ -4,10 +4,10 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
+import { pathOf, requires } from './requires.ts';
 
-const programs = { nginx: '/usr/sbin/nginx', Apache: '/usr/sbin/apache2' } as const;
+const programs = { nginx: 'nginx', Apache: 'apache2' } as const;
 
 /** A web server of the system, serving a folder with a directory `docs/` below `path`. */
 export interface WebServer extends AsyncDisposable {
@@ -17,9 +17,9 @@ export interface WebServer extends AsyncDisposable {
 
 export type WebServerName = keyof typeof programs;
 
-/** Whether that web server is installed; see requireComponent. */
+/** Whether that web server is installed; see requires. */
 export function hasWebServer(name: WebServerName): boolean {
-  return requireComponent(name, programs[name]);
+  return requires(programs[name]);
 }
 
 /** Starts nginx or Apache as their packages come, on loopback; `path` begins and ends with a slash. */
@@ -58,8 +58,8 @@ function makeSite(path: string): string {
 function startOf(name: WebServerName, directory: string): readonly [string, ...string[]] {
   const file = join(directory, 'server.conf');
   return name === 'nginx'
-    ? [programs.nginx, '-c', file, '-p', directory]
-    : [programs.Apache, '-f', file, '-DFOREGROUND'];
+    ? [pathOf('nginx'), '-c', file, '-p', directory]
+    : [pathOf('apache2'), '-f', file, '-DFOREGROUND'];
 }
 
 /** Starts nginx as a proxy; `upstream` is what its `proxy_pass` names, `extra` further directives. */
