@@ -10,6 +10,7 @@ env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache'
 export default defineConfig({
   test: {
     include: ['{src,plugins,test}/**/*.test.ts'],
+    reporters: ['default', 'test/support/left-out.ts'],
     setupFiles: 'test/support/each-file.ts',
     globalSetup: 'test/support/shared-postgres.ts',
     // Real programs (browsers, databases, child processes) start inside these tests; the limits

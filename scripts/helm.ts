@@ -14,7 +14,7 @@ const kubernetesVersion = '1.33.0';
 export const chart = join(project, 'deploy', 'helm', 'hub');
 
 /** Whether this machine can run the Helm and the kubectl of the npm package: they are programs of Linux on x86-64. */
-export const hasHelm = process.platform === 'linux' && process.arch === 'x64';
+export const runsHelm = process.platform === 'linux' && process.arch === 'x64';
 
 /** Path of a program, which is unpacked once. */
 export async function pathOf(tool: 'helm' | 'kubectl'): Promise<string> {

@@ -4,6 +4,7 @@ import { platform } from 'node:os';
 import { geteuid, pid, ppid } from 'node:process';
 import { expect, test } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
+import { offers } from '../../test/support/requires.ts';
 import {
   findDescriptor,
   findListeners,
@@ -12,7 +13,7 @@ import {
   listenersFor,
 } from './port-listener.ts';
 
-test.runIf(platform() === 'linux')(
+test.runIf(offers('Linux', platform() === 'linux'))(
   'the process that listens on a port is known, and that there is none',
   async () => {
     const port = await freePort();
@@ -31,7 +32,7 @@ test.runIf(platform() === 'linux')(
   },
 );
 
-test.runIf(platform() === 'linux')(
+test.runIf(offers('Linux', platform() === 'linux'))(
   'a URL leads to who listens closest to its address, and none but those',
   async () => {
     const port = await freePort();

@@ -7,6 +7,7 @@ import { execPath, kill, memoryUsage } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
+import { offers, requires } from '../../test/support/requires.ts';
 import { app } from '../../test/support/service-worlds.ts';
 import { useSupervision } from '../../test/support/supervision-world.ts';
 import { type Cgroups, noCgroups, systemCgroups } from './cgroup.ts';
@@ -15,7 +16,7 @@ import { identifyProcess, isSameProcess } from './process-identity.ts';
 import { measureUsage } from './process-usage.ts';
 import { directView, type ProcessView } from './process-view.ts';
 import { type StartOptions, startProcess } from './supervised-process.ts';
-import { findSystemUser, runsAsRoot } from './system-user.ts';
+import { findSystemUser } from './system-user.ts';
 
 const world = useSupervision();
 
@@ -185,7 +186,7 @@ describe('a supervised process', () => {
   });
 });
 
-const canMakeCgroups = (await systemCgroups.make('trial')) !== undefined;
+const canMakeCgroups = offers('cgroups', (await systemCgroups.make('trial')) !== undefined);
 await systemCgroups.remove('trial');
 
 describe('daemons that a process leaves behind', () => {
@@ -266,7 +267,7 @@ describe('daemons that a process leaves behind', () => {
       expect(await survivors()).toEqual([]);
     });
 
-    test.runIf(runsAsRoot())('are found also when they run as another user', async () => {
+    test.runIf(requires('root'))('are found also when they run as another user', async () => {
       await chmod(world.directory, 0o755);
       const user = await findSystemUser('nobody');
       const command = daemonizes('clean').slice(1);
@@ -316,7 +317,7 @@ describe('daemons that a process leaves behind', () => {
       expect(await survivors()).toEqual([]);
     });
 
-    test.runIf(runsAsRoot())('are looked for again when one was outside of it', async () => {
+    test.runIf(requires('root'))('are looked for again when one was outside of it', async () => {
       const view = countingView();
       const folder = dirname((await systemCgroups.make(world.logFile))?.folders[0] ?? '');
       const script = `echo $$ >${folder}/cgroup.procs; echo outside; exec sleep 600`;
@@ -336,7 +337,7 @@ describe('daemons that a process leaves behind', () => {
   });
 });
 
-describe.runIf(runsAsRoot())('a process of another user', () => {
+describe.runIf(requires('root'))('a process of another user', () => {
   test('has its user and group ids, and none of root', async () => {
     const user = await findSystemUser('nobody');
     await chmod(world.directory, 0o755);

@@ -4,6 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env, kill } from 'node:process';
 import { describe, expect, test, vi } from 'vitest';
+import { requires } from '../../test/support/requires.ts';
 import {
   app,
   inState,
@@ -13,7 +14,6 @@ import {
 } from '../../test/support/service-worlds.ts';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import { identifyProcess } from '../processes/process-identity.ts';
-import { runsAsRoot } from '../processes/system-user.ts';
 
 const { createRegistry, started, world } = useServices();
 
@@ -132,7 +132,7 @@ describe('a managed service without a url', () => {
     expect(registry.statusOf('a')?.lastExit?.signal).toBe('SIGKILL');
   });
 
-  test.runIf(runsAsRoot())(
+  test.runIf(requires('root'))(
     'runs as its user, in its world.directory, with its environment',
     async () => {
       const command = [

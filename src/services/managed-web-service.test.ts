@@ -5,6 +5,7 @@ import { kill, pid as ownPid } from 'node:process';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
+import { requires } from '../../test/support/requires.ts';
 import {
   app,
   freeUrl,
@@ -15,7 +16,6 @@ import {
 } from '../../test/support/service-worlds.ts';
 import { sharePrograms } from '../../test/support/shared-programs.ts';
 import { identifyProcess } from '../processes/process-identity.ts';
-import { runsAsRoot } from '../processes/system-user.ts';
 import type { ServiceStatus } from './service-status.ts';
 
 const { createRegistry, started, world } = useServices();
@@ -104,7 +104,7 @@ describe('a managed web service', () => {
     expect(world.routes.get('a')).toBe('closed');
   });
 
-  test.runIf(runsAsRoot())(
+  test.runIf(requires('root'))(
     "gets no route while another account's program has its port",
     async () => {
       const script = `require('http').createServer((q, r) => r.end()).listen(0, '127.0.0.1', function () {

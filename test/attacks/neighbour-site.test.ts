@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
+import { hasChromium, startChromium } from '../support/chromium.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { type AttackedHub, startAttackedHub } from './hub-harness.ts';
 import { startUpstream } from './proxy-harness.ts';
@@ -11,21 +11,6 @@ let hub: AttackedHub;
 let neighbour: Awaited<ReturnType<typeof startUpstream>>;
 let chromium: Browser;
 let alice: FakeBrowser;
-
-beforeAll(async () => {
-  hub = await startAttackedHub();
-  alice = await hub.visitor('alice');
-  neighbour = await startUpstream((_req, res) => {
-    res.setHeader('content-type', 'text/html');
-    res.end('<!doctype html><title>neighbour</title>');
-  });
-  chromium = await startChromium();
-});
-afterAll(async () => {
-  await chromium.close();
-  await neighbour[Symbol.asyncDispose]();
-  await hub[Symbol.asyncDispose]();
-});
 
 /** A browser that is logged in as alice and looks at the page of the neighbour. */
 async function visitNeighbour(): Promise<{ context: BrowserContext; page: Page }> {
@@ -46,7 +31,22 @@ async function visitNeighbour(): Promise<{ context: BrowserContext; page: Page }
   return { context, page };
 }
 
-describe('a page of a neighbour, in a real browser', () => {
+describe.skipIf(!hasChromium())('a page of a neighbour, in a real browser', () => {
+  beforeAll(async () => {
+    hub = await startAttackedHub();
+    alice = await hub.visitor('alice');
+    neighbour = await startUpstream((_req, res) => {
+      res.setHeader('content-type', 'text/html');
+      res.end('<!doctype html><title>neighbour</title>');
+    });
+    chromium = await startChromium();
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await neighbour[Symbol.asyncDispose]();
+    await hub[Symbol.asyncDispose]();
+  });
+
   test('row 27: opens no WebSocket in the name of its visitor', async () => {
     const { context, page } = await visitNeighbour();
     const outcome = await page.evaluate(

@@ -1,7 +1,7 @@
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runsAsRoot } from '../../src/processes/system-user.ts';
+import { requires } from '../support/requires.ts';
 import {
   adminToken,
   createServerHub,
@@ -54,7 +54,7 @@ async function stop(hub: TestHub, name: string): Promise<void> {
 
 const nobodyId = 65_534;
 
-describe.runIf(runsAsRoot())('a system account named after the user', () => {
+describe.runIf(requires('root'))('a system account named after the user', () => {
   async function createRootHub(programs: { app(name: string): string[] }, options = {}) {
     const hub = await createServerHub({
       Hub: {

@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { chart, hasHelm, helm, kubectl, renderChart } from '../../scripts/helm.ts';
+import { chart, helm, kubectl, renderChart } from '../../scripts/helm.ts';
 import { plainManifests } from '../../scripts/plain-manifests.ts';
 import { listHelmValues } from '../../scripts/reference/helm-values-page.ts';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { canRunHelm } from '../support/can-run-helm.ts';
 import { projectDirectory } from '../support/services.ts';
 
 interface Manifest {
@@ -93,7 +94,7 @@ test('the version of chart and application is that of the program', () => {
   expect([version, appVersion]).toEqual([own, own]);
 });
 
-describe.runIf(hasHelm)('the Helm chart', () => {
+describe.runIf(canRunHelm())('the Helm chart', () => {
   test('is without mistakes', async () => {
     expect(await helm('lint', '--strict', chart)).toContain('0 chart(s) failed');
   });

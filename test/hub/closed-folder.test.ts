@@ -1,11 +1,11 @@
 import { chmod, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runsAsRoot } from '../../src/processes/system-user.ts';
 import { createHubFolder } from '../support/hub-process.ts';
+import { requires } from '../support/requires.ts';
 import { sharePrograms } from '../support/shared-programs.ts';
 
-describe.runIf(runsAsRoot())('a hub with programs in a folder closed to other accounts', () => {
+describe.runIf(requires('root'))('a hub with programs in a folder closed to other accounts', () => {
   test('says so at start and in hub check, with the way out, and runs', async () => {
     await using folder = await createHubFolder();
     // As a clone in root's home, whose mode is the same.

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
-import { runsAsRoot } from '../../src/processes/system-user.ts';
 import { useOwnPostgres } from '../support/databases.ts';
 import { copiesOf } from '../support/managed-copies.ts';
 import { hasPostgres, queryPostgres } from '../support/postgres.ts';
+import { requires } from '../support/requires.ts';
 import {
   adminToken,
   createUsers,
@@ -210,7 +210,7 @@ describe.skipIf(!hasPostgres())('two hubs on a PostgreSQL', () => {
   });
 });
 
-describe.skipIf(!hasPostgres() || !runsAsRoot())(
+describe.skipIf(!hasPostgres() || !requires('root'))(
   'two hubs on a PostgreSQL with a small disk',
   () => {
     const cluster = useOwnPostgres({ smallDiskMib: 32 });

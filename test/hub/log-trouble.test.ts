@@ -5,9 +5,9 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { identifyProcess, isSameProcess } from '../../src/processes/process-identity.ts';
-import { runsAsRoot } from '../../src/processes/system-user.ts';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { requires } from '../support/requires.ts';
 import { fixtureApp } from '../support/server-hub.ts';
 import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
@@ -113,62 +113,68 @@ describe('a hub whose log cannot be written', () => {
     await expectToStop(hub);
   });
 
-  test.runIf(runsAsRoot())('goes on when the disk fills up, and says what was lost', async () => {
-    await using folder = await createHubFolder();
-    await using hub = await startOnDisk(folder, '2>>disk/log');
-    const file = (name: string) => join(hub.disk, name);
-    writeFileSync(file('filler'), Buffer.alloc(diskBytes - 128 * 1024));
-    await untilLinesAreLost(folder);
-    expect(await isHealthy(folder)).toBe(true);
-    await rm(file('filler'));
-    await until(
-      async () => (await readFile(file('log'), 'utf8')).includes(lossMessage),
-      'the loss is told',
-    );
-    await expectToStop(hub);
-  });
+  test.runIf(requires('root'))(
+    'goes on when the disk fills up, and says what was lost',
+    async () => {
+      await using folder = await createHubFolder();
+      await using hub = await startOnDisk(folder, '2>>disk/log');
+      const file = (name: string) => join(hub.disk, name);
+      writeFileSync(file('filler'), Buffer.alloc(diskBytes - 128 * 1024));
+      await untilLinesAreLost(folder);
+      expect(await isHealthy(folder)).toBe(true);
+      await rm(file('filler'));
+      await until(
+        async () => (await readFile(file('log'), 'utf8')).includes(lossMessage),
+        'the loss is told',
+      );
+      await expectToStop(hub);
+    },
+  );
 
-  test.runIf(runsAsRoot())('runs servers and services when their output has no room', async () => {
-    const port = await freePort();
-    await using folder = await createHubFolder({
-      Hub: {
-        log_dir: 'disk/logs',
-        services: [
-          {
-            name: 'app',
-            url: `http://127.0.0.1:${port}`,
-            command: fixtureApp('web-server', 'app'),
-            access: 'gateway',
-          },
-        ],
-      },
-      Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
-    });
-    await using hub = await startOnDisk(folder, '');
-    const ask = async (path: string, method = 'GET') => {
-      const headers = { authorization: 'token admin-service-token' };
-      const answer = await fetch(folder.apiUrl + path, { method, headers });
-      const text = await answer.text();
-      return { status: answer.status, model: text === '' ? {} : JSON.parse(text) };
-    };
-    const service = async () => (await ask('/services/app')).model;
-    await until(async () => (await service()).ready, 'the service is ready');
-    const { pid } = await service();
-    expect(() => writeFileSync(join(hub.disk, 'filler'), Buffer.alloc(diskBytes))).toThrow(
-      'ENOSPC',
-    );
+  test.runIf(requires('root'))(
+    'runs servers and services when their output has no room',
+    async () => {
+      const port = await freePort();
+      await using folder = await createHubFolder({
+        Hub: {
+          log_dir: 'disk/logs',
+          services: [
+            {
+              name: 'app',
+              url: `http://127.0.0.1:${port}`,
+              command: fixtureApp('web-server', 'app'),
+              access: 'gateway',
+            },
+          ],
+        },
+        Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
+      });
+      await using hub = await startOnDisk(folder, '');
+      const ask = async (path: string, method = 'GET') => {
+        const headers = { authorization: 'token admin-service-token' };
+        const answer = await fetch(folder.apiUrl + path, { method, headers });
+        const text = await answer.text();
+        return { status: answer.status, model: text === '' ? {} : JSON.parse(text) };
+      };
+      const service = async () => (await ask('/services/app')).model;
+      await until(async () => (await service()).ready, 'the service is ready');
+      const { pid } = await service();
+      expect(() => writeFileSync(join(hub.disk, 'filler'), Buffer.alloc(diskBytes))).toThrow(
+        'ENOSPC',
+      );
 
-    await ask('/users/ada', 'POST');
-    await ask('/users/ada/server', 'POST');
-    await until(async () => (await ask('/users/ada/server')).model.ready, 'the server is ready');
-    await ask('/services/app/restart', 'POST');
-    await until(async () => {
-      const model = await service();
-      return model.ready && model.pid !== pid;
-    }, 'the service has been restarted');
-    expect((await ask('/users/ada/server', 'DELETE')).status).toBe(204);
-    await expectToStop(hub);
-  });
+      await ask('/users/ada', 'POST');
+      await ask('/users/ada/server', 'POST');
+      await until(async () => (await ask('/users/ada/server')).model.ready, 'the server is ready');
+      await ask('/services/app/restart', 'POST');
+      await until(async () => {
+        const model = await service();
+        return model.ready && model.pid !== pid;
+      }, 'the service has been restarted');
+      expect((await ask('/users/ada/server', 'DELETE')).status).toBe(204);
+      await expectToStop(hub);
+    },
+  );
 
   test('goes on while its reader stands still, and tells the reader afterwards', async () => {
     await using folder = await createHubFolder();

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { runsAsRoot } from '../../src/processes/system-user.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { requires } from '../support/requires.ts';
 import { adminToken } from '../support/server-hub.ts';
 import { sharePrograms } from '../support/shared-programs.ts';
 import { createTestHub, type TestHubConfig } from '../support/test-hub.ts';
@@ -88,7 +88,7 @@ describe('the socket', () => {
     expect(other.url).toBe('http://localhost/');
   });
 
-  test.runIf(runsAsRoot())('cannot be opened by other accounts', async () => {
+  test.runIf(requires('root'))('cannot be opened by other accounts', async () => {
     await using programs = await sharePrograms();
     await using _hub = await onSocket();
     await chmod(directory, 0o755);

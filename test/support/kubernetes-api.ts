@@ -16,7 +16,7 @@ import type { NodeOptions } from '../../fixtures/kubernetes/kubelet.ts';
 import type { Order, OrderAnswer } from '../../fixtures/kubernetes/main.ts';
 import type { StorageBehaviour } from '../../fixtures/kubernetes/storage.ts';
 import { freePort } from './free-port.ts';
-import { requires } from './requires.ts';
+import { offers, requires } from './requires.ts';
 
 /** A small Kubernetes in a process of its own; see `fixtures/kubernetes/README.md` for each of these. */
 export interface KubernetesApi extends AsyncDisposable {
@@ -89,7 +89,7 @@ const namespace = 'hub-servers';
 
 /** Whether pods can run: namespaces and mounts need root on Linux. */
 export function canRunPods(): boolean {
-  return process.platform === 'linux' && requires('root');
+  return offers('Linux', process.platform === 'linux') && requires('root', 'openssl');
 }
 
 /** Starts the cluster with one node unless others are given, and waits until it answers. */

@@ -18,8 +18,9 @@ export interface Program {
 
 /** One line of the file that HUB_TEST_NEEDS names: what a test file asked for, and whether that is there. */
 export interface TestNeed {
+  /** Relative to the project. */
   readonly file: string;
-  readonly name: ProgramName;
+  readonly need: string;
   readonly isThere: boolean;
 }
 
@@ -29,11 +30,11 @@ export const optionalPrograms: Readonly<Record<ProgramName, Program>> = programs
 const tried = new Map<ProgramName, string | undefined>();
 
 /** Set for each test file, and only in its process; see test/support/each-file.ts. */
-let current: { readonly file: string; readonly asked: Set<ProgramName> } | undefined;
+let current: { readonly file: string; readonly needs: Set<string> } | undefined;
 
 /** Begins a test file: what earlier ones in this process asked for does not count for it. */
 export function beginTestFile(file: string): void {
-  current = { file, asked: new Set() };
+  current = { file, needs: new Set() };
 }
 
 /**
@@ -42,47 +43,35 @@ export function beginTestFile(file: string): void {
  * (`CI=true`) a missing one is an error, so that no test is left out unnoticed.
  */
 export function requires(...names: readonly ProgramName[]): boolean {
-  const missing = names.filter((name) => {
-    const isThere = find(name) !== undefined;
-    note(name, isThere);
-    return !isThere;
-  });
+  const missing = names.filter((name) => !offers(needOf(name), find(name) !== undefined));
   if (missing.length > 0 && env['CI']) {
-    throw new Error(`The tests need what does not run here: ${missing.map(remedyOf).join(', ')}`);
+    throw new Error(`The tests need what does not run here: ${missing.map(needOf).join(', ')}`);
   }
   return missing.length === 0;
 }
 
+/** Whether this machine offers something that is no program, such as cgroups; noted for the end of the run. */
+export function offers(need: string, isThere: boolean): boolean {
+  if (current === undefined || current.needs.has(need)) return isThere;
+  current.needs.add(need);
+  const line: TestNeed = { file: current.file, need, isThere };
+  const { HUB_TEST_NEEDS: file } = env;
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(line)}\n`);
+  return isThere;
+}
+
 /** Path of a program that the test file has asked for with `requires`. */
 export function pathOf(name: ProgramName): string {
-  if (current !== undefined && !current.asked.has(name)) {
+  if (current !== undefined && !current.needs.has(needOf(name))) {
     throw new Error(`${current.file} starts ${name} without asking: requires('${name}')`);
   }
   const path = find(name);
-  if (path === undefined) throw new Error(`This does not run here: ${remedyOf(name)}`);
+  if (path === undefined) throw new Error(`This does not run here: ${needOf(name)}`);
   return path;
 }
 
-/** Its name and, where one helps, the package of Debian. */
-export function remedyOf(name: ProgramName): string {
-  const { package: packages } = optionalPrograms[name];
-  return packages === undefined ? name : `${name} (apt-get install ${packages})`;
-}
-
-function note(name: ProgramName, isThere: boolean): void {
-  if (current === undefined || current.asked.has(name)) return;
-  current.asked.add(name);
-  const need: TestNeed = { file: current.file, name, isThere };
-  const { HUB_TEST_NEEDS: file } = env;
-  if (file !== undefined) appendFileSync(file, `${JSON.stringify(need)}\n`);
-}
-
-function find(name: ProgramName): string | undefined {
-  if (!tried.has(name)) tried.set(name, tryToRun(optionalPrograms[name]));
-  return tried.get(name);
-}
-
-function tryToRun({ program, args }: Program): string | undefined {
+/** Path of a program that runs with these arguments; undefined where none does. */
+export function tryToRun({ program, args }: Program): string | undefined {
   const attempts = program
     .split(' ')
     .map((word) => `if ${word} ${args}; then command -v ${word} >&3; exit; fi`);
@@ -93,4 +82,15 @@ function tryToRun({ program, args }: Program): string | undefined {
     encoding: 'utf8',
   });
   return stdout.trim() || undefined;
+}
+
+/** Its name and, where one helps, the package of Debian. */
+function needOf(name: ProgramName): string {
+  const { package: packages } = optionalPrograms[name];
+  return packages === undefined ? name : `${name} (apt-get install ${packages})`;
+}
+
+function find(name: ProgramName): string | undefined {
+  if (!tried.has(name)) tried.set(name, tryToRun(optionalPrograms[name]));
+  return tried.get(name);
 }

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { pathOf, requires } from './requires.ts';
+import { offers, pathOf, requires } from './requires.ts';
 import { projectDirectory } from './services.ts';
 import { until } from './test-hub.ts';
 
@@ -16,8 +16,12 @@ function cgroupMount(): string {
 
 /** Whether a systemd of its own can be started here: as root, in namespaces. */
 export function hasSystemd(): boolean {
-  if (!requires('root', 'systemd') || cgroupMount() === '') return false;
-  return spawnSync('unshare', ['--pid', '--fork', '--mount', '--cgroup', 'true']).status === 0;
+  const inNamespaces = ['--pid', '--fork', '--mount', '--cgroup', 'true'];
+  return (
+    requires('root', 'systemd') &&
+    offers('cgroups of version 2', cgroupMount() !== '') &&
+    offers('namespaces', spawnSync('unshare', inNamespaces).status === 0)
+  );
 }
 
 /** A systemd that supervises the hub of this project, which it finds in /opt/hub. */

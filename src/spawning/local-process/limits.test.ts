@@ -6,6 +6,7 @@ import { env, execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
+import { offers } from '../../../test/support/requires.ts';
 import { testHubId } from '../../../test/support/test-hub-id.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
@@ -99,8 +100,10 @@ function cgroupsOf({ state }: SpawnedServer): string[] {
 }
 
 const held = holdableLimits();
+const holds = (limit: Parameters<typeof held.has>[0]) =>
+  offers(`cgroups for ${limit}`, held.has(limit));
 
-describe.runIf(held.has('memoryBytes'))('where the hub may write cgroups for memory', () => {
+describe.runIf(holds('memoryBytes'))('where the hub may write cgroups for memory', () => {
   test('a server over its limit is ended by the kernel, and why is told', async () => {
     const server = await start(createSpawner(), {
       command: usesMemory(400),
@@ -152,13 +155,13 @@ describe.runIf(held.has('memoryBytes'))('where the hub may write cgroups for mem
   });
 });
 
-test.runIf(held.has('processes'))('a server starts no more processes than its limit', async () => {
+test.runIf(holds('processes'))('a server starts no more processes than its limit', async () => {
   const command = ['sh', '-c', 'for i in $(seq 40); do sleep 600 & done; sleep 600'];
   await start(createSpawner(), { command, limits: { processes: 20 } });
   await seen('[hub] the server could not start another process: its limit is 20');
 });
 
-test.runIf(held.has('cpuCores'))(
+test.runIf(holds('cpuCores'))(
   'a server gets no more of the processors than its limit',
   async () => {
     const command = ['sh', '-c', 'echo here; while :; do :; done'];

@@ -11,10 +11,10 @@ import {
   silentLog,
   useLocalSpawners,
 } from '../../../test/support/local-spawners.ts';
+import { requires } from '../../../test/support/requires.ts';
 import { fixtureApp } from '../../../test/support/server-hub.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
-import { runsAsRoot } from '../../processes/system-user.ts';
 import { localProcessPlugin } from './local-process-plugin.ts';
 
 const { directory, lines, createSpawner, start, stop, seen } = useLocalSpawners();
@@ -163,7 +163,7 @@ test('a server whose port another program of its account takes gets another one'
   }
 });
 
-describe.runIf(runsAsRoot())('a server of a system user', () => {
+describe.runIf(requires('root'))('a server of a system user', () => {
   test('runs as that user, in a directory of that user', async () => {
     await using programs = await sharePrograms('web-server.cjs');
     const command = [
