@@ -1,40 +1,43 @@
 import { once } from 'node:events';
-import { createServer } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { head, rawRequest, startProxy, statusOf } from '../../test/attacks/proxy-harness.ts';
+import { requires } from '../../test/support/requires.ts';
 import { selfSigned } from '../../test/support/tls-front.ts';
 
-const { key, cert } = selfSigned(['localhost']);
-const names: (string | undefined)[] = [];
-const server = createServer(
-  {
-    key,
-    cert,
-    SNICallback(name, callback) {
-      names.push(name);
-      callback(null);
-    },
-  },
-  (req, res) => void res.end(`${req.headers.host} ${req.url}`),
-);
-let port: number;
-const trusted = getCACertificates('default');
+describe.skipIf(!requires('openssl'))('an upstream with TLS', () => {
+  const names: (string | undefined)[] = [];
+  let cert: Buffer;
+  let server: Server;
+  let port: number;
+  const trusted = getCACertificates('default');
 
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  ({ port } = server.address() as AddressInfo);
-});
+  beforeAll(async () => {
+    const made = selfSigned(['localhost']);
+    ({ cert } = made);
+    server = createServer(
+      {
+        ...made,
+        SNICallback(name, callback) {
+          names.push(name);
+          callback(null);
+        },
+      },
+      (req, res) => void res.end(`${req.headers.host} ${req.url}`),
+    );
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    ({ port } = server.address() as AddressInfo);
+  });
 
-afterAll(async () => {
-  setDefaultCACertificates(trusted);
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
-});
+  afterAll(async () => {
+    setDefaultCACertificates(trusted);
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
 
-describe('an upstream with TLS', () => {
   test('whose certificate no authority has signed is not spoken to', async () => {
     await using proxy = await startProxy();
     proxy.addService('a', `https://localhost:${port}`);

@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { startFakeHub } from '../../test/support/fake-hub.ts';
 import { appCommand, type Echo, startGuardedApp } from '../../test/support/guarded-app.ts';
+import { identifyProcess } from '../processes/process-identity.ts';
 import { createActivityReport } from './activity-report.ts';
 
 const log = pino({ level: 'silent' });
@@ -336,9 +337,7 @@ describe('the program', () => {
     program.kill('SIGTERM');
     expect(await exitOf(program)).toBe(128 + 9);
     const grandchild = Number(line.toString());
-    // A killed process answers signals until it is reaped; a fresh look tells zombie from living.
-    const state = await text(spawn('ps', ['-o', 'stat=', '-p', String(grandchild)]).stdout);
-    expect(state.trim()).toMatch(/^(Z.*)?$/);
+    expect(identifyProcess(grandchild)).toBeUndefined();
   });
 
   test('says which variable is missing, and exits with 2', async () => {

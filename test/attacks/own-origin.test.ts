@@ -1,7 +1,8 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { hasChromium, startChromium } from '../support/chromium.ts';
+import { startChromium } from '../support/chromium.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
+import { requires } from '../support/requires.ts';
 import {
   adminToken,
   createUsers,
@@ -44,7 +45,7 @@ const serviceWorker = `
     })());
   });`;
 
-describe.runIf(hasChromium())(
+describe.runIf(requires('chromium', 'openssl'))(
   'a page of an attacker on an origin of its own, in a real browser',
   () => {
     let hub: TestHub;

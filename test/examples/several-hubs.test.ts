@@ -12,10 +12,10 @@ import { hasHaproxy, startHaproxy } from '../support/haproxy.ts';
 import { type HubProcess, startHubProcess } from '../support/hub-process.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { hasRedis, useRedis } from '../support/redis.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 import { submitLogin, until } from '../support/test-hub.ts';
 import { selfSigned } from '../support/tls-front.ts';
-import { hasWebServer } from '../support/web-servers.ts';
 
 const page = readFileSync(join(projectDirectory, 'docs/how-to/run-several-hubs.md'), 'utf8');
 
@@ -115,7 +115,7 @@ async function startNginx(machines: Machines): Promise<AsyncDisposable> {
     ${folders.map((name) => `${name}_temp_path ${directory}/${name};`).join(' ')}
     ${machines.adapt(blockOf('nginx')).replace('listen 443', `listen 127.0.0.1:${balancerPort}`)} }`,
   );
-  const nginx = spawn('/usr/sbin/nginx', ['-c', file, '-p', directory], { stdio: 'ignore' });
+  const nginx = spawn(pathOf('nginx'), ['-c', file, '-p', directory], { stdio: 'ignore' });
   return {
     async [Symbol.asyncDispose]() {
       nginx.kill('SIGTERM');
@@ -133,7 +133,7 @@ async function startDocumentedHaproxy(machines: Machines): Promise<AsyncDisposab
 }
 
 const balancers = [
-  { name: 'nginx', isThere: hasWebServer('nginx'), start: startNginx },
+  { name: 'nginx', isThere: requires('nginx', 'openssl'), start: startNginx },
   { name: 'HAProxy', isThere: hasHaproxy(), start: startDocumentedHaproxy },
 ] as const;
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { createHubFolder, startHubProcess } from '../support/hub-process.ts';
+import { requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
 
@@ -17,7 +18,7 @@ function program(directory: string): string[] {
   return ['sh', '-c', script];
 }
 
-test.for([
+test.skipIf(!requires('faketime')).for([
   ['back', -3_600],
   ['forward', 3_600],
 ] as const)(

@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { createUserStore } from '../../src/users/user-store.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
-import { requires } from '../support/requires.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 
 let folder: HubFolder;
@@ -51,7 +51,7 @@ async function complete(shell: string, setUp: string, lines: readonly string[]) 
   // What is asked at a press of the key is the program, not this function.
   const show = `hub() { printf 'TYPED<%s>\\n' "$*"; }`;
   const typed = [setUp, show, ...lines.map((line) => `${line}\t`), 'exit', ''].join('\n');
-  const shown = await run(['script', '-qec', shell, '/dev/null'], typed);
+  const shown = await run([pathOf('script'), '-qec', shell, '/dev/null'], typed);
   return [...shown.matchAll(/^TYPED<(.*?) ?>\r$/gm)].map(([, words]) => words);
 }
 
@@ -87,7 +87,7 @@ describe('at the press of a key', () => {
   test.skipIf(!requires('fish'))('fish completes', async () => {
     const asked = typedLines.map((line) => `complete -C '${line}'`);
     const script = ['hub completion fish | source', ...asked].join('; ');
-    const lines = (await run(['fish', '--no-config', '-c', script])).trim().split('\n');
+    const lines = (await run([pathOf('fish'), '--no-config', '-c', script])).trim().split('\n');
     expect(lines.map((line) => line.split('\t')[0])).toEqual(
       completed.map((line) => line.split(' ').at(-1)),
     );

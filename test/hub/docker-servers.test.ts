@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { busyImage, hasDocker, importImage, useDocker } from '../support/docker-engine.ts';
 import { createHubFolder } from '../support/hub-process.ts';
+import { pathOf } from '../support/requires.ts';
 import {
   adminToken,
   createServerHub,
@@ -178,7 +179,7 @@ async function importNode(docker: Parameters<typeof importImage>[0]): Promise<vo
   for (const folder of ['bin', 'tmp', 'home/user'])
     mkdirSync(join(root, folder), { recursive: true });
   execFileSync('chmod', ['1777', join(root, 'tmp'), join(root, 'home/user')]);
-  copyFileSync('/bin/busybox', join(root, 'bin/busybox'));
+  copyFileSync(pathOf('busybox'), join(root, 'bin/busybox'));
   for (const applet of ['sh', 'touch', 'ls']) symlinkSync('busybox', join(root, 'bin', applet));
   copyFileSync(process.execPath, join(root, 'bin/node'));
   const listed = execFileSync('ldd', [process.execPath], { encoding: 'utf8' });

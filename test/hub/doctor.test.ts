@@ -10,6 +10,7 @@ import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder, spawnHubProcess } from '../support/hub-process.ts';
 import { startOidcProvider } from '../support/oidc-provider.ts';
 import { hasPostgres } from '../support/postgres.ts';
+import { requires } from '../support/requires.ts';
 import { startTlsFront } from '../support/tls-front.ts';
 
 interface Finding {
@@ -147,7 +148,7 @@ describe('hub doctor', () => {
     expect(code).toBe(1);
   });
 
-  test('compares the clock with that of a provider', async () => {
+  test.skipIf(!requires('faketime'))('compares the clock with that of a provider', async () => {
     await using provider = await startOidcProvider({ hubUrl: 'http://127.0.0.1:1/' });
     await using folder = await createHubFolder();
     await folder.configure({
@@ -201,7 +202,7 @@ describe('hub doctor', () => {
     expect(about(found, 'spawner local-process')).toMatchObject({ state: 'skipped' });
   });
 
-  test.each([
+  test.skipIf(!requires('openssl', 'faketime')).each([
     [
       'that no authority has signed',
       { names: ['localhost'] },
@@ -300,7 +301,7 @@ describe('hub doctor', () => {
   });
 });
 
-describe.skipIf(!hasPostgres())('hub doctor on PostgreSQL', () => {
+describe.skipIf(!hasPostgres() || !requires('faketime'))('hub doctor on PostgreSQL', () => {
   const cluster = usePostgres();
 
   test('compares the clocks and the versions of the schema', async () => {

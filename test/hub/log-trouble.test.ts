@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { identifyProcess, isSameProcess } from '../../src/processes/process-identity.ts';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
-import { requires } from '../support/requires.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { fixtureApp } from '../support/server-hub.ts';
 import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
@@ -212,27 +212,33 @@ describe('a hub whose log cannot be written', () => {
     await expectToStop(hub);
   });
 
-  test('goes on and stops when it is told while its terminal is stopped', async () => {
-    await using folder = await createHubFolder();
-    const command = start(folder)
-      .map((word) => `'${word}'`)
-      .join(' ');
-    // A terminal for the hub; what is shown goes to a pipe.
-    await using terminal = await startWith(folder, 'pipe', [
-      '/usr/bin/script',
-      '--quiet',
-      '--return',
-      '--command',
-      `exec ${command}`,
-      '/dev/null',
-    ]);
-    const children = await readFile(`/proc/${terminal.pid}/task/${terminal.pid}/children`, 'utf8');
-    const hub = identifyProcess(Number(children));
-    if (hub === undefined) throw new Error(`no hub in the terminal: ${children}`);
-    terminal.child.stdout?.pause();
-    await untilLinesAreLost(folder);
-    expect(await isHealthy(folder)).toBe(true);
-    process.kill(hub.pid, 'SIGTERM');
-    await until(() => !isSameProcess(hub), 'the hub has stopped');
-  });
+  test.skipIf(!requires('script'))(
+    'goes on and stops when it is told while its terminal is stopped',
+    async () => {
+      await using folder = await createHubFolder();
+      const command = start(folder)
+        .map((word) => `'${word}'`)
+        .join(' ');
+      // A terminal for the hub; what is shown goes to a pipe.
+      await using terminal = await startWith(folder, 'pipe', [
+        pathOf('script'),
+        '--quiet',
+        '--return',
+        '--command',
+        `exec ${command}`,
+        '/dev/null',
+      ]);
+      const children = await readFile(
+        `/proc/${terminal.pid}/task/${terminal.pid}/children`,
+        'utf8',
+      );
+      const hub = identifyProcess(Number(children));
+      if (hub === undefined) throw new Error(`no hub in the terminal: ${children}`);
+      terminal.child.stdout?.pause();
+      await untilLinesAreLost(folder);
+      expect(await isHealthy(folder)).toBe(true);
+      process.kill(hub.pid, 'SIGTERM');
+      await until(() => !isSameProcess(hub), 'the hub has stopped');
+    },
+  );
 });

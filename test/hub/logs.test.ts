@@ -6,6 +6,7 @@ import { visit } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { fixtureApp } from '../support/server-hub.ts';
 import { managedService, projectDirectory, usersOpenServices } from '../support/services.ts';
 import { submitLogin, until } from '../support/test-hub.ts';
@@ -128,47 +129,50 @@ describe('the log of a busy run', () => {
 });
 
 describe('on a terminal', () => {
-  test('each event is one line and the link of the first administrator stands last', async () => {
-    await using folder = await createHubFolder({
-      Hub: {
-        authenticator_class: 'password',
-        services: [
-          { name: 'absent', command: ['no-such-command'] },
-          { name: 'talks', command: ['sh', '-c', 'echo hello; sleep 600'] },
-        ],
-      },
-      Authenticator: {},
-    });
-    const main = join(projectDirectory, 'src', 'main.ts');
-    const command = `exec '${process.execPath}' '${main}' start --config '${folder.configFile}'`;
-    const child = spawn(
-      '/usr/bin/script',
-      ['--quiet', '--return', '--command', command, '/dev/null'],
-      {
-        cwd: folder.directory,
-        stdio: ['pipe', 'pipe', 'inherit'],
-        env: { ...process.env, SHELL: '/bin/sh' },
-      },
-    );
-    let screen = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      screen += chunk;
-    });
-    await until(() => /set-up\?secret=\S+\s/.test(screen), 'the link is there');
-    const shown = screen;
-    // Ctrl-C.
-    child.stdin.write('\u0003');
-    await once(child, 'exit');
-    const lines = shown.replaceAll(/\u001b\[\d*m/g, '').split('\r\n');
-    const first = lines.findIndex((line) => line.startsWith('The hub is ready at'));
-    const events = lines.slice(0, first);
-    expect(events.join('\n')).toContain('[talks] service is ready');
-    expect(events.join('\n')).toContain('command not found in PATH: no-such-command');
-    for (const line of events) expect(line).toMatch(/^\[\d\d:\d\d:\d\d\] (INFO|WARN)/);
-    expect(lines.slice(first).join('\n')).toMatch(
-      /^The hub is ready at \S+\n[^\n]*\n {2}http\S+\/hub\/set-up\?secret=\S+\n$/,
-    );
-  });
+  test.skipIf(!requires('script'))(
+    'each event is one line and the link of the first administrator stands last',
+    async () => {
+      await using folder = await createHubFolder({
+        Hub: {
+          authenticator_class: 'password',
+          services: [
+            { name: 'absent', command: ['no-such-command'] },
+            { name: 'talks', command: ['sh', '-c', 'echo hello; sleep 600'] },
+          ],
+        },
+        Authenticator: {},
+      });
+      const main = join(projectDirectory, 'src', 'main.ts');
+      const command = `exec '${process.execPath}' '${main}' start --config '${folder.configFile}'`;
+      const child = spawn(
+        pathOf('script'),
+        ['--quiet', '--return', '--command', command, '/dev/null'],
+        {
+          cwd: folder.directory,
+          stdio: ['pipe', 'pipe', 'inherit'],
+          env: { ...process.env, SHELL: '/bin/sh' },
+        },
+      );
+      let screen = '';
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+        screen += chunk;
+      });
+      await until(() => /set-up\?secret=\S+\s/.test(screen), 'the link is there');
+      const shown = screen;
+      // Ctrl-C.
+      child.stdin.write('\u0003');
+      await once(child, 'exit');
+      const lines = shown.replaceAll(/\u001b\[\d*m/g, '').split('\r\n');
+      const first = lines.findIndex((line) => line.startsWith('The hub is ready at'));
+      const events = lines.slice(0, first);
+      expect(events.join('\n')).toContain('[talks] service is ready');
+      expect(events.join('\n')).toContain('command not found in PATH: no-such-command');
+      for (const line of events) expect(line).toMatch(/^\[\d\d:\d\d:\d\d\] (INFO|WARN)/);
+      expect(lines.slice(first).join('\n')).toMatch(
+        /^The hub is ready at \S+\n[^\n]*\n {2}http\S+\/hub\/set-up\?secret=\S+\n$/,
+      );
+    },
+  );
 
   test('the link can be had again, and the former one ends', async () => {
     await using folder = await createHubFolder({

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startUpstream } from '../attacks/proxy-harness.ts';
 import { freePort } from '../support/free-port.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory, usersOpenServices } from '../support/services.ts';
 import { originBelow } from '../support/subdomain-hub.ts';
 import { createTestHub, until } from '../support/test-hub.ts';
 import { selfSigned } from '../support/tls-front.ts';
-import { hasWebServer } from '../support/web-servers.ts';
 
 /** The configurations that the page tells its reader to write. */
 function blocksOf(language: string): string[] {
@@ -20,7 +20,7 @@ function blocksOf(language: string): string[] {
   );
 }
 
-describe.runIf(hasWebServer('nginx'))('behind nginx as the documentation sets it up', () => {
+describe.runIf(requires('nginx', 'openssl'))('behind nginx as the documentation sets it up', () => {
   test('a user opens a service on its own host', async () => {
     await using stack = new AsyncDisposableStack();
     const directory = mkdtempSync(join(tmpdir(), 'hub-nginx-'));
@@ -65,7 +65,7 @@ describe.runIf(hasWebServer('nginx'))('behind nginx as the documentation sets it
         },
       }),
     );
-    const nginx = spawn('/usr/sbin/nginx', ['-c', file, '-p', directory], { stdio: 'ignore' });
+    const nginx = spawn(pathOf('nginx'), ['-c', file, '-p', directory], { stdio: 'ignore' });
     stack.defer(async () => {
       nginx.kill('SIGTERM');
       if (nginx.exitCode === null && nginx.signalCode === null) await once(nginx, 'exit');

@@ -7,6 +7,7 @@ import { startUpstream } from '../attacks/proxy-harness.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { getRaw, sendRaw } from '../support/raw-request.ts';
+import { requires } from '../support/requires.ts';
 import {
   adminToken,
   createUsers,
@@ -407,34 +408,38 @@ test('no two names look alike to the certificate', () => {
   expect(userHostLabel('wiki--service')).not.toBe(serviceHostLabel('wiki'));
 });
 
-test('on https, a server behind hub-singleuser keeps its cookies from its neighbours', async () => {
-  await using secure = await createTlsSubdomainHub({
-    Spawner: { access: 'server', cmd: guarded(...fixtureApp('plain-web-app')) },
-  });
-  await createUsers(secure, 'alice');
-  await startUntilReady(secure, serverPath('alice'));
-  const browser = await secure.logIn('alice');
-  const origin = originBelow(secure, 'alice');
-  const page = await browser.open(`${origin}/user/alice/x`);
-  expect(page).toMatchObject({ status: 200, url: `${origin}/user/alice/x` });
-  const names = browser
-    .cookieHeader(`${origin}/user/alice/`)
-    .split('; ')
-    .map((pair) => pair.split('=')[0]);
-  expect(names).toContain('__Host-hub-user-alice');
-  expect(names).toContain('__Host-hub-arrived');
-  const seen =
-    (JSON.parse(page.body) as { headers: Record<string, string> }).headers['cookie'] ?? '';
-  expect(seen).not.toMatch(/hub-arrived|__Host-hub-user-alice/);
-  // Of a neighbour, with the value of a login there that is real.
-  const [login = ''] = /__Host-hub-user-alice=[^;]*/.exec(browser.cookieHeader(`${origin}/`)) ?? [];
-  const planted = new FakeBrowser();
-  planted.setCookie('hub-user-alice', login.split('=')[1] ?? '');
-  const answer = await planted.request(`${origin}/user/alice/x`, {
-    headers: { 'sec-fetch-mode': 'cors' },
-  });
-  expect(answer.status).toBe(401);
-});
+test.skipIf(!requires('openssl'))(
+  'on https, a server behind hub-singleuser keeps its cookies from its neighbours',
+  async () => {
+    await using secure = await createTlsSubdomainHub({
+      Spawner: { access: 'server', cmd: guarded(...fixtureApp('plain-web-app')) },
+    });
+    await createUsers(secure, 'alice');
+    await startUntilReady(secure, serverPath('alice'));
+    const browser = await secure.logIn('alice');
+    const origin = originBelow(secure, 'alice');
+    const page = await browser.open(`${origin}/user/alice/x`);
+    expect(page).toMatchObject({ status: 200, url: `${origin}/user/alice/x` });
+    const names = browser
+      .cookieHeader(`${origin}/user/alice/`)
+      .split('; ')
+      .map((pair) => pair.split('=')[0]);
+    expect(names).toContain('__Host-hub-user-alice');
+    expect(names).toContain('__Host-hub-arrived');
+    const seen =
+      (JSON.parse(page.body) as { headers: Record<string, string> }).headers['cookie'] ?? '';
+    expect(seen).not.toMatch(/hub-arrived|__Host-hub-user-alice/);
+    // Of a neighbour, with the value of a login there that is real.
+    const [login = ''] =
+      /__Host-hub-user-alice=[^;]*/.exec(browser.cookieHeader(`${origin}/`)) ?? [];
+    const planted = new FakeBrowser();
+    planted.setCookie('hub-user-alice', login.split('=')[1] ?? '');
+    const answer = await planted.request(`${origin}/user/alice/x`, {
+      headers: { 'sec-fetch-mode': 'cors' },
+    });
+    expect(answer.status).toBe(401);
+  },
+);
 
 test('the origins may be below another domain than that of the hub', async () => {
   const port = await freePort();

@@ -9,7 +9,13 @@ import { adminToken, createUsers, serverPath, startUntilReady } from '../support
 import { createTlsSubdomainHub, originBelow } from '../support/subdomain-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
 
-const canRun = requires('jupyterhub-singleuser', 'jupyter-notebook', 'ipykernel', 'chromium');
+const canRun = requires(
+  'jupyterhub-singleuser',
+  'jupyter-notebook',
+  'ipykernel',
+  'chromium',
+  'openssl',
+);
 
 const notebook = notebookOf([
   'import os\n',

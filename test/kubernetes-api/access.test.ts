@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { type KubernetesAnswer, useKubernetesApi } from '../support/kubernetes-api.ts';
+import {
+  canServeKubernetes,
+  type KubernetesAnswer,
+  useKubernetesApi,
+} from '../support/kubernetes-api.ts';
 import { podManifest } from '../support/kubernetes-pods.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 
-describe('what may be done in the small Kubernetes', () => {
+describe.skipIf(!canServeKubernetes())('what may be done in the small Kubernetes', () => {
   const cluster = useKubernetesApi();
   const base = () => `/api/v1/namespaces/${cluster().namespace}`;
   const create = (plural: string, body: object) =>

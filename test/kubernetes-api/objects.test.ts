@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { type KubernetesAnswer, useKubernetesApi } from '../support/kubernetes-api.ts';
+import {
+  canServeKubernetes,
+  type KubernetesAnswer,
+  useKubernetesApi,
+} from '../support/kubernetes-api.ts';
 import { podManifest } from '../support/kubernetes-pods.ts';
 
-describe('objects of the small Kubernetes', () => {
+describe.skipIf(!canServeKubernetes())('objects of the small Kubernetes', () => {
   const cluster = useKubernetesApi();
   const path = (plural: string) => `/api/v1/namespaces/${cluster().namespace}/${plural}`;
   const send = (method: string, url: string, body?: unknown, type?: string) =>

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { canRunPods, startKubernetesApi, useKubernetesApi } from '../support/kubernetes-api.ts';
 import { podManifest } from '../support/kubernetes-pods.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { isAlive } from '../support/server-hub.ts';
 import { until } from '../support/test-hub.ts';
 
@@ -120,27 +121,30 @@ describe.skipIf(!canRunPods())('pods of the small Kubernetes', () => {
     await until(async () => (await cluster().runningPods()) === 0, 'no process is left');
   });
 
-  test('pods start while file systems of others come and go', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'hub-mounts-'));
-    const script = `cd "$1" && while read -t 0.01 line; [ $? -gt 128 ]; do
+  test.skipIf(!requires('bash'))(
+    'pods start while file systems of others come and go',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'hub-mounts-'));
+      const script = `cd "$1" && while read -t 0.01 line; [ $? -gt 128 ]; do
       for i in 1 2 3 4 5 6 7 8; do mkdir $i && mount -t tmpfs tmpfs $i; done
       for i in 1 2 3 4 5 6 7 8; do umount --lazy $i && rmdir $i; done
     done`;
-    const others = spawn('bash', ['-c', script, 'bash', folder], {
-      stdio: ['pipe', 'ignore', 'inherit'],
-    });
-    await until(() => existsSync(join(folder, '1')), 'they come');
-    const names = Array.from({ length: 6 }, (_, index) => `beside-${index}`);
-    await Promise.all(
-      names.map((name) => create(podManifest(name, { command: ['echo', 'started'] }))),
-    );
-    const hasEnded = async (name: string) => (await stateOf(name)).terminated !== undefined;
-    for (const name of names) await until(() => hasEnded(name), `${name} has ended`);
-    others.stdin.end();
-    await once(others, 'exit');
-    for (const name of names) expect(await logOf(name)).toBe('started\n');
-    await rm(folder, { recursive: true });
-  });
+      const others = spawn(pathOf('bash'), ['-c', script, 'bash', folder], {
+        stdio: ['pipe', 'ignore', 'inherit'],
+      });
+      await until(() => existsSync(join(folder, '1')), 'they come');
+      const names = Array.from({ length: 6 }, (_, index) => `beside-${index}`);
+      await Promise.all(
+        names.map((name) => create(podManifest(name, { command: ['echo', 'started'] }))),
+      );
+      const hasEnded = async (name: string) => (await stateOf(name)).terminated !== undefined;
+      for (const name of names) await until(() => hasEnded(name), `${name} has ended`);
+      others.stdin.end();
+      await once(others, 'exit');
+      for (const name of names) expect(await logOf(name)).toBe('started\n');
+      await rm(folder, { recursive: true });
+    },
+  );
 
   test('a pod that ignores SIGTERM is killed after its grace period', async () => {
     const command = [

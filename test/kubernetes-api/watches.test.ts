@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
-import { useKubernetesApi } from '../support/kubernetes-api.ts';
+import { canServeKubernetes, useKubernetesApi } from '../support/kubernetes-api.ts';
 import { until } from '../support/test-hub.ts';
 
 interface WatchEvent {
@@ -20,7 +20,7 @@ interface OpenWatch {
   state: 'open' | 'ended' | 'broken';
 }
 
-describe('watches of the small Kubernetes', () => {
+describe.skipIf(!canServeKubernetes())('watches of the small Kubernetes', () => {
   const cluster = useKubernetesApi();
   const path = () => `/api/v1/namespaces/${cluster().namespace}/configmaps`;
 

@@ -16,7 +16,7 @@ import type { NodeOptions } from '../../fixtures/kubernetes/kubelet.ts';
 import type { Order, OrderAnswer } from '../../fixtures/kubernetes/main.ts';
 import type { StorageBehaviour } from '../../fixtures/kubernetes/storage.ts';
 import { freePort } from './free-port.ts';
-import { offers, requires } from './requires.ts';
+import { offers, pathOf, requires } from './requires.ts';
 
 /** A small Kubernetes in a process of its own; see `fixtures/kubernetes/README.md` for each of these. */
 export interface KubernetesApi extends AsyncDisposable {
@@ -87,15 +87,21 @@ export interface KubernetesAnswer {
 const script = join(import.meta.dirname, '../../fixtures/kubernetes/main.ts');
 const namespace = 'hub-servers';
 
+/** Whether the API server can run, which makes certificates. */
+export function canServeKubernetes(): boolean {
+  return requires('openssl');
+}
+
 /** Whether pods can run: namespaces and mounts need root on Linux. */
 export function canRunPods(): boolean {
-  return offers('Linux', process.platform === 'linux') && requires('root', 'openssl');
+  return offers('Linux', process.platform === 'linux') && requires('root') && canServeKubernetes();
 }
 
 /** Starts the cluster with one node unless others are given, and waits until it answers. */
 export async function startKubernetesApi(
   options: Omit<ClusterOptions, 'directory' | 'port'> = {},
 ): Promise<KubernetesApi> {
+  pathOf('openssl');
   const directory = await mkdtemp(join(tmpdir(), 'hub-kubernetes-'));
   const settings: ClusterOptions = { ...options, directory, port: await freePort() };
   const child = spawn(process.execPath, [script, JSON.stringify(settings)], {

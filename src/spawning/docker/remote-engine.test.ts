@@ -18,6 +18,7 @@ import {
   startRegistry,
 } from '../../../test/support/docker-registry.ts';
 import { freePort } from '../../../test/support/free-port.ts';
+import { pathOf, requires } from '../../../test/support/requires.ts';
 import { createTestSpawner } from '../../../test/support/test-spawner.ts';
 import type { SpawnProgress, SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { Spawner } from '../../plugin-host/spawner.ts';
@@ -68,7 +69,7 @@ describe.runIf(hasDocker() && hasRegistry())('an image in a registry with passwo
     const root = join(directory, 'busy');
     mkdirSync(join(root, 'bin'), { recursive: true });
     mkdirSync(join(root, 'tmp'));
-    for (const name of ['sh', 'sleep']) cpSync('/bin/busybox', join(root, 'bin', name));
+    for (const name of ['sh', 'sleep']) cpSync(pathOf('busybox'), join(root, 'bin', name));
     writeFileSync(join(root, 'large'), randomBytes(8e6));
     await importImage(engine.docker, root, 'busy:2', ['USER 1000', 'ENV PATH=/bin']);
     const authconfig = {
@@ -188,7 +189,7 @@ describe.runIf(hasDocker())('an engine whose disk is full', () => {
 
   beforeAll(async () => {
     mkdirSync(disk);
-    execFileSync('/usr/bin/mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', disk]);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', disk]);
     engine = await startDocker({ dataRoot: disk });
   });
   afterAll(async () => {
@@ -216,7 +217,7 @@ describe.runIf(hasDocker())('an engine whose disk is full', () => {
   });
 });
 
-describe.runIf(hasDocker())('an engine behind TLS', () => {
+describe.runIf(hasDocker() && requires('openssl'))('an engine behind TLS', () => {
   const at = (name: string) => join(directory, 'tls', name);
   let engine: TestEngine;
   let host: string;
@@ -225,7 +226,7 @@ describe.runIf(hasDocker())('an engine behind TLS', () => {
   function certify(name: string, authority: string, extensions = ''): void {
     writeFileSync(at(`${name}.ext`), extensions);
     const openssl = (...args: string[]) =>
-      execFileSync('/usr/bin/openssl', args, { stdio: 'ignore' });
+      execFileSync(pathOf('openssl'), args, { stdio: 'ignore' });
     const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
     const files = ['-keyout', at(`${name}.key`), '-subj', `/CN=${name}`];
     if (name === authority) {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json, text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { pathOf, requires } from '../../../test/support/requires.ts';
 import { quote, writeJobScript } from './job-script.ts';
 
 const nasty = [
@@ -17,8 +18,10 @@ const nasty = [
   '',
 ];
 
-test.for(nasty)('Bash takes %j as it is', (value) => {
-  const output = execFileSync('bash', ['-c', `printf %s ${quote(value)}`], { encoding: 'utf8' });
+test.skipIf(!requires('bash')).for(nasty)('Bash takes %j as it is', (value) => {
+  const output = execFileSync(pathOf('bash'), ['-c', `printf %s ${quote(value)}`], {
+    encoding: 'utf8',
+  });
   expect(output).toBe(value);
 });
 
