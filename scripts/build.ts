@@ -17,6 +17,9 @@ import { dirname, join } from 'node:path';
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 
+/** Of what is published; in this folder, npm brings Node.js along. */
+const engines = { node: '>=24.14.1' };
+
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string>>;
@@ -55,6 +58,7 @@ function publishedManifest(manifest: Manifest): Manifest {
   ]);
   return {
     ...kept,
+    engines,
     bin: Object.fromEntries(
       Object.entries(manifest.bin).map(([name, file]) => [name, compiled(file)]),
     ),

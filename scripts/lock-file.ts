@@ -6,6 +6,7 @@ export interface LockFile {
 interface LockedPackage {
   readonly integrity?: string;
   readonly resolved?: string;
+  readonly engines?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
@@ -14,7 +15,8 @@ interface LockedPackage {
  * Tells what `npm ci` would miss, on this platform or another: packages that are not listed or have
  * no checksum, most often binaries for other platforms. npm leaves an optional dependency out without
  * a word when the registry does not have its version, and did so for other platforms whenever
- * `node_modules` was there (npm/cli issue 4828).
+ * `node_modules` was there (npm/cli issue 4828). Engines are no part of it: `npm ci` would compare them with
+ * the Node.js of the machine, not with the one that it brings, warn, and leave optional packages out.
  */
 export function lockFileProblems({ packages }: LockFile): string[] {
   return Object.entries(packages).flatMap(([place, locked]) => {
@@ -23,9 +25,19 @@ export function lockFileProblems({ packages }: LockFile): string[] {
     return [
       ...missing.map((name) => `${place} wants ${name}, which is not listed`),
       ...(place !== '' && locked.integrity === undefined ? [`${place} has no checksum`] : []),
+      ...(locked.engines === undefined ? [] : [`${place} has engines`]),
       ...(locked.resolved === undefined ? [] : [`${place} names a host: ${locked.resolved}`]),
     ];
   });
+}
+
+/** The same without engines. */
+export function withoutEngines(lock: LockFile): LockFile {
+  const packages = Object.entries(lock.packages).map(([place, { engines: _, ...locked }]) => [
+    place,
+    locked,
+  ]);
+  return { ...lock, packages: Object.fromEntries(packages) };
 }
 
 /** Looks as Node.js does: beside the package itself, then further up. */

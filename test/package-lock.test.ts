@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type LockFile, lockFileProblems } from '../scripts/lock-file.ts';
+import { type LockFile, lockFileProblems, withoutEngines } from '../scripts/lock-file.ts';
 
 const file = join(import.meta.dirname, '..', 'package-lock.json');
 const lock = JSON.parse(readFileSync(file, 'utf8')) as LockFile;
@@ -22,6 +22,13 @@ test.each(['linux-x64', 'darwin-arm64', 'win32-x64'])(
   },
 );
 
+test('neither the project nor a package warns of the Node.js of the machine, which npm replaces', () => {
+  const manifest = JSON.parse(readFileSync(join(file, '..', 'package.json'), 'utf8')) as object;
+  expect(manifest).not.toHaveProperty('engines');
+  const packages = { 'node_modules/a': { integrity: 'sha512-x', engines: { node: '>=24' } } };
+  expect(lockFileProblems(withoutEngines({ packages }))).toEqual([]);
+});
+
 test('a package that is left out, has no checksum or names a host is found', () => {
   const entry = { integrity: 'sha512-x' };
   expect(
@@ -31,6 +38,7 @@ test('a package that is left out, has no checksum or names a host is found', () 
         'node_modules/a': { ...entry, optionalDependencies: { 'a-linux': '1', 'a-darwin': '1' } },
         'node_modules/a/node_modules/a-linux': {},
         'node_modules/a/node_modules/b': { ...entry, dependencies: { a: '1', c: '1' } },
+        'node_modules/e': { ...entry, engines: { node: '>=24' } },
         'node_modules/d': { ...entry, resolved: 'https://registry.example/d.tgz' },
       },
     }),
@@ -38,6 +46,7 @@ test('a package that is left out, has no checksum or names a host is found', () 
     'node_modules/a wants a-darwin, which is not listed',
     'node_modules/a/node_modules/a-linux has no checksum',
     'node_modules/a/node_modules/b wants c, which is not listed',
+    'node_modules/e has engines',
     'node_modules/d names a host: https://registry.example/d.tgz',
   ]);
 });
