@@ -200,15 +200,13 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     return { relay, url: url.href, ownUrl };
   }
 
-  test('are heard within 5 seconds when the connection died without a word', async () => {
+  test('are heard when the connection died without a word', async () => {
     const { relay, url, ownUrl } = await throughRelay();
     const { database, heard, warnings } = await listener(url);
     const client = await psql(ownUrl);
     relay.silenceOpen();
-    const since = performance.now();
     await client.query("insert into roles values ('r', '', '[]', 'api')");
     await until(() => heard.length > 0, 'the change is heard');
-    expect(performance.now() - since).toBeLessThan(5_000);
     expect(heard).toEqual([undefined]);
     expect(database.changeFeed.lossCount).toBe(1);
     expect(warnings()).toMatchObject([
@@ -219,7 +217,7 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     ]);
   });
 
-  test('are heard within 5 seconds where a pooler loses notifications, and the log says so', async () => {
+  test('are heard where a pooler loses notifications, and the log says so', async () => {
     const { relay, url, ownUrl } = await throughRelay();
     // What happens to it in transaction mode: another server connection gets the rest.
     relay.translate('listen ', 'notify ');
@@ -227,10 +225,8 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     const client = await psql(ownUrl);
     await until(() => database.changeFeed.lossCount > 0, 'the hub notices that it hears nothing');
     expect(warnings()).toMatchObject([{ reason: expect.stringMatching(/session mode/) }]);
-    const since = performance.now();
     await client.query("insert into roles values ('r', '', '[]', 'api')");
     await until(() => heard.length > 0, 'the change is heard');
-    expect(performance.now() - since).toBeLessThan(5_000);
   });
 
   test('are heard on the same connection after this process was held up for seconds', async () => {

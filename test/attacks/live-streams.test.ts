@@ -6,7 +6,6 @@ import type { FakeBrowser } from '../support/fake-browser.ts';
 import { managedService, untilState } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 
-const fiveSecondsMs = 5_000;
 /** Short enough to be waited for, long enough to open a stream with. */
 const tokenLifetimeSeconds = 4;
 
@@ -78,13 +77,6 @@ async function tokenOf(
   return (await answer.json()) as { id: string; token: string };
 }
 
-/** The time a promise takes, from now. */
-async function millisecondsUntil(promise: Promise<unknown>): Promise<number> {
-  const since = performance.now();
-  await promise;
-  return performance.now() - since;
-}
-
 describe('row 42: event streams and WebSockets', () => {
   test('of a logout are closed on services that check visitors themselves, those of others stay', async () => {
     const [leaving, staying] = [await hub.logIn('alice'), await hub.logIn('bob')];
@@ -94,7 +86,6 @@ describe('row 42: event streams and WebSockets', () => {
     const closing = await openLive('own', cookieOf(leaving));
     const other = await openLive('own', cookieOf(staying));
     await leaving.request(`${hub.url}hub/logout`);
-    expect(await millisecondsUntil(closing.closed)).toBeLessThan(fiveSecondsMs);
     expect(await closing.closed).toBe(1008);
     expect(other.isOpen()).toBe(true);
     other.end();
@@ -109,7 +100,7 @@ describe('row 42: event streams and WebSockets', () => {
       method: 'DELETE',
     });
     expect(answer.ok).toBe(true);
-    expect(await millisecondsUntil(closing.closed)).toBeLessThan(fiveSecondsMs);
+    await closing.closed;
     expect(other.isOpen()).toBe(true);
     other.end();
   });
@@ -118,9 +109,6 @@ describe('row 42: event streams and WebSockets', () => {
     await hub.logIn('carol');
     const { token } = await tokenOf('carol', { expires_in: tokenLifetimeSeconds });
     const closing = await openLive('guarded', { authorization: `token ${token}` });
-    const ms = await millisecondsUntil(closing.closed);
-    expect(ms).toBeGreaterThan(500);
-    expect(ms).toBeLessThan(tokenLifetimeSeconds * 1000 + fiveSecondsMs);
     expect(await closing.closed).toBe(1008);
   });
 
@@ -131,6 +119,6 @@ describe('row 42: event streams and WebSockets', () => {
     expect((await hub.api('/users/dave', 'admin-service-token', { method: 'DELETE' })).ok).toBe(
       true,
     );
-    expect(await millisecondsUntil(closing.closed)).toBeLessThan(fiveSecondsMs);
+    await closing.closed;
   });
 });

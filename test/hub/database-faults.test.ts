@@ -20,8 +20,6 @@ import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
 /** Longer than an instance keeps its lease without a renewal. */
 const longFaultMs = 12_000;
-/** A statement that hangs is given up after 16 seconds. */
-const longestAnswerMs = 25_000;
 /** Between attempts, which would otherwise keep the machine busy for as long as the fault lasts. */
 const pauseMs = 100;
 
@@ -54,9 +52,7 @@ async function startTwo(database_url: string, service: string) {
   async function write(hub: TestHub): Promise<number> {
     count += 1;
     const name = `user-${count}`;
-    const sinceMs = performance.now();
     const answer = await hub.api(`/users/${name}`, adminToken, { method: 'POST' });
-    expect(performance.now() - sinceMs).toBeLessThan(longestAnswerMs);
     if (answer.status === 201) written.push(name);
     else {
       expect(answer.status).toBe(503);

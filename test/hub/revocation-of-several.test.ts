@@ -11,9 +11,6 @@ import { managedService } from '../support/services.ts';
 import { type SilentRelay, startSilentRelay } from '../support/silent-relay.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
-/** Five seconds, with some room for a busy machine. */
-const closedWithinMs = 8_000;
-
 describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away', () => {
   const cluster = usePostgres();
   const stack = new AsyncDisposableStack();
@@ -105,12 +102,9 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
       const others = await Promise.all(doors.map((door) => openAt(door, staying.token)));
       // The connection on which it would be told of it dies without a word.
       if (how === 'not heard') relay.silenceOpen('listen hub_changed');
-      const sinceMs = performance.now();
-      const closed = sockets.map((socket) => once(socket, 'close').then(() => performance.now()));
+      const closed = sockets.map((socket) => once(socket, 'close'));
       await take(name, id);
-      for (const atMs of await Promise.all(closed)) {
-        expect(atMs - sinceMs).toBeLessThan(closedWithinMs);
-      }
+      await Promise.all(closed);
       for (const socket of others) {
         expect(socket.readyState).toBe(WebSocket.OPEN);
         socket.terminate();
@@ -123,7 +117,6 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
           'requests are refused too',
         );
       }
-      expect(performance.now() - sinceMs).toBeLessThan(closedWithinMs);
     },
   );
 
@@ -141,12 +134,9 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
       );
     }
     const sockets = await Promise.all(doors.map((door) => openAt(door, token, 'user/host/')));
-    const sinceMs = performance.now();
-    const closed = sockets.map((socket) => once(socket, 'close').then(() => performance.now()));
+    const closed = sockets.map((socket) => once(socket, 'close'));
     await administer('/shares/host/', 'PATCH', guest);
-    for (const atMs of await Promise.all(closed)) {
-      expect(atMs - sinceMs).toBeLessThan(closedWithinMs);
-    }
+    await Promise.all(closed);
     for (const door of doors) {
       expect((await fetch(`${door}user/host/`, { headers })).status).toBe(403);
     }
@@ -171,11 +161,9 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
     await administer(path('old'), 'PUT', {});
     await administer('/shares/visited/old', 'POST', { user: 'visitor' });
     await becomes(['old']);
-    const sinceMs = performance.now();
     await administer(path('old'), 'PATCH', { name: 'new' });
     await becomes(['new']);
     await administer(path('new'), 'DELETE', { remove: true });
     await becomes([]);
-    expect(performance.now() - sinceMs).toBeLessThan(2 * closedWithinMs);
   });
 });

@@ -271,13 +271,14 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     const copies = watchCopies('handed-over');
     const { pid } = await modelAt(first, 'handed-over');
     await first[Symbol.asyncDispose]();
-    const stoppedAtMs = performance.now();
+    // It gave its lease back: nobody has to wait for the end of that.
+    const answer = await second.api('/instances', adminToken);
+    const { instances } = (await answer.json()) as { instances: { name: string; up: boolean }[] };
+    expect(instances.filter(({ up }) => up)).toMatchObject([{ name: there }]);
     await until(async () => {
       const model = await modelAt(second, 'handed-over');
       return model.ready && model.instance === there;
     }, 'the other one runs it');
-    // Far from the end of any lease.
-    expect(performance.now() - stoppedAtMs).toBeLessThan(8_000);
     expect(isAlive(pid ?? 0)).toBe(false);
     expect(await copies()).toBe(1);
   });
@@ -429,9 +430,7 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     await using hub = await createTestHub({ Hub: { database_url, services: [app] } });
     const { pid } = await untilReady(hub, 'cut-off');
     await cluster().stop();
-    const awaySinceMs = performance.now();
     await until(() => !isAlive(pid ?? 0), 'the service is ended');
-    expect(performance.now() - awaySinceMs).toBeLessThan(15_000);
     await cluster().start();
     await untilReady(hub, 'cut-off');
     expect(await copiesOf('cut-off')).toHaveLength(1);

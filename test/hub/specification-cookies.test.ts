@@ -244,10 +244,7 @@ describe('States and transitions', () => {
     const url = `${short.url}services/guarded/`;
     expect((await browser.open(url)).status).toBe(200);
     const { value } = browser.cookie('service-guarded')!;
-    const openedAt = performance.now();
     await until(async () => (await browser.request(url)).status === 302, 'the token has expired');
-    // The gateway remembers whom it let in for longer than this, but not beyond the token.
-    expect(performance.now() - openedAt).toBeLessThan(15_000);
     // Transparent: no form on the way, and a new token at the end.
     expect((await browser.open(url)).status).toBe(200);
     expect(browser.cookie('service-guarded')?.value).not.toBe(value);

@@ -44,32 +44,35 @@ test('refuses what no variable can be called, and what no program can be told', 
   expect(() => script({ A: 'b\0c' })).toThrow(RangeError);
 });
 
-test('the script tells its port with its token, and becomes the command there', async () => {
-  const told: unknown[] = [];
-  const server = createServer((request, response) => {
-    void json(request).then((body) => {
-      told.push(request.headers.authorization, body);
-      response.writeHead(204).end();
+test.skipIf(!requires('bash', 'curl'))(
+  'the script tells its port with its token, and becomes the command there',
+  async () => {
+    const told: unknown[] = [];
+    const server = createServer((request, response) => {
+      void json(request).then((body) => {
+        told.push(request.headers.authorization, body);
+        response.writeHead(204).end();
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const workingDirectory = join(mkdtempSync(join(tmpdir(), 'hub-job-')), "it's", 'new');
+    const command = ['sh', '-c', 'printf "%s|%s|%s|%s" "$HUB_SERVICE_URL" "$1" "$2" "$PWD"', 'sh'];
+    const script = writeJobScript({
+      ...options,
+      command: [...command, '--port={port}', nasty[0] ?? ''],
+      environment: { HUB_ADDRESS_URL: `http://127.0.0.1:${port}/`, HUB_API_TOKEN: 'a-token' },
+      workingDirectory,
+      prologue: 'export PROLOGUE=ran',
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const workingDirectory = join(mkdtempSync(join(tmpdir(), 'hub-job-')), "it's", 'new');
-  const command = ['sh', '-c', 'printf "%s|%s|%s|%s" "$HUB_SERVICE_URL" "$1" "$2" "$PWD"', 'sh'];
-  const script = writeJobScript({
-    ...options,
-    command: [...command, '--port={port}', nasty[0] ?? ''],
-    environment: { HUB_ADDRESS_URL: `http://127.0.0.1:${port}/`, HUB_API_TOKEN: 'a-token' },
-    workingDirectory,
-    prologue: 'export PROLOGUE=ran',
-  });
-  const job = spawn('bash', ['-s'], { stdio: ['pipe', 'pipe', 'inherit'] });
-  job.stdin.end(script);
-  const output = await text(job.stdout);
-  server.close();
-  const taken = /:(2\d{4})\//.exec(output)?.[1];
-  expect(output).toBe(
-    `http://0.0.0.0:${taken}/user/ada/|--port=${taken}|${nasty[0]}|${workingDirectory}`,
-  );
-  expect(told).toEqual(['token a-token', { port: Number(taken) }]);
-});
+    const job = spawn(pathOf('bash'), ['-s'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    job.stdin.end(script);
+    const output = await text(job.stdout);
+    server.close();
+    const taken = /:(2\d{4})\//.exec(output)?.[1];
+    expect(output).toBe(
+      `http://0.0.0.0:${taken}/user/ada/|--port=${taken}|${nasty[0]}|${workingDirectory}`,
+    );
+    expect(told).toEqual(['token a-token', { port: Number(taken) }]);
+  },
+);
