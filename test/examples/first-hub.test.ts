@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { type HubProcess, startHubProcess } from '../support/hub-process.ts';
+import { requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 import { submitForm, submitLogin, until } from '../support/test-hub.ts';
 
@@ -93,90 +94,96 @@ async function createCheckout() {
   };
 }
 
-test('the tutorial does what it says, step by step', async () => {
-  await using checkout = await createCheckout();
-  const { url } = checkout;
-  const notes = `${url}services/notes/`;
-  const titleOf = (body: string) => /<title>([^<]*)/.exec(body)?.[1];
+test.skipIf(!requires('curl', 'python3'))(
+  'the tutorial does what it says, step by step',
+  async () => {
+    await using checkout = await createCheckout();
+    const { url } = checkout;
+    const notes = `${url}services/notes/`;
+    const titleOf = (body: string) => /<title>([^<]*)/.exec(body)?.[1];
 
-  // 1. Run it
-  const first = await checkout.start();
-  const link = /http:\S+set-up\S+/.exec(first.stdout())?.[0] ?? '';
-  const ada = new FakeBrowser();
-  const chosen = await submitForm(ada, await ada.open(link), {
-    name: 'ada',
-    new_password: adasPassword,
-    repeat_password: adasPassword,
-  });
-  expect(chosen.headers.location).toBe('/hub/home');
-  expect(titleOf((await ada.open(url)).body)).toMatch(/^Home/);
+    // 1. Run it
+    const first = await checkout.start();
+    const link = /http:\S+set-up\S+/.exec(first.stdout())?.[0] ?? '';
+    const ada = new FakeBrowser();
+    const chosen = await submitForm(ada, await ada.open(link), {
+      name: 'ada',
+      new_password: adasPassword,
+      repeat_password: adasPassword,
+    });
+    expect(chosen.headers.location).toBe('/hub/home');
+    expect(titleOf((await ada.open(url)).body)).toMatch(/^Home/);
 
-  // 2. A configuration
-  await checkout.configure('2. A configuration');
-  const check = checkout.block('2. A configuration', 'sh', 0);
-  expect(await checkout.run(check)).toMatchObject({ code: 0 });
+    // 2. A configuration
+    await checkout.configure('2. A configuration');
+    const check = checkout.block('2. A configuration', 'sh', 0);
+    expect(await checkout.run(check)).toMatchObject({ code: 0 });
 
-  // 3. Protect an app
-  const [makeSite = '', serveSite = ''] = checkout
-    .block('3. Protect an app', 'sh', 0)
-    .trim()
-    .split('\n');
-  expect((await checkout.run(makeSite)).code).toBe(0);
-  checkout.inBackground(serveSite);
-  expect((await checkout.run(checkout.block('3. Protect an app', 'sh', 1))).code).toBe(0);
-  await checkout.configure('3. Protect an app');
-  await checkout.start();
-  // The hub may not have seen yet that the app answers.
-  let page = await new FakeBrowser().open(notes);
-  await until(async () => {
-    page = await new FakeBrowser().open(notes);
-    return page.status !== 503;
-  }, 'the app is ready');
-  expect(page.url).toContain('/hub/login?');
-  expect(titleOf(page.body)).toMatch(/^Log in/);
-  await until(async () => (await ada.open(notes)).body.includes('Only for us'), 'the app answers');
-  const [, asking = ''] = /\(`(curl -H 'Accept[^`]*)`\)/.exec(checkout.text) ?? [];
-  const { output: refused } = await checkout.run(asking.replace('curl', 'curl -si'));
-  expect(refused).toMatch(/^HTTP\/1.1 401/);
-  const { output: sent } = await checkout.run(
-    `curl -sL -b '' -o /dev/null -w '%{url_effective}' ${notes}`,
-  );
-  expect(sent).toContain('/hub/login?');
-  const { output: inside } = await checkout.run(checkout.block('3. Protect an app', 'sh', 2));
-  expect(inside).toContain('Only for us');
+    // 3. Protect an app
+    const [makeSite = '', serveSite = ''] = checkout
+      .block('3. Protect an app', 'sh', 0)
+      .trim()
+      .split('\n');
+    expect((await checkout.run(makeSite)).code).toBe(0);
+    checkout.inBackground(serveSite);
+    expect((await checkout.run(checkout.block('3. Protect an app', 'sh', 1))).code).toBe(0);
+    await checkout.configure('3. Protect an app');
+    await checkout.start();
+    // The hub may not have seen yet that the app answers.
+    let page = await new FakeBrowser().open(notes);
+    await until(async () => {
+      page = await new FakeBrowser().open(notes);
+      return page.status !== 503;
+    }, 'the app is ready');
+    expect(page.url).toContain('/hub/login?');
+    expect(titleOf(page.body)).toMatch(/^Log in/);
+    await until(
+      async () => (await ada.open(notes)).body.includes('Only for us'),
+      'the app answers',
+    );
+    const [, asking = ''] = /\(`(curl -H 'Accept[^`]*)`\)/.exec(checkout.text) ?? [];
+    const { output: refused } = await checkout.run(asking.replace('curl', 'curl -si'));
+    expect(refused).toMatch(/^HTTP\/1.1 401/);
+    const { output: sent } = await checkout.run(
+      `curl -sL -b '' -o /dev/null -w '%{url_effective}' ${notes}`,
+    );
+    expect(sent).toContain('/hub/login?');
+    const { output: inside } = await checkout.run(checkout.block('3. Protect an app', 'sh', 2));
+    expect(inside).toContain('Only for us');
 
-  // 4. A second user
-  const adding = await checkout.run(
-    // There is no terminal here to ask at.
-    `${checkout.block('4. A second user', 'sh', 0).trim()} --password-stdin`,
-    `${gracesPassword}\n`,
-  );
-  expect(adding).toEqual({ code: 0, output: expect.any(String) });
-  const grace = new FakeBrowser();
-  await submitLogin(grace, url, 'grace', gracesPassword);
-  const home = await grace.open(url);
-  expect([home.body.includes('notes'), home.body.includes('/hub/admin')]).toEqual([true, false]);
-  expect((await grace.open(notes)).body).toContain('Only for us');
+    // 4. A second user
+    const adding = await checkout.run(
+      // There is no terminal here to ask at.
+      `${checkout.block('4. A second user', 'sh', 0).trim()} --password-stdin`,
+      `${gracesPassword}\n`,
+    );
+    expect(adding).toEqual({ code: 0, output: expect.any(String) });
+    const grace = new FakeBrowser();
+    await submitLogin(grace, url, 'grace', gracesPassword);
+    const home = await grace.open(url);
+    expect([home.body.includes('notes'), home.body.includes('/hub/admin')]).toEqual([true, false]);
+    expect((await grace.open(notes)).body).toContain('Only for us');
 
-  // 5. A server for each user
-  await checkout.configure('5. A server for each user');
-  await checkout.start();
-  const homeOfAda = await ada.open(url);
-  const [button = ''] = /<form[^>]*action="[^"]*spawn[\s\S]*?<\/form>/.exec(homeOfAda.body) ?? [];
-  const start = await submitForm(ada, { ...homeOfAda, body: button }, {});
-  expect(start.status).toBe(303);
-  await until(
-    async () => (await ada.open(`${url}user/ada/`)).body.includes('Directory listing'),
-    'the files are shown',
-  );
-  expect((await grace.open(`${url}user/ada/`)).status).toBe(403);
+    // 5. A server for each user
+    await checkout.configure('5. A server for each user');
+    await checkout.start();
+    const homeOfAda = await ada.open(url);
+    const [button = ''] = /<form[^>]*action="[^"]*spawn[\s\S]*?<\/form>/.exec(homeOfAda.body) ?? [];
+    const start = await submitForm(ada, { ...homeOfAda, body: button }, {});
+    expect(start.status).toBe(303);
+    await until(
+      async () => (await ada.open(`${url}user/ada/`)).body.includes('Directory listing'),
+      'the files are shown',
+    );
+    expect((await grace.open(`${url}user/ada/`)).status).toBe(403);
 
-  // 6. Look after it
-  const [, health = ''] = /`(curl \S+health)`/.exec(checkout.text) ?? [];
-  expect((await checkout.run(`${health} -sf`)).code).toBe(0);
+    // 6. Look after it
+    const [, health = ''] = /`(curl \S+health)`/.exec(checkout.text) ?? [];
+    expect((await checkout.run(`${health} -sf`)).code).toBe(0);
 
-  // The server would outlive the hub.
-  const withStop = await ada.open(`${url}hub/home`);
-  const [stop = ''] = /<form[^>]*action="[^"]*stop[\s\S]*?<\/form>/.exec(withStop.body) ?? [];
-  expect((await submitForm(ada, { ...withStop, body: stop }, {})).status).toBe(303);
-});
+    // The server would outlive the hub.
+    const withStop = await ada.open(`${url}hub/home`);
+    const [stop = ''] = /<form[^>]*action="[^"]*stop[\s\S]*?<\/form>/.exec(withStop.body) ?? [];
+    expect((await submitForm(ada, { ...withStop, body: stop }, {})).status).toBe(303);
+  },
+);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readJsonc } from '../../src/config/read-jsonc.ts';
+import { requires } from '../support/requires.ts';
 import { adminToken, createUsers, tokenOf } from '../support/server-hub.ts';
 import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
@@ -37,7 +38,7 @@ async function run(command: string, token: string): Promise<Record<string, never
   return stdout === '' ? {} : JSON.parse(stdout);
 }
 
-test('the commands do what the page says', async () => {
+test.skipIf(!requires('curl'))('the commands do what the page says', async () => {
   const token = await tokenOf(hub, 'alice');
   expect(commands).toHaveLength(6);
   const [share, more, link, list, takeBack, deleteLinks] = commands.map(

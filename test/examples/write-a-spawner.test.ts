@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createPluginFolder, type PluginFolder } from '../support/plugin-folder.ts';
 import { compileIn } from '../support/plugin-types.ts';
+import { requires } from '../support/requires.ts';
 import { isAlive, type ServerModel } from '../support/server-hub.ts';
 import { submitForm, until } from '../support/test-hub.ts';
 
@@ -47,35 +48,38 @@ async function serverOf(): Promise<ServerModel | undefined> {
 
 const pidOf = (server: ServerModel | undefined) => Number(server?.state?.['pid']);
 
-test('the example serves /user/ada/, gives way, is found by the next hub, and ends', async () => {
-  const shown = JSON.parse(await readFile(folder.path('hub.config.json'), 'utf8'));
-  const config = {
-    ...shown,
-    Spawner: { ...shown.Spawner, start_timeout: 300, http_timeout: 300 },
-  };
-  const browser = new FakeBrowser();
-  let pid = 0;
-  {
-    await using _hub = await folder.start(config);
-    const form = await browser.request(`${folder.url}hub/login`);
-    expect((await submitForm(browser, form, { username: 'ada' })).status).toBe(302);
-    expect([201, 202]).toContain(
-      (await folder.api('/users/ada/server', { method: 'POST' })).status,
-    );
-    await until(async () => (await serverOf())?.ready === true, 'the server is ready');
-    await folder.write('homes/ada/notes.txt', 'of ada');
-    expect((await browser.open(`${folder.url}user/ada/`)).body).toContain('notes.txt');
-    pid = pidOf(await serverOf());
-    expect(getPriority(pid)).toBe(5);
-  }
+test.skipIf(!requires('python3'))(
+  'the example serves /user/ada/, gives way, is found by the next hub, and ends',
+  async () => {
+    const shown = JSON.parse(await readFile(folder.path('hub.config.json'), 'utf8'));
+    const config = {
+      ...shown,
+      Spawner: { ...shown.Spawner, start_timeout: 300, http_timeout: 300 },
+    };
+    const browser = new FakeBrowser();
+    let pid = 0;
+    {
+      await using _hub = await folder.start(config);
+      const form = await browser.request(`${folder.url}hub/login`);
+      expect((await submitForm(browser, form, { username: 'ada' })).status).toBe(302);
+      expect([201, 202]).toContain(
+        (await folder.api('/users/ada/server', { method: 'POST' })).status,
+      );
+      await until(async () => (await serverOf())?.ready === true, 'the server is ready');
+      await folder.write('homes/ada/notes.txt', 'of ada');
+      expect((await browser.open(`${folder.url}user/ada/`)).body).toContain('notes.txt');
+      pid = pidOf(await serverOf());
+      expect(getPriority(pid)).toBe(5);
+    }
 
-  await using _next = await folder.start(config);
-  await until(async () => (await serverOf())?.ready === true, 'the server is found again');
-  expect(pidOf(await serverOf())).toBe(pid);
-  expect((await browser.open(`${folder.url}user/ada/notes.txt`)).body).toBe('of ada');
-  expect([202, 204]).toContain(
-    (await folder.api('/users/ada/server', { method: 'DELETE' })).status,
-  );
-  await until(async () => (await serverOf())?.stopped !== false, 'the server is stopped');
-  expect(isAlive(pid)).toBe(false);
-});
+    await using _next = await folder.start(config);
+    await until(async () => (await serverOf())?.ready === true, 'the server is found again');
+    expect(pidOf(await serverOf())).toBe(pid);
+    expect((await browser.open(`${folder.url}user/ada/notes.txt`)).body).toBe('of ada');
+    expect([202, 204]).toContain(
+      (await folder.api('/users/ada/server', { method: 'DELETE' })).status,
+    );
+    await until(async () => (await serverOf())?.stopped !== false, 'the server is stopped');
+    expect(isAlive(pid)).toBe(false);
+  },
+);
