@@ -26,11 +26,11 @@ export async function checkPrograms(
       const [program = ''] = command;
       // Its place depends on the user.
       if (program.includes('{')) return [];
-      const message = await explainLaunchProblem(
+      const message = await explainLaunchProblem({
         command,
         workingDirectory,
-        environment['PATH'] ?? env['PATH'],
-      );
+        path: environment['PATH'] ?? env['PATH'],
+      });
       return message === undefined ? [] : [{ path, message }];
     }),
   );

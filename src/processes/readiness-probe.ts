@@ -6,6 +6,7 @@ import { timeLimit } from '../concurrency/time-limit.ts';
 import { sentences } from '../texts/known-sentences.ts';
 import { inEnglish } from '../texts/text.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { connectUnix } from './unix-connection.ts';
 
 export type ProbeResult =
   | { readonly ready: true; readonly status: number }
@@ -110,11 +111,9 @@ function statusOf({ url, path }: ProbeOptions, signal: AbortSignal): Promise<num
     const probe = request(
       {
         ...target,
-        lookup,
         path,
         method: 'GET',
         headers: { accept: '*/*', 'user-agent': 'hub-readiness-probe', connection: 'close' },
-        agent: false,
         signal,
         // No secret is sent, and who answers is the gateway's question, not this one's.
         rejectUnauthorized: false,
@@ -135,11 +134,12 @@ function addressOf(url: string): {
 } {
   const socket = /^http\+unix:\/\/([^/]+)/.exec(url)?.[1];
   if (socket !== undefined) {
-    const target = { socketPath: decodeURIComponent(socket), host: 'localhost' };
-    return { request: requestHttp, target };
+    const createConnection = () => connectUnix(decodeURIComponent(socket));
+    return { request: requestHttp, target: { host: 'localhost', createConnection } };
   }
   const { protocol, hostname, port } = new URL(url);
-  const target = { host: hostname.replaceAll(/[[\]]/g, ''), ...(port === '' ? {} : { port }) };
+  const host = hostname.replaceAll(/[[\]]/g, '');
+  const target = { host, ...(port === '' ? {} : { port }), lookup, agent: false };
   return { request: protocol === 'https:' ? requestHttps : requestHttp, target };
 }
 

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { geteuid } from 'node:process';
 import { Duplex } from 'node:stream';
+import { findMover } from '../files/movable-path.ts';
 import { inEnglish } from '../texts/text.ts';
+import { switchTo } from './as-account.ts';
 import {
   type CgroupEvents,
   type CgroupLimits,
@@ -12,13 +14,13 @@ import {
 import type { Clock } from './clock.ts';
 import { findClosedPlace } from './closed-path.ts';
 import { explainLaunchProblem } from './launch-check.ts';
-import { beginning, canBeginInShell, shellCommand } from './launch-shell.ts';
+import { beginning, canBeginInShell, isShellName, shellCommand } from './launch-shell.ts';
 import type { OutputLog } from './output-log.ts';
 import { type EndedGroup, type EndingTools, endProcessGroup } from './process-group.ts';
 import { identifyChild, isSameProcess, type ProcessIdentity } from './process-identity.ts';
 import { processTagVariable } from './process-tag.ts';
 import type { ProcessView } from './process-view.ts';
-import { findSetpriv, runsAsRoot, type SystemUser } from './system-user.ts';
+import { hasCapability, maySwitchAccounts, type SystemUser } from './system-user.ts';
 
 export interface StartOptions {
   readonly command: readonly string[];
@@ -90,28 +92,41 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     clock,
     cgroups = systemCgroups,
   } = options;
+  // The hub's own account needs no switch, and without the right to it none is possible.
+  const user = maySwitchAccounts() ? options.user : undefined;
   const problem =
     explainUserProblem(options.user) ??
-    (await explainLaunchProblem(command, workingDirectory, environment['PATH']));
+    (await explainLaunchProblem({
+      command,
+      workingDirectory,
+      path: environment['PATH'],
+      mayLookAt: (place) => isOurs(place, user),
+    })) ??
+    (await explainClosedProgram(command, user)) ??
+    explainEnvironment(command, environment, user);
   if (problem !== undefined) return { started: false, reason: problem };
-  // The hub's own account needs no switch, and without root none is possible.
-  const user = runsAsRoot() ? options.user : undefined;
 
   try {
-    if (user !== undefined) await output.giveTo(user);
+    if (user !== undefined && hasCapability('chown')) await output.giveTo(user);
     const { limits } = options;
-    const isInShell = await canUseShell({ command, environment, user });
+    const isInShell = user !== undefined || canBeginInShell(environment);
     const cgroup = isInShell ? await cgroups.make(tag, limits) : undefined;
-    const launch = await asUser(command, user, { isInShell, cgroup });
+    const { words, ids } = await switchTo(user);
+    const [program = '', ...programArguments] = isInShell
+      ? shellCommand(cgroup, words, command)
+      : [...words, ...command];
+    // What lies in a folder of the user is entered under the user's account: the hub would follow any link.
+    const isOwnFolder = await isOurs(workingDirectory, user);
     const refusal = options.refusal?.();
     if (refusal !== undefined) {
       await cgroups.remove(tag);
       return { started: false, reason: refusal };
     }
-    const child = spawn(launch.program, launch.programArguments, {
-      ...launch.account,
-      cwd: workingDirectory,
-      env: { ...environment, [processTagVariable]: tag },
+    const mark = { [processTagVariable]: tag };
+    const child = spawn(program, programArguments, {
+      ...ids,
+      cwd: isOwnFolder ? workingDirectory : '/',
+      env: isInShell ? mark : { ...environment, ...mark },
       detached: true,
       stdio: [
         'ignore',
@@ -126,7 +141,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
     await startOf(child);
-    begin(child);
+    begin(child, beginning(environment, isOwnFolder ? undefined : workingDirectory));
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
     if (identity === undefined)
@@ -138,7 +153,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     };
   } catch (thrown) {
     await cgroups.remove(tag);
-    return { started: false, reason: await explainSpawnError(thrown, command, options.user) };
+    return { started: false, reason: explainSpawnError(thrown, command, options.user) };
   }
 }
 
@@ -230,7 +245,7 @@ async function startOf(child: ChildProcess): Promise<void> {
 }
 
 /** Tells a command that waits for it to begin. */
-function begin({ stdio }: ChildProcess): void {
+function begin({ stdio }: ChildProcess, beginning: string): void {
   const gate = stdio[3];
   if (!(gate instanceof Duplex)) return;
   // It may have ended by now, which its exit tells.
@@ -238,78 +253,60 @@ function begin({ stdio }: ChildProcess): void {
   gate.end(beginning, () => gate.destroy());
 }
 
-interface Launch {
-  readonly program: string;
-  readonly programArguments: readonly string[];
-  readonly account: { readonly uid?: number; readonly gid?: number };
+/** Whether the hub may look at a place that its servers' accounts may not all see, without being led elsewhere. */
+async function isOurs(place: string, user: SystemUser | undefined): Promise<boolean> {
+  return user === undefined || (await findMover(place).catch(() => null)) === undefined;
 }
 
-/** Whether the shell can begin a command, in a cgroup of its own too; otherwise it is started without both. */
-async function canUseShell({
-  command: [program = ''],
-  environment,
-  user,
-}: Pick<StartOptions, 'command' | 'environment' | 'user'>): Promise<boolean> {
-  if (!canBeginInShell(environment)) return false;
-  if (user === undefined) return true;
-  // Without it `spawn` tells who may not execute what.
-  if (program.includes('/') && (await findClosedPlace(program, user)) !== undefined) return false;
-  return (await findSetpriv()) !== undefined;
-}
-
-/** Adds the shell and the switch of the account: by `spawn` itself or, where that cannot, by `setpriv`. */
-async function asUser(
-  command: readonly string[],
+/** Says that an account may not run a program, where the hub can tell. */
+async function explainClosedProgram(
+  [program = '']: readonly string[],
   user: SystemUser | undefined,
-  { isInShell, cgroup }: { readonly isInShell: boolean; readonly cgroup: MadeCgroup | undefined },
-): Promise<Launch> {
-  const switched = user === undefined ? undefined : await switchingCommand(command, user, cgroup);
-  const full = switched ?? command;
-  const [program = '', ...programArguments] = isInShell ? shellCommand(cgroup, full) : full;
-  const account =
-    user === undefined || switched !== undefined ? {} : { uid: user.userId, gid: user.groupId };
-  return { program, programArguments, account };
+): Promise<string | undefined> {
+  if (user === undefined || !program.includes('/') || !(await isOurs(program, user)))
+    return undefined;
+  const closed = await findClosedPlace(program, user);
+  if (closed === undefined) return undefined;
+  const where = closed.path === program ? '' : ` (${inEnglish`${closed.path} is closed to it`})`;
+  return inEnglish`permission denied for user ${user.name}: ${program}` + where;
 }
 
-/** A command that switches to an account; undefined where `spawn` can, or there is no `setpriv`. */
-async function switchingCommand(
-  command: readonly string[],
-  { userId, groupId, groupIds }: SystemUser,
-  cgroup: MadeCgroup | undefined,
-): Promise<readonly string[] | undefined> {
-  // `spawn` drops every group but the primary one, and may not join a cgroup any more.
-  const isNeeded = groupIds.length > 1 || cgroup !== undefined;
-  const setpriv = isNeeded ? await findSetpriv() : undefined;
-  if (setpriv === undefined) return undefined;
-  const switchArguments = [
-    `--reuid=${userId}`,
-    `--regid=${groupId}`,
-    `--groups=${groupIds.join()}`,
-  ];
-  return [setpriv, ...switchArguments, '--', ...command];
+/** Linux, execve(2): one string, with its end. */
+const longestStringBytes = 128 * 1024;
+
+function explainEnvironment(
+  [program = '']: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  user: SystemUser | undefined,
+): string | undefined {
+  const variables = Object.entries(environment);
+  if (variables.some(([, value]) => value.includes('\0')))
+    return inEnglish`the environment holds a NUL character`;
+  if (variables.some((pair) => Buffer.byteLength(pair.join('=')) >= longestStringBytes))
+    return inEnglish`arguments and environment of ${program} are too long`;
+  const odd = user && variables.find(([name]) => !isShellName(name));
+  return (
+    odd &&
+    inEnglish`the variable ${odd[0]} has a name that a shell cannot hand on to user ${user.name}`
+  );
 }
 
 function explainUserProblem(user: SystemUser | undefined): string | undefined {
-  if (user === undefined || runsAsRoot() || user.userId === geteuid?.()) return undefined;
-  return inEnglish`running as user ${user.name} needs a hub that runs as root`;
+  if (user === undefined || maySwitchAccounts() || user.userId === geteuid?.()) return undefined;
+  return inEnglish`running as user ${user.name} needs a hub that runs as root or with CAP_SETUID and CAP_SETGID`;
 }
 
-async function explainSpawnError(
+function explainSpawnError(
   thrown: unknown,
   [program = '']: readonly string[],
   user: SystemUser | undefined,
-): Promise<string> {
+): string {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   switch (code) {
     case 'ENOENT':
       return inEnglish`${program} or the interpreter named in its first line does not exist`;
     case 'EACCES':
-      return (
-        (user === undefined
-          ? inEnglish`permission denied: ${program}`
-          : inEnglish`permission denied for user ${user.name}: ${program}`) +
-        (await explainClosedFolder(program, user))
-      );
+      return inEnglish`permission denied: ${program}`;
     case 'EPERM':
       return user === undefined
         ? inEnglish`the hub may not switch to another user`
@@ -323,11 +320,4 @@ async function explainSpawnError(
     default:
       return inEnglish`${program} cannot be started: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   }
-}
-
-async function explainClosedFolder(program: string, user: SystemUser | undefined): Promise<string> {
-  const closed = user && program.includes('/') ? await findClosedPlace(program, user) : undefined;
-  return closed === undefined || closed.path === program
-    ? ''
-    : ` (${inEnglish`${closed.path} is closed to it`})`;
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { geteuid } from 'node:process';
 import { promisify } from 'node:util';
@@ -19,7 +20,35 @@ export interface SystemUser {
 const execFileAsync = promisify(execFile);
 const accountName = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/;
 
-/** Whether the hub runs as root, and so may run programs as other users. */
+/** Numbers of capabilities(7). */
+const capabilities = { setGroupIds: 6n, setUserIds: 7n, chown: 0n };
+
+/**
+ * Whether the hub may run programs under other accounts: as root, or with the capabilities for that. Then it may do
+ * more with a path than the accounts that can move it.
+ */
+export function maySwitchAccounts(): boolean {
+  return hasCapability('setUserIds') && hasCapability('setGroupIds');
+}
+
+/** Whether the hub has a capability; taken from its account where the system does not tell. */
+export function hasCapability(name: keyof typeof capabilities): boolean {
+  effective ??= effectiveCapabilities() ?? (runsAsRoot() ? -1n : 0n);
+  return ((effective >> capabilities[name]) & 1n) === 1n;
+}
+
+let effective: bigint | undefined;
+
+function effectiveCapabilities(): bigint | undefined {
+  try {
+    const status = readFileSync('/proc/self/status', 'latin1');
+    const [, digits] = /^CapEff:\s*([0-9a-f]+)/m.exec(status) ?? [];
+    return digits === undefined ? undefined : BigInt(`0x${digits}`);
+  } catch {
+    return undefined;
+  }
+}
+
 export function runsAsRoot(): boolean {
   return geteuid?.() === 0;
 }

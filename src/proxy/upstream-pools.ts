@@ -2,6 +2,7 @@ import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls';
 import { lookupUpstream as lookup } from '../addresses/upstream-lookup.ts';
 import type { ProxyConfig } from '../config/config.ts';
+import { connectUnix } from '../processes/unix-connection.ts';
 import { UpstreamPool } from './http1/upstream-pool.ts';
 import type { Route } from './route.ts';
 
@@ -93,6 +94,6 @@ function connectTo(upstream: Route['upstream'], onread: OnReadOpts): Socket {
   if (protocol === 'https:') {
     return connectTls({ host: hostname, port, servername, lookup, ...buffering });
   }
-  if (socketPath !== undefined) return connectPlain({ path: socketPath, ...buffering });
+  if (socketPath !== undefined) return connectUnix(socketPath, buffering);
   return connectPlain({ host: hostname, port, lookup, ...buffering });
 }

@@ -1,6 +1,7 @@
-import { Agent as HttpAgent, type IncomingMessage } from 'node:http';
+import { type ClientRequestArgs, Agent as HttpAgent, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
@@ -10,6 +11,7 @@ import { HubError } from '../errors.ts';
 import { recordOf } from '../http/request-record.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { isOpeningHandshake } from '../http/websocket-handshake.ts';
+import { connectUnix } from '../processes/unix-connection.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { message, type Text } from '../texts/text.ts';
 import type { ForwardOptions } from './forwarder.ts';
@@ -55,6 +57,16 @@ interface UpgradeRequest {
   readonly tunnel: WebSocketTunnel;
 }
 
+class PlainAgent extends HttpAgent {
+  override createConnection(
+    options: ClientRequestArgs,
+    onCreated?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const { socketPath } = options;
+    return socketPath ? connectUnix(socketPath) : super.createConnection(options, onCreated);
+  }
+}
+
 export function createWebSocketForwarder(options: {
   readonly config: WebSocketOptions;
   readonly log: Logger;
@@ -67,7 +79,7 @@ export function createWebSocketForwarder(options: {
   const { config, log, liveConnections, now = monotonicMs, closeGraceMs = 5_000 } = options;
   const tunnels = new Set<WebSocketTunnel>();
   const countByUser = new Map<string, number>();
-  const agents = { 'http:': new HttpAgent(), 'https:': new HttpsAgent() };
+  const agents = { 'http:': new PlainAgent(), 'https:': new HttpsAgent() };
   const idleTimeoutMs = config.websocket_idle_timeout * 1000;
 
   const proxy = new ProxyServer({ prependPath: false, toProxy: true });

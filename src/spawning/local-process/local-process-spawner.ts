@@ -42,6 +42,7 @@ import {
   homeVariables,
   prepareDirectory,
   requireLocal,
+  requireOwnFolder,
   requireUser,
 } from './start-request.ts';
 import { watchAddress } from './watch-address.ts';
@@ -82,7 +83,9 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   const { cgroups = systemCgroups, view = createSharedView() } = options;
   const { monotonicMs } = systemClock;
   let isUnheldTold = false;
-  const addresses = createAddressBook();
+  const addresses = createAddressBook((folder, err) =>
+    log.warn({ folder, err }, 'socket folder left behind'),
+  );
   const forkLimiter = createLimiter(1);
   const live = new Map<string, LiveServer>();
   const guard = createMemoryGuard({
@@ -193,12 +196,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       if (reason !== undefined && !server.isEnding) {
         await output.note(`the server is ended: ${reason}`).catch(() => undefined);
       }
-      await release().catch((thrown: unknown) =>
-        log.warn(
-          { serverId: state.serverId, err: thrown },
-          'the socket of a server is left behind',
-        ),
-      );
+      await release();
       await output[Symbol.asyncDispose]();
       return ended;
     });
@@ -326,7 +324,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       requireLocal(request);
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
-      await prepareDirectory(request.workingDirectory, user);
+      await prepareDirectory(request.workingDirectory, user, runtimeDirectory);
+      if (user !== undefined) await requireOwnFolder(logDirectory, runtimeDirectory);
       // Whatever runs of a server that has just been taken for a start is of none that counts.
       const { serverId, isOurs: mayEnd, stopGraceMs: graceMs } = request;
       await endLeftovers(serverId, { graceMs, isThorough: false, mayEnd });

@@ -1,12 +1,8 @@
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { longestSocketPath } from '../../config/bind-address.ts';
 import { HubError } from '../../errors.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
-import { makeTemporaryDirectory } from './owned-directory.ts';
+import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
 /** Where a server is to listen. */
 export interface ServerAddress {
@@ -18,7 +14,7 @@ export interface ServerAddress {
   readonly placeholders: Readonly<Record<string, string>>;
   readonly port: number | undefined;
   readonly socket: { readonly path: string; readonly directory: string } | undefined;
-  /** Gives the address back; idempotent. */
+  /** Gives the address back; idempotent, never rejects. */
   release(): Promise<void>;
 }
 
@@ -32,8 +28,15 @@ export interface AddressBook {
 
 const portAttempts = 20;
 
-export function createAddressBook(): AddressBook {
+/** `onLeftBehind` is told what could not be removed. */
+export function createAddressBook(
+  onLeftBehind: (folder: string, error: unknown) => void = () => undefined,
+): AddressBook {
   const taken = new Set<number>();
+
+  async function removeFolder(folder: string): Promise<void> {
+    await removeSocketFolder(folder).catch((thrown: unknown) => onLeftBehind(folder, thrown));
+  }
 
   async function freePort(ip: string): Promise<number> {
     for (let attempt = 0; attempt < portAttempts; attempt += 1) {
@@ -63,8 +66,7 @@ export function createAddressBook(): AddressBook {
     },
 
     async takeSocket(runtimeDirectory, user) {
-      const directory = await makeSocketDirectory(runtimeDirectory, user);
-      const path = join(directory, 'server.sock');
+      const { folder: directory, socket: path } = await makeSocketFolder(runtimeDirectory, user);
       const url = `http+unix://${encodeURIComponent(path)}`;
       return {
         url,
@@ -72,7 +74,7 @@ export function createAddressBook(): AddressBook {
         placeholders: { socket: path },
         port: undefined,
         socket: { path, directory },
-        release: () => removeDirectory(directory),
+        release: () => removeFolder(directory),
       };
     },
 
@@ -81,7 +83,7 @@ export function createAddressBook(): AddressBook {
       if (port > 0) taken.add(port);
       return async () => {
         taken.delete(port);
-        if (socketDirectory !== undefined) await removeDirectory(socketDirectory);
+        if (socketDirectory !== undefined) await removeFolder(socketDirectory);
       };
     },
   };
@@ -94,10 +96,6 @@ export async function isPortTaken(ip: string, port: number): Promise<boolean> {
     (thrown: unknown) =>
       thrown instanceof Error && 'code' in thrown && thrown.code === 'EADDRINUSE',
   );
-}
-
-async function removeDirectory(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true });
 }
 
 async function unusedPort(ip: string): Promise<number> {
@@ -120,21 +118,4 @@ async function listenBriefly(ip: string, port: number): Promise<number> {
 function reachableAddress(ip: string): string {
   if (ip === '0.0.0.0') return '127.0.0.1';
   return ip === '::' ? '::1' : ip;
-}
-
-/** In the hub's own folder, or in the temporary one where that is too deep or not passable. */
-async function makeSocketDirectory(
-  runtimeDirectory: string,
-  user: SystemUser | undefined,
-): Promise<string> {
-  const own = join(runtimeDirectory, 'srv-');
-  const isShortEnough = (prefix: string) =>
-    Buffer.byteLength(`${prefix}XXXXXX/server.sock`) <= longestSocketPath;
-  const prefix = user === undefined && isShortEnough(own) ? own : join(tmpdir(), 'hub-srv-');
-  if (!isShortEnough(prefix)) {
-    throw new HubError('unavailable', `The path ${prefix}… is too long for a Unix socket.`, {
-      hint: 'Give the hub a shorter runtime directory or TMPDIR.',
-    });
-  }
-  return makeTemporaryDirectory(prefix, user);
 }

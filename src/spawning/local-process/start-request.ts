@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { HubError } from '../../errors.ts';
+import { explainMover, findMover } from '../../files/movable-path.ts';
 import type { ResourceLimits, SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { CgroupLimits } from '../../processes/cgroup.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
@@ -40,13 +42,28 @@ export async function requireUser(name: string | undefined): Promise<SystemUser 
   return user;
 }
 
-export async function prepareDirectory(path: string, user: SystemUser | undefined): Promise<void> {
+/** Makes the folder of a server; `base` is the hub's own. */
+export async function prepareDirectory(
+  path: string,
+  user: SystemUser | undefined,
+  base: string,
+): Promise<void> {
   try {
-    await makeOwnedDirectory(path, user);
+    await makeOwnedDirectory(path, user, base);
   } catch (thrown) {
     const message = `The directory ${path} of the server cannot be made.`;
     throw new HubError('upstream_failed', message, { cause: thrown });
   }
+}
+
+/** Refuses a folder for output in which another account could put a link in the place of a file. */
+export async function requireOwnFolder(folder: string, base: string): Promise<void> {
+  const file = join(folder, 'server.log');
+  const mover = await findMover(file, base);
+  if (mover === undefined) return;
+  throw new HubError('upstream_failed', 'The output of the server has no safe place.', {
+    hint: `LocalProcessSpawner.log_dir: ${explainMover(file, mover)}.`,
+  });
 }
 
 /** A home of its own, because programs fail in odd ways without one. */

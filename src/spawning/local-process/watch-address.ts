@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { HubError } from '../../errors.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { holdsAnySocket, listenersFor } from '../../processes/port-listener.ts';
@@ -76,7 +76,7 @@ async function isListening(
 ): Promise<'yes' | 'no' | 'free' | 'stolen'> {
   const { port, socket } = address;
   if (socket !== undefined) {
-    return (await stat(socket.path).catch(() => undefined)) === undefined ? 'no' : 'yes';
+    return (await lstat(socket.path).catch(() => undefined)) === undefined ? 'no' : 'yes';
   }
   const { pid } = process.identity;
   if (port === undefined || !(isWide || holdsAnySocket(pid))) return 'no';
