@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { type ClosedPlace, findClosedPlace, type Visitor } from '../processes/closed-path.ts';
 import { withSingleuserProgram } from '../processes/singleuser-program.ts';
-import { findSystemUser, runsAsRoot } from '../processes/system-user.ts';
+import { findSystemUser, maySwitchAccounts } from '../processes/system-user.ts';
 
 /** A command that is to run under another account. */
 interface ForeignCommand {
@@ -24,8 +24,8 @@ export async function checkReachability(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<readonly ConfigProblem[]> {
-  // Only root may run anything under another account; other checks say so.
-  if (!runsAsRoot()) return [];
+  // Otherwise the hub runs nothing under another account; other checks say so.
+  if (!maySwitchAccounts()) return [];
   const problems = await Promise.all(
     foreignCommands(config).map(async (foreign) => {
       const message = await explainClosed(foreign, env['PATH']);

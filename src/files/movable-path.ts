@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync, type Stats } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { geteuid } from 'node:process';
 
 /** Who may put something else in the place of a path. */
@@ -23,11 +23,14 @@ interface Place {
 /**
  * Finds the first account, beside root and that of the hub, that may put something else in the place of a path: by a
  * folder of its own on the way, or one that many may write to. Undefined where none may, so that the path can be used
- * without a race. The way to `base` is not looked at: it is the hub's own folder, whose owner is trusted. Access lists
- * beyond the permission bits are not considered. Throws what the system says where it cannot be looked at.
+ * without a race. Further accounts can be trusted, such as that whose folder the hub itself stands in. Access lists beyond
+ * the permission bits are not considered. Throws what the system says where it cannot be looked at.
  */
-export async function findMover(path: string, base?: string): Promise<Mover | undefined> {
-  const looking = look(path, base);
+export async function findMover(
+  path: string,
+  trusted: readonly number[] = [],
+): Promise<Mover | undefined> {
+  const looking = look(path, trusted);
   for (let step = looking.next(); ; ) {
     if (step.done) return step.value;
     step = looking.next(await place(step.value));
@@ -35,8 +38,8 @@ export async function findMover(path: string, base?: string): Promise<Mover | un
 }
 
 /** As `findMover`, for paths on local file systems only: it waits for them. */
-export function findMoverSync(path: string, base?: string): Mover | undefined {
-  const looking = look(path, base);
+export function findMoverSync(path: string): Mover | undefined {
+  const looking = look(path, []);
   for (let step = looking.next(); ; ) {
     if (step.done) return step.value;
     step = looking.next(placeSync(step.value));
@@ -46,18 +49,16 @@ export function findMoverSync(path: string, base?: string): Mover | undefined {
 /** path_resolution(7). */
 const mostLinks = 40;
 
-function* look(path: string, base = '/'): Generator<string, Mover | undefined, Place | undefined> {
-  const fromBase = relative(base, resolve(path));
-  const isBelow = !fromBase.startsWith('..');
-  let folder = isBelow ? base : '/';
-  let names = partsOf(isBelow ? fromBase : resolve(path));
-  const trusted = new Set([0, geteuid?.()]);
-  let isBase = isBelow;
+function* look(
+  path: string,
+  furtherTrusted: readonly number[],
+): Generator<string, Mover | undefined, Place | undefined> {
+  const trusted = new Set([0, geteuid?.(), ...furtherTrusted]);
+  let folder = '/';
+  let names = partsOf(resolve(path));
   for (let links = 0; ; ) {
     const inside = (yield folder)?.stats;
     if (inside === undefined) return undefined;
-    if (isBase) trusted.add(inside.uid);
-    isBase = false;
     if (!trusted.has(inside.uid)) return { path: folder, userId: inside.uid, isVacant: false };
     const isShared = mayOthersWrite(inside);
     const isSticky = (inside.mode & 0o1000) !== 0;

@@ -20,7 +20,7 @@ import { type EndedGroup, type EndingTools, endProcessGroup } from './process-gr
 import { identifyChild, isSameProcess, type ProcessIdentity } from './process-identity.ts';
 import { processTagVariable } from './process-tag.ts';
 import type { ProcessView } from './process-view.ts';
-import { hasCapability, maySwitchAccounts, type SystemUser } from './system-user.ts';
+import { hasCapability, maySwitchAccounts, runsAsRoot, type SystemUser } from './system-user.ts';
 
 export interface StartOptions {
   readonly command: readonly string[];
@@ -115,8 +115,10 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     const [program = '', ...programArguments] = isInShell
       ? shellCommand(cgroup, words, command)
       : [...words, ...command];
-    // What lies in a folder of the user is entered under the user's account: the hub would follow any link.
-    const isOwnFolder = await isOurs(workingDirectory, user);
+    // What lies in a folder of the user is entered under the user's account: root would follow any link, and a hub
+    // of another account may not enter. Root enters its own, which may be closed to the user.
+    const isOwnFolder =
+      user === undefined || (runsAsRoot() && (await isOurs(workingDirectory, user)));
     const refusal = options.refusal?.();
     if (refusal !== undefined) {
       await cgroups.remove(tag);

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config, ServiceConfig } from '../config/config.ts';
 import type { ConfigProblem } from '../errors.ts';
-import { findSystemUser, runsAsRoot } from '../processes/system-user.ts';
+import { findSystemUser, maySwitchAccounts } from '../processes/system-user.ts';
 import { type ServiceFacts, validateServices } from './validate-services.ts';
 
 /** Checks the services of a configuration against this machine; starts nothing. */
@@ -35,7 +35,7 @@ export async function gatherServiceFacts(
     }),
   );
   return {
-    isRoot: runsAsRoot(),
+    isRoot: maySwitchAccounts(),
     userExists: (name) => users.has(name),
     isDirectory: (path) => directories.has(path),
   };

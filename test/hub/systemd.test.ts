@@ -143,11 +143,55 @@ describe.runIf(hasSystemd())(
       expect(systemd.output()).toContain('the hub has stopped');
     });
 
-    test('runs as root where it starts servers under other accounts', async () => {
+    test('starts servers under other accounts from its own, which keeps root out of it', async () => {
+      const Spawner = {
+        cmd: 'perl /opt/hub/fixtures/apps/trivial.pl',
+        system_user: '{username}',
+        allowed_system_users: ['games'],
+      };
+      await systemd.write('hub.config.json', JSON.stringify({ ...config, Spawner }));
       await systemd.follow(page, "Servers under users' own accounts", 0);
       expect(await systemd.property('StatusText')).toBe(`Ready at ${url}`);
-      const pid = await systemd.property('MainPID');
-      expect((await systemd.run('stat', '-c', '%u', `/proc/${pid}`)).output).toBe('0\n');
+      expect(await ownerOf(`/proc/${await systemd.property('MainPID')}`)).toBe('hub');
+
+      await api('/users/games', 'POST');
+      expect((await api('/users/games/server', 'POST')).status).toBe(201);
+      const { pid, cgroup } = await stateOf('games');
+      expect(await ownerOf(`/proc/${pid}`)).toBe('games');
+      expect(await ownerOf('/var/lib/hub/homes/games')).toBe('games');
+      expect(cgroup).toMatch(/^\/system\.slice\/hub\.service\/hub-/);
+      const { output } = await systemd.run('cat', `/proc/${pid}/status`);
+      for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb']) {
+        expect(output).toMatch(new RegExp(`^${set}:\\s*0{16}$`, 'm'));
+      }
+      expect(await (await fetch(`${url}user/games/`)).text()).toBe('ok\n');
+      expect((await api('/users/games/server', 'DELETE')).status).toBe(204);
+      expect((await systemd.run('test', '-e', `/proc/${pid}`)).code).toBe(1);
     });
+
+    test('reaches their sockets with one capability more', async () => {
+      const Spawner = {
+        cmd: 'node /opt/hub/fixtures/apps/web-server.cjs',
+        system_user: '{username}',
+        allowed_system_users: ['games'],
+        socket: true,
+      };
+      await systemd.write('hub.config.json', JSON.stringify({ ...config, Spawner }));
+      const dropIn = '[Service]\nAmbientCapabilities=CAP_DAC_OVERRIDE\n';
+      const file = '/etc/systemd/system/hub.service.d/socket.conf';
+      await systemd.run('sh', '-c', 'printf %s "$1" >"$2"', 'sh', dropIn, file);
+      await systemctl('daemon-reload');
+      expect((await systemctl('restart', 'hub')).code).toBe(0);
+      expect((await api('/users/games/server', 'POST')).status).toBe(201);
+      expect(await (await fetch(`${url}user/games/`)).text()).toContain('"url":"/user/games/"');
+      const folders = () => systemd.run('sh', '-c', 'ls -d /var/lib/hub/logs/servers/srv-*/s/*');
+      expect((await folders()).output).toMatch(/server\.sock\n$/);
+      expect((await api('/users/games/server', 'DELETE')).status).toBe(204);
+      expect((await folders()).code).not.toBe(0);
+    });
+
+    async function ownerOf(path: string): Promise<string> {
+      return (await systemd.run('stat', '-c', '%U', path)).output.trim();
+    }
   },
 );

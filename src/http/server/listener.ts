@@ -2,8 +2,11 @@ import { once } from 'node:events';
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { geteuid } from 'node:process';
 import { socketPathOf } from '../../config/bind-address.ts';
 import { StartupError } from '../../errors.ts';
+import { withPlace } from '../../files/place.ts';
 
 /**
  * Listens at a URL such as `http://127.0.0.1:8000/` or `http+unix://%2Frun%2Fhub.sock/`; a socket gets the
@@ -65,9 +68,13 @@ async function listenOnSocket(server: Server, path: string, mode: number): Promi
     await bind(server, path, mode);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    if (!lstatSync(path).isSocket()) throw Object.assign(new Error(path), { code: 'ENOTSOCK' });
     if (await isListenedOn(path)) throw error;
-    unlinkSync(path);
+    // Of a folder of another account, which could turn it into a link.
+    withPlace(dirname(path), 'folder', (folder) => {
+      const stale = join(folder, basename(path));
+      if (!lstatSync(stale).isSocket()) throw Object.assign(new Error(path), { code: 'ENOTSOCK' });
+      unlinkSync(stale);
+    });
     await bind(server, path, mode);
   }
 }
@@ -76,7 +83,11 @@ async function bind(server: Server, path: string, mode: number): Promise<void> {
   const listening = once(server, 'listening');
   // The socket is there when this returns, and its mode is right before anyone is answered.
   server.listen({ path });
-  if (server.listening) chmodSync(path, mode);
+  if (server.listening) {
+    withPlace(path, 'any', (place, stats) => {
+      if (stats.isSocket() && stats.uid === geteuid?.()) chmodSync(place, mode);
+    });
+  }
   await listening;
 }
 

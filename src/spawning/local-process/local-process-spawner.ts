@@ -40,9 +40,8 @@ import {
   cgroupLimitsOf,
   fillCommand,
   homeVariables,
-  prepareDirectory,
+  prepareFolders,
   requireLocal,
-  requireOwnFolder,
   requireUser,
 } from './start-request.ts';
 import { watchAddress } from './watch-address.ts';
@@ -324,8 +323,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       requireLocal(request);
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
-      await prepareDirectory(request.workingDirectory, user, runtimeDirectory);
-      if (user !== undefined) await requireOwnFolder(logDirectory, runtimeDirectory);
+      await prepareFolders(request.workingDirectory, user, { runtimeDirectory, logDirectory });
       // Whatever runs of a server that has just been taken for a start is of none that counts.
       const { serverId, isOurs: mayEnd, stopGraceMs: graceMs } = request;
       await endLeftovers(serverId, { graceMs, isThorough: false, mayEnd });

@@ -9,12 +9,12 @@ import type { SystemUser } from '../../processes/system-user.ts';
 /**
  * Makes a directory for a user's server, unless it is there already: private, and owned by the account the server runs
  * as. The way to it stays passable for that account. What lies below a folder of another account than the hub's is
- * made by the account itself: root would follow its links. `base` is the hub's own folder.
+ * made by the account itself: root would follow its links.
  */
 export async function makeOwnedDirectory(
   path: string,
   user: SystemUser | undefined,
-  base: string,
+  trusted: readonly number[],
 ): Promise<void> {
   if (user === undefined) {
     await makeDirectory(dirname(path), 0o711);
@@ -22,12 +22,12 @@ export async function makeOwnedDirectory(
     return;
   }
   for (const each of [...foldersAbove(path), path]) {
-    const mover = await findMover(each, base);
+    const mover = await findMover(each, trusted);
     if (mover !== undefined && !mover.isVacant) return makeAs(user, path);
     const isMade = await make(each, each === path ? 0o700 : 0o711);
     if (isMade && each === path) return giveDirectory(path, user);
     // Where nothing was a moment ago another account may have made one since.
-    if (!isMade && (await findMover(each, base)) !== undefined) return makeAs(user, path);
+    if (!isMade && (await findMover(each, trusted)) !== undefined) return makeAs(user, path);
   }
 }
 

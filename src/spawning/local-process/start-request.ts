@@ -42,24 +42,26 @@ export async function requireUser(name: string | undefined): Promise<SystemUser 
   return user;
 }
 
-/** Makes the folder of a server; `base` is the hub's own. */
-export async function prepareDirectory(
+/**
+ * Makes the folder of a server. Refuses one for output in which the account could put a link in the place of a file.
+ * The account that could move the hub's own folder is trusted: it could do anything to the hub.
+ */
+export async function prepareFolders(
   path: string,
   user: SystemUser | undefined,
-  base: string,
+  own: { readonly runtimeDirectory: string; readonly logDirectory: string },
 ): Promise<void> {
+  const operator = (await findMover(own.runtimeDirectory))?.userId;
+  const trusted = operator === undefined ? [] : [operator];
   try {
-    await makeOwnedDirectory(path, user, base);
+    await makeOwnedDirectory(path, user, trusted);
   } catch (thrown) {
-    const message = `The directory ${path} of the server cannot be made.`;
-    throw new HubError('upstream_failed', message, { cause: thrown });
+    throw new HubError('upstream_failed', `The directory ${path} of the server cannot be made.`, {
+      cause: thrown,
+    });
   }
-}
-
-/** Refuses a folder for output in which another account could put a link in the place of a file. */
-export async function requireOwnFolder(folder: string, base: string): Promise<void> {
-  const file = join(folder, 'server.log');
-  const mover = await findMover(file, base);
+  const file = join(own.logDirectory, 'server.log');
+  const mover = user && (await findMover(file, trusted));
   if (mover === undefined) return;
   throw new HubError('upstream_failed', 'The output of the server has no safe place.', {
     hint: `LocalProcessSpawner.log_dir: ${explainMover(file, mover)}.`,
