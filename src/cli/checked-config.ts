@@ -8,6 +8,7 @@ import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plu
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
 import { iconWarnings } from '../services/service-info.ts';
+import { checkAccountRisks } from './account-check.ts';
 import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
 import { checkLanguages } from './language-check.ts';
 import { checkPrograms } from './program-check.ts';
@@ -60,6 +61,7 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ...look.warnings,
     ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),
+    ...(await checkAccountRisks(config)),
     ...(await checkLanguages(config, look.own.look)),
   );
   return { config, plugins, look: look.own, warnings };

@@ -272,7 +272,7 @@ export const spawnerSection = z.strictObject({
     .string()
     .optional()
     .describe(
-      "System user of a server when the hub is root; {username} is replaced by the user's account: the name when first needed, which a later rename does not change.",
+      "System user of a server, for a hub that may switch accounts; {username} is replaced by the user's account: the name when first needed, which a later rename does not change.",
     ),
   allowed_system_users: z
     .array(z.union([z.string().min(1), z.int().positive()]))

@@ -21,7 +21,7 @@ const execFileAsync = promisify(execFile);
 const accountName = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/;
 
 /** Numbers of capabilities(7). */
-const capabilities = { setGroupIds: 6n, setUserIds: 7n, chown: 0n };
+const capabilities = { chown: 0n, ignoreModes: 1n, setGroupIds: 6n, setUserIds: 7n };
 
 /**
  * Whether the hub may run programs under other accounts: as root, or with the capabilities for that. Then it may do

@@ -40,7 +40,7 @@ export async function runHostile(
   script: string,
   ...words: string[]
 ): Promise<HostileProcess> {
-  const child = spawn('perl', ['-e', `use POSIX; $| = 1; ${exchange}\n${script}`, ...words], {
+  const child = spawn('/usr/bin/perl', ['-e', `use POSIX; $| = 1; ${exchange}\n${script}`, ...words], {
     uid: userId,
     gid: groupId,
     cwd: '/',
