@@ -32,7 +32,7 @@ function setUp(options: { active?: readonly string[]; known?: readonly string[] 
 }
 
 test('jobs that no active server has are ended under their accounts, and no others', async () => {
-  const { jobs, ended, sweep } = setUp({ active: ['b', 'c'], known: ['3'] });
+  const { jobs, ended, sweep } = setUp({ active: ['b', 'c', 'd'], known: ['3', '7'] });
   jobs.push(
     { id: '1', account: 'ann', comment: `${hub}a` },
     { id: '2', account: own, comment: `${hub}b` },
@@ -41,6 +41,9 @@ test('jobs that no active server has are ended under their accounts, and no othe
     { id: '4', account: own, comment: `${hub}c` },
     { id: '5', account: own, comment: 'hub:other-hub:a' },
     { id: '6', account: own, comment: 'a job of their own' },
+    // Ann wrote the comment of a server that is not hers, whose job another instance of the hub knows.
+    { id: '7', account: 'ann', comment: `${hub}d` },
+    { id: '8', account: own, comment: `${hub}d` },
   );
   await sweep();
   expect(ended).toEqual([

@@ -22,8 +22,14 @@ export interface EndOptions {
 export interface LeftOverJobs {
   /** What marks the jobs of a server: their comment. */
   commentOf(serverId: string): string;
-  /** Ends all jobs of a server: before a start too, lest it run twice. Throws when one goes on. */
-  endAllOf(serverId: string, options: EndOptions): Promise<void>;
+  /**
+   * Ends all jobs of a server: before a start too, lest it run twice; then only those of the account that the server
+   * starts under, since anyone may write its comment. Throws when one goes on.
+   */
+  endAllOf(
+    serverId: string,
+    options: EndOptions & { readonly only?: Pick<CancelledJob, 'account'> },
+  ): Promise<void>;
   /** Ends the jobs of servers that are not active, and further jobs of those that are. */
   sweep(): Promise<void>;
 }
@@ -60,24 +66,39 @@ export function createLeftOverJobs(deps: {
   return {
     commentOf: (serverId) => prefix + serverId,
 
-    async endAllOf(serverId, options) {
-      for (const job of (await jobsOf(serverId)) ?? []) await end(job, options);
+    async endAllOf(serverId, { only, ...options }) {
+      const jobs = (await jobsOf(serverId)) ?? [];
+      const own = only?.account === userInfo().username ? undefined : only?.account;
+      for (const job of jobs) {
+        if (only === undefined || job.account === own) await end(job, options);
+      }
     },
 
     async sweep() {
       const jobs = await listOwn();
       const known = jobs.filter(({ jobId }) => isKnown(jobId));
-      const served = new Set(known.map(({ serverId }) => serverId));
+      const served = new Set(known.map(keyOf));
       const unknown = jobs.filter((job) => !known.includes(job));
       if (unknown.length === 0) return;
       // Asked after the list: a job that is on it and whose server is not active by now is left over.
       const active = await deps.activeServers(unknown.map(({ serverId }) => serverId));
       for (const job of unknown) {
         const { jobId, serverId } = job;
-        if (isKnown(jobId) || (active.has(serverId) && !served.has(serverId))) continue;
+        if (isKnown(jobId) || (active.has(serverId) && !served.has(keyOf(job)))) continue;
         await end(job, { graceMs: 0 });
         log.warn({ jobId, serverId }, 'cancelled a job that was left over');
       }
     },
   };
+}
+
+/** A job speaks for the servers of its own account: its owner can write the comment of any. */
+function keyOf({
+  account = '',
+  serverId,
+}: {
+  account: string | undefined;
+  serverId: string;
+}): string {
+  return `${account} ${serverId}`;
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 import { createLimiter } from '../../concurrency/limiter.ts';
@@ -19,7 +20,7 @@ export interface SlurmCommands {
   ): Promise<string>;
   /** Those of these jobs that the controller knows; it forgets them some minutes after their end. */
   listJobs(ids: readonly string[]): Promise<readonly Job[]>;
-  /** Jobs that wait or run and have a comment, with the accounts that own them. */
+  /** Jobs that wait or run, but for arrays, with the accounts that own them; comments are what those wrote. */
   listCommented(): Promise<readonly CommentedJob[]>;
   /** Ids of all waiting jobs, those that come first before the others, by partition. */
   listQueues(signal?: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>;
@@ -98,6 +99,8 @@ export function createSlurmCommands(options: {
     readonly account?: string | undefined;
     readonly input?: string;
     readonly signal?: AbortSignal;
+    /** What squeue(1) prints of each job, where other accounts must not see it. */
+    readonly squeueFormat?: string;
   }
   const runInTurn = (words: readonly string[], how: RunOptions) =>
     inTurn(() => runNow(words, how), how.signal);
@@ -108,7 +111,7 @@ export function createSlurmCommands(options: {
     words: readonly string[],
     how: RunOptions,
   ): Promise<{ readonly output: string; readonly errors: string }> {
-    const { account, input = '', signal } = how;
+    const { account, input = '', signal, squeueFormat } = how;
     const user = account === undefined ? undefined : await requireAccount(account);
     const isDirect = user === undefined || (sudo === undefined && runsAsRoot());
     if (user !== undefined && !isDirect && sudo === undefined) {
@@ -124,7 +127,8 @@ export function createSlurmCommands(options: {
     signal?.throwIfAborted();
     const child = spawn(command, args, {
       cwd: '/',
-      env: environment,
+      env:
+        squeueFormat === undefined ? environment : { ...environment, SQUEUE_FORMAT: squeueFormat },
       stdio: ['pipe', 'pipe', 'pipe'],
       signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
       killSignal: 'SIGKILL',
@@ -177,11 +181,14 @@ export function createSlurmCommands(options: {
     },
 
     async listCommented() {
-      const format = ['%i', '%u', '%k'].join(separator);
-      const words = [program('squeue'), '--noheader', `--format=${format}`];
-      return linesOf(await run(words)).map((line) => {
-        const [id = '', account = '', comment = ''] = line.split(separator);
-        return { id, account, comment };
+      // A comment may hold lines that look like those of other jobs, but not what nobody knew when it was written.
+      const mark = randomUUID();
+      const squeueFormat = mark + ['%i', '%u', '%k'].join(separator);
+      const output = await run([program('squeue'), '--noheader'], { squeueFormat });
+      return output.split(mark).flatMap((record) => {
+        const [id = '', account = '', ...comment] = record.trimEnd().split(separator);
+        // The hub submits no arrays, whose ids are lists.
+        return /^\d+$/.test(id) ? [{ id, account, comment: comment.join(separator) }] : [];
       });
     },
 

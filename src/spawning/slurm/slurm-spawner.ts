@@ -284,7 +284,8 @@ export function createSlurmSpawner(deps: {
       });
       let jobId: string;
       try {
-        await leftOver.endAllOf(request.serverId, { graceMs: 0, signal: request.signal });
+        const { serverId, signal } = request;
+        await leftOver.endAllOf(serverId, { graceMs: 0, signal, only: { account } });
         jobId = await commands.submit(script, args, { account, signal: request.signal });
         known.add(jobId);
       } catch (error) {
