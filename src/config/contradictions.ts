@@ -6,6 +6,7 @@ import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
 import { findExtraRouteProblems } from './extra-route-problems.ts';
 import { findSubdomainProblems, findSubdomainWarnings } from './subdomain-host.ts';
+import { findVolumeProblems } from './volume-problems.ts';
 
 type Report = (path: string, message: string) => void;
 
@@ -18,7 +19,12 @@ export function findContradictions(config: Config): ConfigProblem[] {
   checkAuthenticators(config, report);
   checkSpawner(config, report);
   checkProxy(config, report);
-  return [...problems, ...findExtraRouteProblems(config), ...findSubdomainProblems(config)];
+  return [
+    ...problems,
+    ...findExtraRouteProblems(config),
+    ...findSubdomainProblems(config),
+    ...findVolumeProblems(config),
+  ];
 }
 
 /** Points at settings that work but are probably not what was meant. */

@@ -103,7 +103,7 @@ const volumeSchema = z.strictObject({
     .string()
     .min(1)
     .describe(
-      'A folder of the machine, with a slash at its beginning, or the name of a volume. {username} and {server} are replaced so that no two users share one.',
+      'A folder of the machine, with a slash at its beginning, or the name of a volume. {username} and {server} are replaced so that no two users share one; between them stands "_", "--" or a slash.',
     ),
   target: z.string().startsWith('/').describe('Where the server finds it.'),
   read_only: z.boolean().default(false).describe('Whether the server can only read it.'),

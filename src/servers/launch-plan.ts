@@ -4,7 +4,7 @@ import { HubError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { StartSettings } from '../plugin-host/spawn-hook.ts';
-import type { ServerIdentity, StartCallbacks, Volume } from '../plugin-host/spawn-request.ts';
+import type { ServerIdentity, StartCallbacks } from '../plugin-host/spawn-request.ts';
 import {
   createOwnProbe,
   type probeReadiness,
@@ -19,6 +19,7 @@ import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { AddressReports } from './address-reports.ts';
+import { ownVolume } from './own-volume.ts';
 import { safeFileName } from './safe-file-name.ts';
 import { type Server, serverPrefix } from './server.ts';
 import type { ServerAccount } from './server-accounts.ts';
@@ -132,7 +133,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       workingDirectory: deps.resolvePath(home),
       limits: chosen.limits,
       guarantees: chosen.guarantees,
-      volumes: chosen.volumes.map((volume) => ownVolume(volume, account, server)),
+      volumes: chosen.volumes.map((volume) => ownVolume(volume, account.name, server.name)),
     };
   }
 
@@ -233,20 +234,6 @@ export function identityOf(
     objectName: objectName(userName, name),
     ...(accountName === undefined ? {} : { accountName }),
   };
-}
-
-/** Fills in whose volume it is: as a folder where it is one, otherwise as part of a volume's name. */
-function ownVolume(volume: Volume, account: ServerAccount, { name }: Server): Volume {
-  const { source } = volume;
-  const userName = source.startsWith('/')
-    ? safeFileName(account.name)
-    : objectName(account.name, '');
-  // All at once: what is filled in is not filled in again.
-  const filled = source.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
-    word === 'username' ? userName : name,
-  );
-  const owner = source.includes('{server}') ? ('server' as const) : ('user' as const);
-  return { ...volume, source: filled, ...(source.includes('{username}') && { owner }) };
 }
 
 async function requireAnswer(

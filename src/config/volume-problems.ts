@@ -1,0 +1,89 @@
+import type { ConfigProblem } from '../errors.ts';
+import type { Config } from './config.ts';
+
+interface PlacedVolume {
+  readonly path: string;
+  readonly source: string;
+  readonly isWritable: boolean;
+}
+
+/** Finds volumes that would give a user the files of another, or a way out of the container. */
+export function findVolumeProblems(config: Config): ConfigProblem[] {
+  const volumes = volumesOf(config);
+  return volumes.flatMap((volume) => {
+    const message = sharedProblem(volume) ?? outerProblem(volume, volumes);
+    return message === undefined ? [] : [{ path: `${volume.path}.source`, message }];
+  });
+}
+
+function volumesOf({ Spawner }: Config): PlacedVolume[] {
+  const lists = [
+    { path: 'Spawner.volumes', volumes: Spawner.volumes },
+    ...Spawner.profiles.map(({ volumes = [] }, index) => ({
+      path: `Spawner.profiles[${index}].volumes`,
+      volumes,
+    })),
+  ];
+  return lists.flatMap(({ path, volumes }) =>
+    volumes.map(({ source, read_only }, index) => ({
+      path: `${path}[${index}]`,
+      source,
+      isWritable: !read_only,
+    })),
+  );
+}
+
+const placeholder = /\{(username|server)\}/;
+/** No name of a server holds one of these, and so the end of the user's name can be told. */
+const parting = /[^A-Za-z0-9-]|--/;
+
+/** Names of users may hold hyphens, and so may those of servers, which users choose. */
+function sharedProblem({ source }: PlacedVolume): string | undefined {
+  const [, ...words] = source.split(placeholder);
+  if (!source.includes('{server}')) return undefined;
+  if (!source.includes('{username}')) {
+    return 'has {server} without {username}: servers of different users may have one name';
+  }
+  for (let index = 0; index + 2 < words.length; index += 2) {
+    const [word, between = '', next] = words.slice(index, index + 3);
+    if (word === next || parting.test(between)) continue;
+    return `could be the same for two users: put "_" or "--" between {${word}} and {${next}}, in place of "${between}"`;
+  }
+  if (source.startsWith('/') && segmentsOf(source).includes('{server}')) {
+    return (
+      'has {server} between two slashes, where the default server, whose name is empty, would get the folder with ' +
+      "those of the user's other servers: write for example server-{server}"
+    );
+  }
+  return undefined;
+}
+
+/** In a folder that they can write to, users could put a link to any other in place of one that is mounted. */
+function outerProblem(
+  { source }: PlacedVolume,
+  volumes: readonly PlacedVolume[],
+): string | undefined {
+  if (!source.startsWith('/')) return undefined;
+  const outer = volumes.find((each) => each.isWritable && isWithin(source, each.source));
+  if (outer === undefined) return undefined;
+  return `lies in ${outer.source} (${outer.path}), which users can write to: a link there could lead anywhere`;
+}
+
+function isWithin(source: string, folder: string): boolean {
+  const inner = segmentsOf(source);
+  const outer = segmentsOf(folder);
+  return (
+    inner.length > outer.length && outer.every((each, index) => canBe(each, inner[index] ?? ''))
+  );
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter((segment) => segment !== '');
+}
+
+/** Whether a segment with placeholders may become another one. */
+function canBe(segment: string, other: string): boolean {
+  if (segment === other) return true;
+  const [start = '', ...rest] = segment.split(/\{(?:username|server)\}/);
+  return rest.length > 0 && other.startsWith(start) && other.endsWith(rest.at(-1) ?? '');
+}
