@@ -11,7 +11,8 @@ interface PlacedVolume {
 export function findVolumeProblems(config: Config): ConfigProblem[] {
   const volumes = volumesOf(config);
   return volumes.flatMap((volume) => {
-    const message = sharedProblem(volume) ?? outerProblem(volume, volumes);
+    const message =
+      sharedProblem(volume) ?? outerProblem(volume, volumes) ?? equalProblem(volume, volumes);
     return message === undefined ? [] : [{ path: `${volume.path}.source`, message }];
   });
 }
@@ -86,4 +87,35 @@ function canBe(segment: string, other: string): boolean {
   if (segment === other) return true;
   const [start = '', ...rest] = segment.split(/\{(?:username|server)\}/);
   return rest.length > 0 && other.startsWith(start) && other.endsWith(rest.at(-1) ?? '');
+}
+
+/** One pattern with the name of a user may be another one with a longer name. */
+function equalProblem(
+  { source }: PlacedVolume,
+  volumes: readonly PlacedVolume[],
+): string | undefined {
+  const other = volumes.find((each) => each.source !== source && canBeOfOther(source, each.source));
+  if (other === undefined) return undefined;
+  return `could be ${other.source} (${other.path}) of another user: use a folder of its own, or put "_" between its own word and {username}`;
+}
+
+/** A user and a server, by whose names a text is parted again. */
+const anyone: Readonly<Record<string, string>> = { username: 'q', server: 's' };
+
+/** Whether a pattern can become for another user what a second one is for `anyone`. */
+function canBeOfOther(pattern: string, second: string): boolean {
+  const text = second.replaceAll(/\{(username|server)\}/g, (_, word: string) => anyone[word] ?? '');
+  const name = pattern.startsWith('/') ? '[^/]' : '[a-z0-9-]';
+  // Of several ways to part it, the longest and the shortest name are tried.
+  return ['', '?'].some((lazy) => {
+    const seen = new Set<string>();
+    const expression = pattern.split(placeholder).map((part, index) => {
+      if (index % 2 === 0) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+      if (seen.has(part)) return String.raw`\k<${part}>`;
+      seen.add(part);
+      return `(?<${part}>${part === 'server' ? '[a-z0-9-]*' : `${name}+`}${lazy})`;
+    });
+    const { groups } = new RegExp(`^${expression.join('')}$`).exec(text) ?? {};
+    return groups?.['username'] !== undefined && groups['username'] !== anyone['username'];
+  });
 }

@@ -42,6 +42,34 @@ describe('volumes that a user could reach by the name of a server are refused:',
   ]);
 });
 
+describe('volumes of two patterns that could be one for two users are refused:', () => {
+  const problem = /^Spawner\.volumes\[\d\]\.source: could be .* of another user/;
+  declareRefusals([
+    ['ann-work and ann, a volume', withVolumes('{username}', '{username}-work'), problem],
+    ['work-ann and ann, a folder', withVolumes('/d/{username}', '/d/work-{username}'), problem],
+    [
+      'a server of ann and ann',
+      withVolumes('home-{username}', 'home-{username}--{server}'),
+      problem,
+    ],
+  ]);
+
+  test('and others are not', async () => {
+    const config = withVolumes(
+      'home-{username}',
+      'work-{username}',
+      'home_{username}_{server}',
+      '/homes/{username}',
+      '/work/{username}/server-{server}',
+      'shared',
+      '/shared',
+    );
+    expect(findVolumeProblems({ Spawner: { ...config.Spawner, profiles: [] } } as never)).toEqual(
+      [],
+    );
+  });
+});
+
 /** In it a user can put a link in place of the folder of another server, before that is mounted. */
 describe('a writable folder around one that is mounted elsewhere is refused:', () => {
   declareRefusals([
