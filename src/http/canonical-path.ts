@@ -45,3 +45,8 @@ export function decodePath(pathname: string): string | undefined {
     return undefined;
   }
 }
+
+/** Path and query for an app that does not know its prefix; undefined where what follows the prefix would name a host. */
+export function withoutPrefix(rest: string): string | undefined {
+  return /^(?:\/|%2f|%5c)/i.test(rest) ? undefined : `/${rest}`;
+}

@@ -1,6 +1,11 @@
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
-import { type CanonicalPath, canonicalPath, decodePath } from '../http/canonical-path.ts';
+import {
+  type CanonicalPath,
+  canonicalPath,
+  decodePath,
+  withoutPrefix,
+} from '../http/canonical-path.ts';
 import { createRoute, type Route, type RouteDefinition } from './route.ts';
 
 /** What a path means to the gateway. */
@@ -188,10 +193,8 @@ function matchPath(root: Node, path: CanonicalPath): RouteMatch | undefined {
   }
   if (entry.stripsPrefix) {
     const rest = target.slice(target.startsWith(prefix) ? prefix.length : entryEnd);
-    // Without the prefix, what followed it would name a host.
-    return /^(?:\/|%2f|%5c)/i.test(rest)
-      ? ambiguous
-      : { kind: 'forward', route: entry, path: `/${rest}` };
+    const path = withoutPrefix(rest);
+    return path === undefined ? ambiguous : { kind: 'forward', route: entry, path };
   }
   const forwarded = target.startsWith(prefix) ? target : prefix + target.slice(entryEnd);
   return { kind: 'forward', route: entry, path: forwarded };

@@ -15,7 +15,7 @@ import type { HubOAuth } from '../client/hub-oauth.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { HubError } from '../errors.ts';
 import { writeAnswer } from '../http/answer.ts';
-import { canonicalPath } from '../http/canonical-path.ts';
+import { canonicalPath, withoutPrefix } from '../http/canonical-path.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
 import { answerOnSocket } from '../http/socket-response.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
@@ -39,13 +39,17 @@ export function createGuardServer(options: {
   /** Why a request is refused before its user is known. */
   function obstacle(request: IncomingMessage): Denied | undefined {
     const path = canonicalPath(request.url ?? '');
-    if (path === undefined) {
-      return deny(new HubError('invalid_path', 'This address can be read in more than one way.'));
-    }
-    if (!path.pathname.startsWith(prefix)) {
+    if (path !== undefined && !path.pathname.startsWith(prefix)) {
       return deny(new HubError('not_found', `This server is at ${prefix}`));
     }
+    if (path === undefined || pathForApp(path.target) === undefined) {
+      return deny(new HubError('invalid_path', 'This address can be read in more than one way.'));
+    }
     return options.forwarder() === undefined ? deny(stillStarting()) : undefined;
+  }
+
+  function pathForApp(url: string): string | undefined {
+    return stripsPrefix ? withoutPrefix(url.slice(prefix.length)) : url;
   }
 
   async function decide(request: IncomingMessage): Promise<Decision> {
@@ -103,7 +107,7 @@ export function createGuardServer(options: {
 
   function toAppRequest({ user, source, url }: Allowed): AppRequest {
     return {
-      path: stripsPrefix ? `/${url.slice(prefix.length)}` : url,
+      path: pathForApp(url) ?? '/',
       stripAuthorization: source !== 'cookie',
       identity: [
         'X-Hub-User',

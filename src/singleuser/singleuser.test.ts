@@ -118,6 +118,17 @@ describe('a guarded app', () => {
     },
   );
 
+  test.for(['/user/alice//evil.example/', '/user/alice/%2Fevil.example/', '/user/alice///'])(
+    'that does not know its prefix never takes %s for the name of a host, to which it could redirect',
+    async (path) => {
+      await using parts = await startGuardedApp({ stripsPrefix: true });
+      await parts.singleuser.ready;
+      const url = new URL(parts.origin).href.slice(0, -1) + path;
+      const headers = { authorization: 'token good' };
+      expect((await fetch(url, { headers })).status).toBe(400);
+    },
+  );
+
   test('is not asked for anything outside its prefix', async () => {
     await using parts = await startGuardedApp();
     await parts.singleuser.ready;
