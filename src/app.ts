@@ -13,7 +13,7 @@ import { hostRedirects } from './http/host-redirects.ts';
 import { setBody } from './http/json-body.ts';
 import type { Origins } from './http/origins.ts';
 import { requestLog } from './http/request-log.ts';
-import { securityHeaders } from './http/security-headers.ts';
+import { keepOpener, securityHeaders } from './http/security-headers.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Assets } from './pages/assets/assets.ts';
 import type { CsrfProtection } from './sessions/csrf.ts';
@@ -51,6 +51,8 @@ export function createApp(deps: {
   /** Reads the login of every request. */
   readonly sessions: Middleware;
   readonly callerMiddleware: Middleware;
+  /** Leads browsers on after a form. */
+  readonly formRedirects: Middleware;
   readonly csrf: Pick<CsrfProtection, 'requireDocument' | 'requireNavigation'>;
   readonly oauth: OAuthEndpoints;
   /** Says whether the hub can do its work now. */
@@ -79,7 +81,6 @@ export function createApp(deps: {
   app.use(
     securityHeaders({
       isHttps,
-      formTargets: origins.otherSources,
       imageSources: deps.pictureOrigins,
     }),
   );
@@ -119,12 +120,16 @@ export function createApp(deps: {
   // Metrics are asked for as the API is; the others are asked for by pages of JupyterHub software, and tell nothing.
   const openPaths = ['metrics', 'logo', 'security/csp-report'].map((path) => hubPath + path);
   app.use(deps.sessions);
+  app.use(deps.formRedirects);
   app.use(async (ctx, next) => {
     const isPage = ctx.path.startsWith(hubPath) && !ctx.path.startsWith(apiPath);
     // Without a cookie there is no login that a script could use.
     const hasCookie = ctx.req.headers.cookie !== undefined;
     if (isPage && !openPaths.includes(ctx.path) && hasCookie) deps.csrf.requireDocument(ctx);
-    if (authorizePaths.includes(ctx.path) && hasCookie) deps.csrf.requireNavigation(ctx);
+    if (authorizePaths.includes(ctx.path)) {
+      keepOpener(ctx);
+      if (hasCookie) deps.csrf.requireNavigation(ctx);
+    }
     await next();
   });
 

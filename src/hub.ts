@@ -55,6 +55,7 @@ import type { HubInfo } from './operations/info.ts';
 import { createUserErrorPages } from './pages/errors/error-page-renderer.ts';
 import { errorRoutes } from './pages/errors/error-routes.ts';
 import type { Entrance } from './pages/forms/bound-pages.ts';
+import { formRedirects } from './pages/login/interstitial-redirect.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { createAuthorizer } from './rbac/authorizer.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
@@ -297,6 +298,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     audit: auditMiddleware(database.audit),
     compatibilityHeaders: jupyterHub.headers,
     sessions: browser.sessions.middleware,
+    formRedirects: formRedirects(browser.pages, config.publicUrl),
     csrf: browser.csrf,
     callerMiddleware: identify,
     readiness: readinessMiddleware({

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { routeOrigins } from '../config/route-services.ts';
 import { HubError } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
 import { createServiceTokens } from '../oauth/tokens/service-tokens.ts';
@@ -47,7 +46,6 @@ export async function composeServices(
   });
   const extraRoutes = createExtraRoutes(routes);
   extraRoutes.apply(config);
-  origins.setFurther(routeOrigins(config));
   const tokens = createServiceTokens();
   const runtimeServices = await stores.runtimeServices.list();
   const registry = disposables.use(

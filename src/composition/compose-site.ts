@@ -93,7 +93,6 @@ export async function composeSite(
     errorAnswers: createErrorAnswers({
       renderErrorPage: createErrorPageRenderer(layout, languages, announced.shown),
       isHttps,
-      formTargets: origins.otherSources,
       log,
     }),
     clientAddress: createClientAddressReader(Hub.trusted_proxies),

@@ -55,7 +55,6 @@ export function addLoginPages(
   loginStepRoutes(router, {
     pages,
     logIn,
-    partialLogins,
     secondFactors,
     passkeys,
     passwords,
@@ -63,7 +62,7 @@ export function addLoginPages(
     credentials: stores.credentials,
     metrics,
   });
-  setUpSecondFactorRoutes(router, { pages, logIn, partialLogins, secondFactors, passkeys });
+  setUpSecondFactorRoutes(router, { pages, logIn, secondFactors, passkeys });
   passkeyQuestionRoute(router, {
     pages,
     logIn,

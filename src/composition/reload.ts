@@ -5,7 +5,6 @@ import type { SecondFactorRule } from '../accounts/second-factor-rule.ts';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
 import { lookSettings } from '../config/look-schema.ts';
-import { routeOrigins } from '../config/route-services.ts';
 import type { ConfigProblem } from '../errors.ts';
 import {
   type ReloadOutcome,
@@ -108,7 +107,6 @@ export function createReload(
     deps.secondFactorRule.configure(next.Authenticator);
     const services = await registry.applyConfig(next.Hub.services);
     extraRoutes.apply(next);
-    deps.site.origins.setFurther(routeOrigins(next));
     announcements.update(next.Hub);
     await deps.languages.reload(languageSettingsOf(next));
     deps.site.setLook(look);

@@ -29,11 +29,6 @@ export function placeOf(
   };
 }
 
-/** Where guarded routes with a host name are: logins lead there. */
-export function routeOrigins({ Hub }: Pick<Config, 'Hub'>): string[] {
-  return [...new Set(Hub.services.flatMap(({ place }) => place?.origin ?? []))];
-}
-
 /** The services that guarded routes are. */
 export function routeServices(
   routes: ExtraRoutes,

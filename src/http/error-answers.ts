@@ -19,6 +19,8 @@ export interface ErrorAnswerOptions {
   readonly wantsPage?: boolean;
   /** In place of the usual error page. */
   readonly page?: () => string;
+  /** See keepOpener. */
+  readonly keepsOpener?: boolean;
   /** Whether the failure need not be logged, as one that is logged already. */
   readonly isExpected?: boolean;
 }
@@ -38,7 +40,6 @@ export interface ErrorAnswers {
 export function createErrorAnswers(deps: {
   readonly renderErrorPage: RenderErrorPage;
   readonly isHttps: boolean;
-  readonly formTargets?: readonly string[];
   readonly log: Logger;
 }): ErrorAnswers {
   const { renderErrorPage, log } = deps;
@@ -56,7 +57,7 @@ export function createErrorAnswers(deps: {
       req,
       res,
       thrown,
-      { wantsPage = prefersHtml(req.headers), page, isExpected = false } = {},
+      { wantsPage = prefersHtml(req.headers), page, keepsOpener = false, isExpected = false } = {},
     ) {
       const { id: requestId } = recordOf(req);
       const error = toErrorResponse(thrown);
@@ -64,7 +65,7 @@ export function createErrorAnswers(deps: {
       const text = page ?? (() => renderErrorPage(error, { id: requestId, headers: req.headers }));
       const answer = errorAnswer(error, {
         requestId,
-        headers: securityHeaderValues(deps),
+        headers: securityHeaderValues({ ...deps, keepsOpener }),
         ...(wantsPage && { page: text() }),
       });
       writeAnswer(req, res, answer);

@@ -4,6 +4,7 @@ import { text } from '../texts/text.ts';
 import { isNavigation, prefersHtml } from './content-negotiation.ts';
 import type { ErrorAnswers } from './error-answers.ts';
 import { type ErrorResponse, toErrorResponse } from './error-response.ts';
+import { keepsOpener } from './security-headers.ts';
 
 /** Headers that speak of a body which is not sent after all. */
 const bodyHeaders = [
@@ -39,6 +40,7 @@ export function errorMiddleware(options: {
       const isApi = ctx.path.startsWith(options.apiPath) && !isPage(ctx);
       const page = isApi ? undefined : await pageOf(ctx, thrown);
       options.answers.respond(ctx.req, ctx.res, thrown, {
+        keepsOpener: keepsOpener(ctx),
         ...(isApi && { wantsPage: false }),
         ...(page !== undefined && { page: () => page }),
       });

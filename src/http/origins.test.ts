@@ -16,7 +16,6 @@ test('on one shared origin every path and host is that of the hub', () => {
   expect(shared.of({ kind: 'server', userName: 'ada', serverName: '' })).toBe(publicUrl.origin);
   expect(shared.urlOf('/team/user/ada/')).toBe('/team/user/ada/');
   expect(shared.ofHost('anything')).toBe(publicUrl.origin);
-  expect(shared.otherSources).toEqual([]);
 });
 
 test.each([

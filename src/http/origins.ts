@@ -14,10 +14,6 @@ export interface Origins {
   readonly areSeparate: boolean;
   /** Whether cookies have the prefix `__Host-`, which keeps pages of neighbours from planting them. */
   readonly hasHostCookies: boolean;
-  /** Sources of a Content-Security-Policy that match all origins but the hub's. */
-  readonly otherSources: readonly string[];
-  /** Takes over origins to which logins lead, beside those of users and services. */
-  setFurther(origins: readonly string[]): void;
   of(owner: OriginOwner): string;
   /** A path as browsers are sent there: absolute where another origin than the hub's serves it. */
   urlOf(path: string): string;
@@ -38,13 +34,6 @@ export function createOrigins(options: {
   const hub = publicUrl.origin;
   const usersPath = `${basePath}user/`;
   const servicesPath = `${basePath}services/`;
-  /** One array, which those who hold it see change. */
-  const further: string[] = [];
-  function setFurther(origins: readonly string[]): void {
-    const own = subdomainHost && `${subdomainHost.protocol}//*.${subdomainHost.host}`;
-    further.splice(0, further.length, ...(own === undefined ? [] : [own]), ...origins);
-  }
-  setFurther([]);
   const isHttps = publicUrl.protocol === 'https:';
 
   function ownerOf(pathname: string): AccessTarget | undefined {
@@ -59,8 +48,6 @@ export function createOrigins(options: {
       hub,
       areSeparate: false,
       hasHostCookies: false,
-      otherSources: further,
-      setFurther,
       of: () => hub,
       urlOf: (path) => path,
       ownerOf: () => undefined,
@@ -87,8 +74,6 @@ export function createOrigins(options: {
     hub,
     areSeparate: true,
     hasHostCookies: isHttps,
-    otherSources: further,
-    setFurther,
     of,
     ownerOf,
 

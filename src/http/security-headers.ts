@@ -1,9 +1,8 @@
 import type { Context, Middleware } from 'koa';
 
-const contentSecurityPolicy = (
-  formTargets: readonly string[],
-  imageSources: readonly string[] = [],
-): string =>
+const openerPolicyHeader = 'cross-origin-opener-policy';
+
+const contentSecurityPolicy = (imageSources: readonly string[]): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
@@ -11,7 +10,8 @@ const contentSecurityPolicy = (
     `img-src ${["'self'", 'data:', ...imageSources].join(' ')}`,
     "font-src 'self'",
     "connect-src 'self'",
-    `form-action ${["'self'", ...formTargets].join(' ')}`,
+    // Also of every redirect that follows; see formRedirects.
+    "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
@@ -19,22 +19,16 @@ const contentSecurityPolicy = (
 /** What the security headers depend on. */
 export interface SecurityHeaderOptions {
   readonly isHttps: boolean;
-  /** Where the redirects that follow a form may lead, beside the hub's own origin; the array may change. */
-  readonly formTargets?: readonly string[];
+  /** Whether the answer may belong to a popup in which an authorization is under way. */
+  readonly keepsOpener?: boolean;
   /** Origins of pictures on pages, beside the hub's own. */
   readonly imageSources?: readonly string[];
 }
 
 /** Sets the headers that every answer of the hub itself carries. */
 export function securityHeaders(options: SecurityHeaderOptions): Middleware {
-  let targets: string | undefined;
-  let values: [string, string][] = [];
+  const values = Object.entries(securityHeaderValues(options));
   return async (ctx, next) => {
-    const current = options.formTargets?.join(' ') ?? '';
-    if (current !== targets) {
-      targets = current;
-      values = Object.entries(securityHeaderValues(options));
-    }
     for (const [name, value] of values) ctx.res.setHeader(name, value);
     await next();
   };
@@ -43,14 +37,14 @@ export function securityHeaders(options: SecurityHeaderOptions): Middleware {
 /** The security headers by lower-case name. */
 export function securityHeaderValues({
   isHttps,
-  formTargets = [],
+  keepsOpener = false,
   imageSources = [],
 }: SecurityHeaderOptions): Record<string, string> {
   return {
-    'content-security-policy': contentSecurityPolicy(formTargets, imageSources),
+    'content-security-policy': contentSecurityPolicy(imageSources),
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'same-origin',
-    'cross-origin-opener-policy': 'same-origin',
+    ...(!keepsOpener && { [openerPolicyHeader]: 'same-origin' }),
     'x-frame-options': 'DENY',
     'cache-control': 'no-store',
     ...(isHttps && {
@@ -62,9 +56,15 @@ export function securityHeaderValues({
 }
 
 /**
- * Allows the forms of this answer to end at further origins. Chromium applies `form-action` to the
- * redirect that follows a form too, so a consent form must name where the client's redirect URI is.
+ * Leaves this answer, also that of a failure, without a Cross-Origin-Opener-Policy: one answer with it among those on the
+ * way of a popup is enough to cut it off from the page that opened it.
  */
-export function allowFormTargets(ctx: Context, origins: readonly string[]): void {
-  ctx.set('Content-Security-Policy', contentSecurityPolicy(origins));
+export function keepOpener(ctx: Context): void {
+  ctx.state['keepsOpener'] = true;
+  ctx.remove(openerPolicyHeader);
+}
+
+/** Whether that was asked for. */
+export function keepsOpener(ctx: Context): boolean {
+  return ctx.state['keepsOpener'] === true;
 }

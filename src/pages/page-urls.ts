@@ -6,6 +6,8 @@ export interface PageUrls {
   /** `/hub/` below the base URL. */
   readonly hub: string;
   readonly home: string;
+  /** The authorization endpoint. */
+  readonly authorize: string;
   readonly login: string;
   /** Leads back to a path of the hub's origin. */
   loginThen(next: string): string;
@@ -141,6 +143,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
   return {
     hub,
     home: `${hub}home`,
+    authorize: `${hub}api/oauth2/authorize`,
     login: `${hub}login`,
     loginThen: (next) => withNext(`${hub}login`, next),
     loginWith: (authenticator, next) =>

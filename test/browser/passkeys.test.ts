@@ -1,7 +1,12 @@
 import axe from 'axe-core';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasChromium, openProfile, startChromium } from '../support/chromium.ts';
+import {
+  addVirtualAuthenticator,
+  hasChromium,
+  openProfile,
+  startChromium,
+} from '../support/chromium.ts';
 import { ageLogins } from '../support/login-age.ts';
 import { createPasskeyHub } from '../support/passkey-hub.ts';
 import { testPassword } from '../support/password-hub.ts';
@@ -34,18 +39,7 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     if (!fillsIn) {
       await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined');
     }
-    const devTools = await page.context().newCDPSession(page);
-    await devTools.send('WebAuthn.enable');
-    const { authenticatorId } = await devTools.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-      },
-    });
-    return { page, complaints, devTools, authenticatorId };
+    return { page, complaints, ...(await addVirtualAuthenticator(page)) };
   }
 
   async function typePassword(page: Page, userName: string): Promise<void> {

@@ -31,6 +31,7 @@ function registeredOperations(): string[] {
     renderErrorPage: anything,
     audit: anything,
     sessions: anything,
+    formRedirects: anything,
     csrf: anything,
     callerMiddleware: anything,
     readiness: anything,

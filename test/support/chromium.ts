@@ -1,4 +1,4 @@
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core';
 import type { FakeBrowser } from './fake-browser.ts';
 import { pathOf, requires } from './requires.ts';
 
@@ -59,4 +59,22 @@ export function cookiesOf(visitor: FakeBrowser) {
     httpOnly: true,
     sameSite: 'Lax' as const,
   }));
+}
+
+/** Gives a page an authenticator of its own, on which somebody puts a finger whenever it asks. */
+export async function addVirtualAuthenticator(
+  page: Page,
+): Promise<{ readonly devTools: CDPSession; readonly authenticatorId: string }> {
+  const devTools = await page.context().newCDPSession(page);
+  await devTools.send('WebAuthn.enable');
+  const { authenticatorId } = await devTools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+    },
+  });
+  return { devTools, authenticatorId };
 }

@@ -690,7 +690,6 @@ export function samplePages(
         clientKind: 'service',
         ownerUserName: undefined,
         redirectHost: text('hub.example.org'),
-        redirectOrigin: text('https://hub.example.org'),
         scopes: [
           {
             scope: text('access:services!service=gallery'),

@@ -114,7 +114,6 @@ describe('consent', () => {
       clientName: 'wiki',
       clientKind: 'service',
       redirectHost: new URL(hub.origin).host,
-      redirectOrigin: hub.origin,
       leadsElsewhere: false,
       beyondOwn: [],
       isAdministration: false,

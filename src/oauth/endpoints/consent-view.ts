@@ -14,8 +14,6 @@ export interface ConsentView {
   readonly ownerUserName: string | undefined;
   /** Where the browser goes afterwards. */
   readonly redirectHost: string;
-  /** The same with its scheme, for the `form-action` of the page's Content-Security-Policy. */
-  readonly redirectOrigin: string;
   /** Whether that is another origin than the one on which the hub serves the client. */
   readonly leadsElsewhere: boolean;
   /** For display. */
@@ -51,7 +49,6 @@ export function consentView({
     clientKind: client.kind,
     ownerUserName: client.ownerUserName,
     redirectHost: host,
-    redirectOrigin,
     leadsElsewhere: redirectOrigin !== client.origin,
     scopes: described,
     beyondOwn: (isEverything ? describeScopes(held, catalogue, reader) : described).filter(

@@ -7,6 +7,7 @@ import type {
 import type { Metrics } from '../../metrics/metrics.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
+import { keepOpenerFor } from './keep-opener.ts';
 import { loginFailedPage } from './login-failed-page.ts';
 
 const beginAgain = text`Begin again. If that fails too, allow cookies for this site and use one browser throughout.`;
@@ -23,6 +24,7 @@ export async function showExternalLoginFailure(
 ): Promise<void> {
   const { pages, authenticators, metrics } = deps;
   const { reason, status, request, provider = text`The login provider` } = failure;
+  keepOpenerFor(ctx, pages.urls, request?.next);
   const { title, message, hint, counted } = failurePages[reason];
   if (request !== undefined && counted !== undefined) {
     metrics.countLogin(request.authenticator, counted);

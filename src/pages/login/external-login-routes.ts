@@ -14,6 +14,7 @@ import type { PageContext } from '../page-context.ts';
 import type { ConfirmLogin } from './confirm-login.ts';
 import { showExternalLoginFailure } from './external-login-failure.ts';
 import { interstitialRedirect } from './interstitial-redirect.ts';
+import { keepOpenerFor } from './keep-opener.ts';
 import type { LogIn } from './log-in.ts';
 import { browserRequestOf } from './login-request.ts';
 
@@ -65,6 +66,7 @@ export function externalLoginRoutes(
 
   router.get('/login/with/:authenticator', async (ctx) => {
     const next = pages.nextOf(new URLSearchParams(ctx.querystring));
+    keepOpenerFor(ctx, pages.urls, next);
     const login = loginOf(ctx);
     if (login !== undefined) return logIn.redirect(ctx, login, next);
     const authenticator = ctx.params['authenticator'] ?? '';

@@ -6,7 +6,7 @@ import { type Html, html } from '../html.ts';
 export interface InterstitialView {
   readonly layout: LayoutProps;
   readonly title: Phrase;
-  /** Name of the provider the browser goes on to. */
+  /** What the browser goes on to: the name of a login provider, or a host. */
   readonly provider: Phrase;
   /** Why it goes there. */
   readonly message: Phrase;
@@ -14,7 +14,7 @@ export interface InterstitialView {
 }
 
 /**
- * The page between a form of the hub and a provider elsewhere: browsers let a form end at no other
+ * The page between a form of the hub and an address elsewhere: browsers let a form end at no other
  * site, so its answer is this page, which goes on by itself.
  */
 export function interstitialPage({

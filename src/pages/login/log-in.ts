@@ -18,6 +18,7 @@ import type { Login } from '../../sessions/login-sessions.ts';
 import { type BrowserSessions, loginOf } from '../../sessions/session-middleware.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { Landing } from '../servers/landing.ts';
+import { keepOpenerFor } from './keep-opener.ts';
 import { createKnownBrowser } from './known-browser.ts';
 
 /** What every login method ends with. */
@@ -45,6 +46,8 @@ export interface LogIn {
   knownBrowserFor(ctx: Context, userName: string): string | undefined;
   /** The key to the login that stopped halfway in this browser; empty without one. */
   keyOf(ctx: Context): string;
+  /** The login that stopped at a step in this browser, and its user. */
+  pendingAt(ctx: Context, step: LoginStep): ReturnType<PartialLogins['find']>;
   /** Forgets the login that stopped halfway in this browser. */
   abandon(ctx: Context): Promise<void>;
   /** Sends the browser to the login page. */
@@ -132,12 +135,19 @@ export function createLogIn(deps: {
     startAgain,
 
     async logIn(ctx, result, next, { keepsSameSession = false } = {}) {
+      keepOpenerFor(ctx, urls, next);
       const step = await partialLogins.begin(result, next);
       if (step !== undefined) return showStep(ctx, step);
       if (!keepsSameSession || !isSameLogin(loginOf(ctx)?.session, result)) {
         await beginSession(ctx, result);
       }
       await finish(ctx, result, next);
+    },
+
+    async pendingAt(ctx, step) {
+      const pending = await partialLogins.find(keyOf(ctx), step);
+      keepOpenerFor(ctx, urls, pending?.login.next);
+      return pending;
     },
 
     async completeStep(ctx, show) {

@@ -235,7 +235,6 @@ describe('the consent page', () => {
     clientKind: 'service',
     ownerUserName: undefined,
     redirectHost: 'gallery.example.org',
-    redirectOrigin: 'https://gallery.example.org',
     scopes: [
       {
         scope: 'read:users!user=alice',

@@ -22,6 +22,7 @@ import { text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
 import { interstitialRedirect } from './interstitial-redirect.ts';
+import { keepOpenerFor } from './keep-opener.ts';
 import type { LogIn } from './log-in.ts';
 import { loggedOutPage } from './logged-out-page.ts';
 import { type LoginView, loginPage } from './login-page.ts';
@@ -86,6 +87,7 @@ export function loginRoutes(
     authenticator: string,
     next: string | undefined,
   ): Promise<void> {
+    keepOpenerFor(ctx, pages.urls, next);
     if (result.outcome === 'refused') {
       metrics.countLogin(authenticator, result.status === 429 ? 'throttled' : 'refused');
       if (result.retryAfterSeconds !== undefined)
@@ -122,6 +124,7 @@ export function loginRoutes(
   router.get('/login', async (ctx) => {
     const query = new URLSearchParams(ctx.querystring);
     const next = pages.nextOf(query);
+    keepOpenerFor(ctx, pages.urls, next);
     const login = loginOf(ctx);
     if (login !== undefined) {
       // The hub's own pages never send a browser here that is logged in.

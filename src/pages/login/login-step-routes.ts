@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { PartialLogin, PartialLogins } from '../../accounts/partial-logins.ts';
+import type { PartialLogin } from '../../accounts/partial-logins.ts';
 import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
 import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { AccountPasswords } from '../../authentication/account-passwords.ts';
@@ -26,7 +26,6 @@ export function loginStepRoutes(
   deps: {
     readonly pages: PageContext;
     readonly logIn: LogIn;
-    readonly partialLogins: PartialLogins;
     readonly secondFactors: Pick<SecondFactors, 'find' | 'check'>;
     readonly passkeys: Pick<Passkeys, 'unusable' | 'check'>;
     readonly passwords: AccountPasswords;
@@ -35,7 +34,7 @@ export function loginStepRoutes(
     readonly metrics: Metrics;
   },
 ): void {
-  const { pages, logIn, partialLogins, secondFactors, passkeys, passwords, metrics } = deps;
+  const { pages, logIn, secondFactors, passkeys, passwords, metrics } = deps;
 
   async function showPasswordStep(
     ctx: Context,
@@ -67,7 +66,7 @@ export function loginStepRoutes(
   }
 
   router.get('/login/second-factor', async (ctx) => {
-    const pending = await partialLogins.find(logIn.keyOf(ctx), 'second-factor');
+    const pending = await logIn.pendingAt(ctx, 'second-factor');
     if (pending === undefined) return logIn.startAgain(ctx);
     const { next } = pending.login;
     const isRecovery = ctx.query['with'] === 'recovery-code';
@@ -78,12 +77,11 @@ export function loginStepRoutes(
 
   router.post('/login/second-factor', async (ctx) => {
     const form = await pages.readForm(ctx);
-    const key = logIn.keyOf(ctx);
-    const pending = await partialLogins.find(key, 'second-factor');
+    const pending = await logIn.pendingAt(ctx, 'second-factor');
     if (pending === undefined) return logIn.startAgain(ctx);
     const { login, user } = pending;
     const { address } = ctx.state['client'] as ClientAddress;
-    const answer = passkeyAnswerOf(form, key);
+    const answer = passkeyAnswerOf(form, logIn.keyOf(ctx));
     const hasPasskey = answer.response !== '';
     const result = hasPasskey
       ? await passkeys.check('second-factor', { ...answer, user, address })
@@ -109,13 +107,13 @@ export function loginStepRoutes(
   });
 
   router.get('/login/password', async (ctx) => {
-    const pending = await partialLogins.find(logIn.keyOf(ctx), 'new-password');
+    const pending = await logIn.pendingAt(ctx, 'new-password');
     return pending === undefined ? logIn.startAgain(ctx) : showPasswordStep(ctx, pending);
   });
 
   router.post('/login/password', async (ctx) => {
     const form = await pages.readForm(ctx);
-    const pending = await partialLogins.find(logIn.keyOf(ctx), 'new-password');
+    const pending = await logIn.pendingAt(ctx, 'new-password');
     if (pending === undefined) return logIn.startAgain(ctx);
     const { user } = pending;
     const password = form.get('new_password') ?? '';

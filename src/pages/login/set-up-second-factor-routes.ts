@@ -1,6 +1,5 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { PartialLogins } from '../../accounts/partial-logins.ts';
 import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
 import type { SecondFactors, SetUp } from '../../accounts/second-factors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
@@ -20,7 +19,6 @@ export function setUpSecondFactorRoutes(
   deps: {
     readonly pages: PageContext;
     readonly logIn: LogIn;
-    readonly partialLogins: Pick<PartialLogins, 'find'>;
     readonly secondFactors: Pick<SecondFactors, 'find' | 'begin' | 'resume' | 'confirm'>;
     readonly passkeys: Pick<Passkeys, 'unusable' | 'add'>;
   },
@@ -32,7 +30,7 @@ export function setUpSecondFactorRoutes(
    * password alone, which may be known to others, adds no further one.
    */
   async function waitingUser(ctx: Context): Promise<User | undefined> {
-    const pending = await deps.partialLogins.find(logIn.keyOf(ctx), 'set-up');
+    const pending = await logIn.pendingAt(ctx, 'set-up');
     if (pending === undefined) return undefined;
     return (await secondFactors.find(pending.user.id)) === undefined ? pending.user : undefined;
   }

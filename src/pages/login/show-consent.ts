@@ -1,5 +1,4 @@
 import type { Context } from 'koa';
-import { allowFormTargets } from '../../http/security-headers.ts';
 import type { ConsentView } from '../../oauth/endpoints/consent-view.ts';
 import type { PageContext } from '../page-context.ts';
 import { consentPage } from './consent-page.ts';
@@ -11,7 +10,6 @@ export async function showConsent(
   pages: PageContext,
 ): Promise<void> {
   const layout = await pages.formLayoutFor(ctx);
-  allowFormTargets(ctx, [consent.redirectOrigin]);
   const userName = layout.user?.name ?? '';
   pages.send(ctx, consentPage({ layout, userName, consent, action: ctx.originalUrl }));
 }

@@ -14,6 +14,7 @@ import { ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, type Text, text, translated } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
+import { leadOn } from '../login/interstitial-redirect.ts';
 import type { PageContext } from '../page-context.ts';
 import { withHint } from '../problem-of.ts';
 import type { ShowHome } from './home-routes.ts';
@@ -289,8 +290,7 @@ export async function showServerState(
           retryAfterSeconds: 5,
         });
       }
-      ctx.redirect(readyUrl);
-      return;
+      return leadOn(ctx, pages, readyUrl);
     case 'starting': {
       const path = serverName === '' ? 'server' : `servers/${encodeURIComponent(serverName)}`;
       const api = `${deps.apiPath}users/${encodeURIComponent(user.name)}/${path}`;
