@@ -100,7 +100,7 @@ export function createApp(deps: {
     await next();
   });
 
-  const operation = new Router();
+  const operation = new Router({ sensitive: true });
   operation.get([`${hubPath}health`, pathOf(endpoints.health)], (ctx) => {
     setBody(ctx, { status: 'ok' });
   });
@@ -133,15 +133,15 @@ export function createApp(deps: {
     await next();
   });
 
-  const authorization = new Router();
+  const authorization = new Router({ sensitive: true });
   authorization.get(pathOf(endpoints.showAuthorization), oauth.showAuthorization);
   authorization.post(pathOf(endpoints.decideAuthorization), oauth.decideAuthorization);
   app.use(authorization.routes());
 
-  const api = new Router({ prefix: apiPath.slice(0, -1) });
+  const api = new Router({ prefix: apiPath.slice(0, -1), sensitive: true });
   api.use(deps.callerMiddleware);
   deps.addApiRoutes(api);
-  const metricsRouter = new Router();
+  const metricsRouter = new Router({ sensitive: true });
   metricsRouter.get(
     [`${hubPath}metrics`, pathOf(endpoints.metrics)],
     deps.callerMiddleware,
@@ -154,7 +154,7 @@ export function createApp(deps: {
   app.use(metricsRouter.routes());
   app.use(api.routes());
 
-  const pages = new Router({ prefix: hubPath.slice(0, -1) });
+  const pages = new Router({ prefix: hubPath.slice(0, -1), sensitive: true });
   deps.addPageRoutes(pages);
   app.use(pages.routes());
 
@@ -165,7 +165,7 @@ export function createApp(deps: {
     // Keeps the method and the body of what was sent to another spelling.
     ctx.status = 307;
   });
-  const outer = new Router();
+  const outer = new Router({ sensitive: true });
   deps.addOuterRoutes(outer);
   app.use(outer.routes());
 

@@ -12,6 +12,7 @@ const oauthError = z
   .object({ error: z.string(), error_description: z.string().optional() })
   .meta({ id: 'OAuthError', description: 'As RFC 6749 §5.2 has it.' });
 
+const refused = { description: 'Refused.', schema: oauthError };
 const unknownClient = { description: 'The client is not who it says.', schema: oauthError };
 
 const tokenForm = z.object({
@@ -145,7 +146,7 @@ export const endpoints = {
           scope: z.string(),
         }),
       },
-      400: { description: 'Refused.', schema: oauthError },
+      400: refused,
       401: unknownClient,
     },
   },
@@ -164,6 +165,7 @@ export const endpoints = {
         description: 'Inactive too where the caller may not know.',
         schema: z.looseObject({ active: z.boolean() }),
       },
+      400: refused,
       401: unknownClient,
     },
   },
@@ -179,6 +181,7 @@ export const endpoints = {
     bodyMediaType: form,
     answers: {
       200: { description: 'It is revoked, or there was none.' },
+      400: refused,
       401: unknownClient,
     },
   },

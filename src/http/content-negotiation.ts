@@ -8,6 +8,15 @@ export function isNavigation(method: string | undefined, headers: IncomingHttpHe
   return prefersHtml(headers) && headers['x-requested-with'] === undefined;
 }
 
+/**
+ * Whether a browser wants a page to show, one that applies Content-Security-Policy: programs say none of this, whatever
+ * they accept. The destination is told over TLS and at localhost (Fetch Metadata §2.1), the other everywhere else
+ * (Upgrade Insecure Requests §3.2.1).
+ */
+export function isForWindow(headers: IncomingHttpHeaders): boolean {
+  return headers['sec-fetch-dest'] === 'document' || headers['upgrade-insecure-requests'] === '1';
+}
+
 /** Whether an HTML answer suits the Accept header better than JSON. */
 export function prefersHtml(headers: IncomingHttpHeaders): boolean {
   const accept = headers.accept;

@@ -115,6 +115,21 @@ describe.each([...pages.keys()])('the page %s', (name) => {
     }
   });
 
+  test('has a button in each form that is sent', () => {
+    for (const { at } of find('form')) {
+      const inside = markup.slice(at, markup.indexOf('</form>', at));
+      expect(inside).toMatch(/<button(?![^>]* type="button")|<input[^>]* type="submit"/);
+    }
+  });
+
+  test('names nothing that has no role to be named (ARIA 1.2 §5.2.8.6)', () => {
+    for (const name of ['code', 'p', 'b', 'strong', 'em', 'span', 'div']) {
+      for (const { attributes } of find(name)) {
+        expect(!attributes.has('aria-label') || attributes.has('role'), name).toBe(true);
+      }
+    }
+  });
+
   test('labels every field', () => {
     const labelled = new Set(find('label').map(({ attributes }) => attributes.get('for')));
     const fields = [...find('input'), ...find('select'), ...find('textarea')].filter(
@@ -155,6 +170,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
   test('has one primary action, unless there is nothing to do but wait or look', () => {
     const onlyToLookAt = [
       'admin-batch',
+      'admin-users-to-read',
       'home-nothing',
       'services',
       'services-none',

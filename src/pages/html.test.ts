@@ -16,6 +16,13 @@ describe('html', () => {
     );
   });
 
+  test('shows no control characters, which no document may have', () => {
+    const typed = 'a\u0000b\u001b[31mc\u007fd\u0085e\tf\r\ng';
+    expect(renderHtml(html`<p title="${typed}">${typed}</p><a href="${'/x\u0001'}">`)).toBe(
+      '<p title="a\ufffdb\ufffd[31mc\ufffdd\ufffde\tf\r\ng">a\ufffdb\ufffd[31mc\ufffdd\ufffde\tf\r\ng</p><a href="/x\ufffd">',
+    );
+  });
+
   test('refuses a value in an attribute without quotes', () => {
     expect(() => html`<input value=${'x'}>`).toThrow('needs quotes');
   });

@@ -146,6 +146,12 @@ const entities: Readonly<Record<string, string>> = {
 
 const signs = Object.fromEntries(Object.entries(entities).map(([sign, entity]) => [entity, sign]));
 
+/** Signs of markup, and control characters, which have no place in a document (HTML, "control-character-in-input-stream"). */
+const special = /[&<>"'\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
+const everySpecial = new RegExp(special, 'g');
+
 function escapeText(text: string): string {
-  return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (sign) => entities[sign] ?? '') : text;
+  return special.test(text)
+    ? text.replace(everySpecial, (sign) => entities[sign] ?? '\ufffd')
+    : text;
 }

@@ -19,6 +19,7 @@ import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
 import type { AssetUrls } from './assets/assets.ts';
+import { openedBy } from './elements/admin-link.ts';
 import type {
   FormLayoutProps,
   LayoutProps,
@@ -112,12 +113,13 @@ export function createPageContext(deps: {
       requestId: ctx.state['requestId'] as string,
     };
     if (login === undefined) return base;
-    const { scopes } = await pages.callerOf(login);
-    const mayAdminister =
-      checkAccess(scopes, 'admin-ui', undefined, await authorizer.membershipFor(scopes)) ===
-      'granted';
+    const caller = await pages.callerOf(login);
+    const { scopes } = caller;
+    const membership = await authorizer.membershipFor(scopes);
+    const mayAdminister = checkAccess(scopes, 'admin-ui', undefined, membership) === 'granted';
     return {
       ...base,
+      mayOpen: mayAdminister ? openedBy(caller, membership) : () => false,
       user: {
         name: login.user.name,
         displayName: (await deps.userInfo.of(login.user.id)).displayName,

@@ -6,7 +6,6 @@ import {
   openProfile,
   startChromium,
 } from '../support/chromium.ts';
-import { targetOf } from '../support/fake-browser.ts';
 import { changeDatabase } from '../support/hub-database.ts';
 import { ageLogins } from '../support/login-age.ts';
 import { createOAuthApp, type OAuthApp } from '../support/oauth-app.ts';
@@ -52,7 +51,7 @@ describe.runIf(hasChromium())('in Chromium, on the way to a client on another or
     const visitor = await hub.logIn(userName, testPassword);
     const page = await visitor.open(app.loginUrl('asking'));
     const decided = await submitForm(visitor, page, { decision: 'allow' });
-    const arrived = await visitor.open(targetOf(decided) ?? '');
+    const arrived = await visitor.open(decided.headers.location ?? '');
     expect(arrived.body).toContain(`asking: ${userName}`);
   }
 

@@ -469,3 +469,45 @@ describe('requests that announce no body', () => {
     expect(answer.status).toBeLessThan(500);
   });
 });
+
+test.each([
+  'HUB/home',
+  'hub/HOME',
+  'hub/Login',
+  'hub/ADMIN',
+  'hub/METRICS',
+  'HUB/api/health',
+  'hub/API/health',
+  'hub/api/HEALTH',
+  'hub/api/OAuth2/authorize',
+  'hub/Static/app.css',
+  'USER/alice/',
+  'Services/guarded/',
+])('/%s is no other spelling of a path', async (path) => {
+  const browser = await hub.logIn('alice');
+  const answer = await browser.request(hub.url + path);
+  expect(answer.status).toBe(404);
+});
+
+test.each(['introspect', 'revoke', 'token'])(
+  'a refused request to /oauth2/%s is answered as it is described',
+  async (endpoint) => {
+    const answer = await hub.api(`/oauth2/${endpoint}`, undefined, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        authorization: `Basic ${btoa('service-client:secret-of-the-client')}`,
+      },
+      body: 'token=a&token=b&grant_type=x&grant_type=y',
+    });
+    const description = (await (await hub.api('/openapi.json', undefined)).json()) as {
+      paths: Record<string, { post: { responses: Record<string, unknown> } }>;
+    };
+    const { responses } = description.paths[`/hub/api/oauth2/${endpoint}`]?.post ?? { responses: {} };
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+    expect(responses['400']).toMatchObject({
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },
+    });
+  },
+);

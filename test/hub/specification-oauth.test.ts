@@ -444,6 +444,9 @@ describe('Errors', () => {
     const browser = new FakeBrowser();
     const answer = await submitLogin(browser, hub.url, 'alice', 'wrong');
     expect(answer.status).toBe(401);
+    // Only the password has to be typed once more.
+    expect(answer.body).toMatch(/<input[^>]* name="username"[^>]* value="alice"/);
+    expect(answer.body).not.toMatch(/value="wrong"/);
     expect((await browser.request(`${hub.url}hub/home`)).status).toBe(302);
   });
 });

@@ -29,11 +29,6 @@ interface StoredCookie {
   readonly attributes: string;
 }
 
-/** Where an answer leads on to at once: by a redirect, or as a page that goes on by itself. */
-export function targetOf({ headers }: Pick<BrowserAnswer, 'headers'>): string | undefined {
-  return headers.location ?? /^0;url=(.*)$/.exec(String(headers['refresh']))?.[1];
-}
-
 /** A browser as far as logins go: cookies of hosts and paths, and redirects one at a time or all at once. */
 export class FakeBrowser {
   #cookies: StoredCookie[] = [];
@@ -62,23 +57,23 @@ export class FakeBrowser {
     return { status: response.statusCode ?? 0, headers: response.headers, body, url };
   }
 
-  /** Sends a request and follows redirects and pages that go on by themselves, at most ten. */
+  /** Sends a request and follows redirects, at most ten. */
   async open(url: string): Promise<BrowserAnswer> {
     let answer = await this.request(url);
-    for (let hop = 0; hop < 10 && targetOf(answer) !== undefined; hop += 1) {
-      answer = await this.follow(answer);
+    for (let hop = 0; hop < 10 && answer.headers.location !== undefined; hop += 1) {
+      answer = await this.request(new URL(answer.headers.location, answer.url).href);
     }
     return answer;
   }
 
-  /** Goes where an answer leads on to; the answer itself when it does not. */
+  /** Goes where an answer redirects to; the answer itself when it does not. */
   async follow(
     answer: BrowserAnswer,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<BrowserAnswer> {
-    const target = targetOf(answer);
-    if (target === undefined) return answer;
-    return this.request(new URL(target, answer.url).href, { headers });
+    const { location } = answer.headers;
+    if (location === undefined) return answer;
+    return this.request(new URL(location, answer.url).href, { headers });
   }
 
   /** The Cookie header for a URL. */

@@ -323,7 +323,7 @@ export function samplePages(
     output: { url: text('/hub/api/users/alice/server/output'), lines: outputTail },
     hasSpawnOptions: false,
     hasLastOptions: true,
-    may: { open: true, start: true, stop: true, share: true, extend: true, administer: true },
+    may: { open: true, start: true, stop: true, share: true, extend: true },
   };
   const home = {
     layout,
@@ -576,7 +576,7 @@ export function samplePages(
       ],
       error: text('Wrong user name or password.'),
       failedAuthenticator: text('password'),
-      typed: { username: text('alice') },
+      typed: new URLSearchParams({ username: text('alice') }),
     }),
     'login-external': loginPage({
       layout: anonymous,
@@ -1122,6 +1122,16 @@ export function samplePages(
         { name: 'delete', label: text('Delete') },
       ],
       mayAdd: true,
+      known: { account: true, activity: true, groups: true, servers: true },
+    }),
+    'admin-users-to-read': adminUsersPage({
+      layout,
+      query: { search: '', mark: undefined, group: undefined, sort: 'name', page: 1, size: 50 },
+      users: users.map((user) => ({ ...user, mayStart: false, mayStop: false })),
+      total: 4,
+      counts: { all: 4, running: 1, starting: 1, failed: 1, never_active: 0, administrator: 1 },
+      acts: [],
+      mayAdd: false,
       known: { account: true, activity: true, groups: true, servers: true },
     }),
     'admin-batch': batchPage({

@@ -193,6 +193,7 @@ export async function submitForm(
   browser: FakeBrowser,
   page: BrowserAnswer,
   values: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<BrowserAnswer> {
   const form = /<form[^>]*method="post"[^>]*action="([^"]*)"[\s\S]*?<\/form>/.exec(page.body);
   if (form === null) throw new Error(`no form on the page: ${page.body.slice(0, 2000)}`);
@@ -206,7 +207,11 @@ export async function submitForm(
   for (const [name, value] of Object.entries(values)) fields.set(name, value);
   return browser.request(new URL(unescapeHtml(action), page.url).href, {
     method: 'POST',
-    headers: { 'content-type': 'application/x-www-form-urlencoded', referer: page.url },
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      referer: page.url,
+      ...headers,
+    },
     body: fields.toString(),
   });
 }

@@ -12,6 +12,7 @@ import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login, LoginSessions } from '../../sessions/login-sessions.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
 import { text } from '../../texts/text.ts';
+import { adminLink, openedBy } from '../elements/admin-link.ts';
 import { actorOf } from '../elements/audit-table.ts';
 import { type Html, html } from '../html.ts';
 import type { ReadForm } from '../login/confirm-login.ts';
@@ -100,7 +101,10 @@ export function createAdminContext(
       const [latest] = found
         .flatMap(({ entries }) => entries)
         .sort((one, other) => other.at.getTime() - one.at.getTime() || other.id - one.id);
-      return latest && html`${actorOf(latest, pages.urls)}`;
+      const mayOpen = openedBy(who.caller, who.membership);
+      return (
+        latest && html`${actorOf(latest, (name) => adminLink({ ...pages, mayOpen }, 'user', name))}`
+      );
     },
 
     async again({ session }) {

@@ -1,5 +1,6 @@
 import { message, type Phrase, text } from '../../texts/text.ts';
 import type { ListedGroup, Membership } from '../../users/group-pages-store.ts';
+import { adminLink } from '../elements/admin-link.ts';
 import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -50,7 +51,7 @@ ${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, { 
               {
                 label: text`Name`,
                 style: 'name',
-                cell: ({ name }) => html`<a href="${urls.adminGroup(name)}">${name}</a>`,
+                cell: ({ name }) => adminLink(layout, 'group', name),
               },
               { label: text`Members`, cell: ({ memberCount }) => formatNumber(memberCount) },
               { label: text`Managed by`, cell: ({ origin }) => originWord(origin) },
@@ -139,7 +140,7 @@ function memberTable({ layout, group, members, search, may, paging: shown }: Adm
       {
         label: text`Name`,
         style: 'name',
-        cell: ({ name }) => html`<a href="${urls.adminUser(name)}">${name}</a>`,
+        cell: ({ name }) => adminLink(layout, 'user', name),
       },
       { label: text`Added by`, cell: ({ origin }) => originWord(origin) },
       {
@@ -172,7 +173,7 @@ function roleSection({ layout, roles }: AdminGroupView): HtmlValue {
       ? html`<p class="soft">${text`None.`}</p>`
       : html`<ul class="list">${roles.map(
           ({ name, description }) =>
-            html`<li><div class="what"><a href="${layout.urls.adminRole(name)}">${name}</a>${description !== '' && html`<p>${description}</p>`}</div></li>`,
+            html`<li><div class="what">${adminLink(layout, 'role', name)}${description !== '' && html`<p>${description}</p>`}</div></li>`,
         )}</ul>`
   }</section>`;
 }

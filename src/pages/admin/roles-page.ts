@@ -1,6 +1,7 @@
 import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, type Text, text, translated } from '../../texts/text.ts';
+import { adminLink } from '../elements/admin-link.ts';
 import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -40,7 +41,7 @@ ${table(
     {
       label: text`Name`,
       style: 'name',
-      cell: ({ name }) => html`<a href="${urls.adminRole(name)}">${name}</a>`,
+      cell: ({ name }) => adminLink(layout, 'role', name),
     },
     { label: text`What it is for`, cell: ({ description }) => translated(description) },
     { label: text`Given to`, cell: ({ name, holderCount }) => givenTo(name, holderCount) },
@@ -118,9 +119,7 @@ const kindsWords = { user: text`Users`, group: text`Groups`, service: text`Servi
 function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView): Html {
   const { urls } = layout;
   const name = ({ subjectKind, subjectName }: RoleAssignment): HtmlValue => {
-    if (subjectKind === 'service') return subjectName;
-    const url = subjectKind === 'user' ? urls.adminUser(subjectName) : urls.adminGroup(subjectName);
-    return html`<a href="${url}">${subjectName}</a>`;
+    return adminLink(layout, subjectKind, subjectName);
   };
   return html`${table(
     text`Holders`,

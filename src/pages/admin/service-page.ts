@@ -5,6 +5,7 @@ import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
 import { type Phrase, text, translated } from '../../texts/text.ts';
 import { addressElement } from '../elements/address.ts';
+import { adminLink } from '../elements/admin-link.ts';
 import { accessWords } from '../elements/code-words.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -118,7 +119,7 @@ ${
     openedBy.length === 0
       ? text`No role`
       : text`roles ${joinHtml(
-          openedBy.map((role) => html`<a href="${layout.urls.adminRole(role)}">${role}</a>`),
+          openedBy.map((role) => adminLink(layout, 'role', role)),
           ', ',
         )}`,
   )

@@ -1,6 +1,7 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import { message, type Phrase, text, translated } from '../../texts/text.ts';
+import { adminLink } from '../elements/admin-link.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSpark } from '../elements/load-plots.ts';
@@ -100,7 +101,6 @@ function nothing({ query: { search, show } }: AdminServicesView): HtmlValue {
 }
 
 function serviceTable(layout: FormLayoutProps, services: readonly ListedService[]): Html {
-  const { urls } = layout;
   return table(
     text`Services`,
     [
@@ -108,7 +108,7 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
         label: text`Service`,
         style: 'name',
         cell: ({ displayName, status: { name, lastError, isReady } }) =>
-          html`<a href="${urls.adminService(name)}">${displayName ?? name}</a>${displayName !== undefined && html`<span class="under">${name}</span>`}${!isReady && lastError !== undefined && html`<span class="under">${translated(lastError)}</span>`}`,
+          html`${adminLink(layout, 'service', name, displayName ?? name)}${displayName !== undefined && html`<span class="under">${name}</span>`}${!isReady && lastError !== undefined && html`<span class="under">${translated(lastError)}</span>`}`,
       },
       {
         label: text`State`,

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../audit/deed.ts';
 import type { RoleReason } from '../../rbac/role-reasons.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
+import { adminLink } from '../elements/admin-link.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
@@ -64,7 +65,7 @@ function groupSection(
       ? html`<p class="soft">${text`In no group.`}</p>`
       : html`<ul class="list">${groups.map(
           ({ name, origin, mayRemove }) =>
-            html`<li><div class="what"><a href="${urls.adminGroup(name)}">${name}</a><p>${text`By ${originWord(origin)}`}</p></div>${
+            html`<li><div class="what">${adminLink(layout, 'group', name)}<p>${text`By ${originWord(origin)}`}</p></div>${
               mayRemove &&
               actionForm(layout, {
                 action: urls.adminUser(userName, 'remove-from-group'),
@@ -86,16 +87,16 @@ ${textField({ name: 'group', label: text`Add to a group`, autocomplete: 'off', i
 /** Lines of one role; the page of the role has all. */
 const mostAllowed = 6;
 
-function roleSection({ urls }: FormLayoutProps, { roles }: UserRightsView): HtmlValue {
+function roleSection(layout: FormLayoutProps, { roles }: UserRightsView): HtmlValue {
   if (roles === undefined) return false;
   return html`<section class="block"><h2>${text`What this user may do, and why`}</h2><ul class="list">${roles.map(
     ({
       name,
       reasons,
       allows,
-    }) => html`<li><div class="what"><strong><a href="${urls.adminRole(name)}">${name}</a></strong>
+    }) => html`<li><div class="what"><strong>${adminLink(layout, 'role', name)}</strong>
 <p>${joinHtml(
-      reasons.map((reason) => reasonText(urls, reason)),
+      reasons.map((reason) => reasonText(layout, reason)),
       ' ',
     )}</p>
 ${allowedList(allows)}</div></li>`,
@@ -107,7 +108,7 @@ function allowedList(allows: readonly ScopeDescription[]): Html {
 ${allows.length > mostAllowed && html`<p class="soft">${text`And ${allows.length - mostAllowed} more.`}</p>`}`;
 }
 
-function reasonText(urls: FormLayoutProps['urls'], reason: RoleReason): Text {
+function reasonText(layout: FormLayoutProps, reason: RoleReason): Text {
   switch (reason.kind) {
     case 'every user':
       return text`Every user holds it.`;
@@ -116,7 +117,7 @@ function reasonText(urls: FormLayoutProps['urls'], reason: RoleReason): Text {
     case 'given':
       return text`Given to this user by ${originWord(reason.origin)}.`;
     case 'group':
-      return text`Through the group ${html`<a href="${urls.adminGroup(reason.groupName)}">${reason.groupName}</a>`}, in which ${originWord(reason.memberOrigin)} put this user.`;
+      return text`Through the group ${adminLink(layout, 'group', reason.groupName)}, in which ${originWord(reason.memberOrigin)} put this user.`;
   }
 }
 

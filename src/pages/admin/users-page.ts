@@ -78,13 +78,20 @@ ${chips(view)}
 <section class="block" id="users" data-live-seconds="10">${
       users.length === 0
         ? html`<p class="empty">${nobody(view)}</p>`
-        : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ ...usersFields(query), count: String(total), return_to: usersUrl(layout.urls, query) })}
-${actBar(view)}
-${table(text`Users`, columns(view), users, { style: 'dense', keyOf: ({ name }) => name })}</form>
+        : html`${inForm(view, table(text`Users`, columns(view), users, { style: 'dense', keyOf: ({ name }) => name }))}
 ${paging({ page: query.page, size: query.size, total, shown: users.length, borders, urlOf: (page, edge) => usersUrl(layout.urls, { ...query, page, edge }) })}`
     }</section>
 ${total > pageSizes[0] && sizes(view)}`,
   });
+}
+
+/** In a form only where it has a button: for who may do something to many users, or to the server of one of these. */
+function inForm(view: AdminUsersView, list: Html): Html {
+  const { layout, query, users, total, acts } = view;
+  if (acts.length === 0 && users.every((user) => serverButton(view, user) === '')) return list;
+  return html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ ...usersFields(query), count: String(total), return_to: usersUrl(layout.urls, query) })}
+${actBar(view)}
+${list}</form>`;
 }
 
 function nobody({ query: { search, group, mark } }: AdminUsersView): HtmlValue {

@@ -6,15 +6,18 @@ import { readServerClientId } from '../../protocol/client-id.ts';
 import { exactTime } from '../../texts/exact-time.ts';
 import { joined, message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import type { PageUrls } from '../page-urls.ts';
+import { adminLink } from './admin-link.ts';
 import { codeWord } from './code-words.ts';
 import type { LayoutProps } from './layout-props.ts';
 import { table } from './table.ts';
 import { timeElement } from './time.ts';
 
+/** The name of a user, as a link where it is one. */
+type NameLink = (name: string) => Html;
+
 /** Rows of the audit log. */
 export function auditTable(
-  { now, urls }: LayoutProps,
+  layout: LayoutProps,
   entries: readonly AuditEntry[],
   {
     caption,
@@ -28,7 +31,9 @@ export function auditTable(
     readonly ownName?: string;
   },
 ): Html {
-  const nameUrls = isForAdministrators ? urls : undefined;
+  const { now } = layout;
+  const link: NameLink = (name) =>
+    isForAdministrators ? adminLink(layout, 'user', name) : html`${name}`;
   const isToldOf = (name: string) => isForAdministrators || name === ownName;
   return table(
     caption,
@@ -45,10 +50,10 @@ export function auditTable(
         cell: (entry) => {
           const { address, name } = entry.actor;
           const isShown = isForAdministrators || name === ownName || name === undefined;
-          return html`${actorOf(entry, nameUrls)}${address !== undefined && isShown && html` <span class="soft">${text`from ${address}`}</span>`}`;
+          return html`${actorOf(entry, link)}${address !== undefined && isShown && html` <span class="soft">${text`from ${address}`}</span>`}`;
         },
       },
-      { label: text`What`, cell: (entry) => target(entry, nameUrls) },
+      { label: text`What`, cell: (entry) => target(entry, link) },
       { label: text`Detail`, cell: ({ detail, users }) => details(detail, users.filter(isToldOf)) },
     ],
     entries,
@@ -69,37 +74,30 @@ const kindsOfActors = {
   proxy_api: text`A JupyterHub`,
 } as const;
 
-/** Who did it; a name links to the user where addresses are given. */
-export function actorOf(
-  { actor: { kind, name } }: AuditEntry,
-  urls: PageUrls | undefined,
-): HtmlValue {
-  if (kind === 'user' && name !== undefined) return userName(name, urls);
+/** Who did it. */
+export function actorOf({ actor: { kind, name } }: AuditEntry, link: NameLink): HtmlValue {
+  if (kind === 'user' && name !== undefined) return link(name);
   return name === undefined ? kindsOfActors[kind] : html`${kindsOfActors[kind]} ${name}`;
 }
 
-function target({ target: to }: AuditEntry, urls: PageUrls | undefined): HtmlValue {
+function target({ target: to }: AuditEntry, link: NameLink): HtmlValue {
   if (to === undefined) return html`<span class="soft">–</span>`;
   const { kind, name, part } = to;
-  if (kind === 'user') return userName(name, urls);
-  if (kind === 'server') return serverOf(name, part, urls);
+  if (kind === 'user') return link(name);
+  if (kind === 'server') return serverOf(name, part, link);
   if (kind === 'client') {
     // Some names of users and servers make the same id: that is shown then.
     const [server, ...others] = readServerClientId(name);
     if (server !== undefined && others.length === 0)
-      return serverOf(server.userName, server.serverName, urls);
+      return serverOf(server.userName, server.serverName, link);
   }
-  if (kind === 'session') return text`Login of ${userName(name, urls)}`;
+  if (kind === 'session') return text`Login of ${link(name)}`;
   if (kind === 'token') return text`Token of ${name}`;
   return html`${kindsOfTargets[kind]} ${name}`;
 }
 
-function serverOf(
-  ownerName: string,
-  serverName: string | undefined,
-  urls: PageUrls | undefined,
-): Text {
-  const owner = userName(ownerName, urls);
+function serverOf(ownerName: string, serverName: string | undefined, link: NameLink): Text {
+  const owner = link(ownerName);
   return serverName === undefined || serverName === ''
     ? text`Server of ${owner}`
     : text`Server ${serverName} of ${owner}`;
@@ -115,10 +113,6 @@ const kindsOfTargets = {
   lockout: text`Lockout`,
   hub: text`Hub`,
 } as const;
-
-function userName(name: string, urls: PageUrls | undefined): Html {
-  return urls === undefined ? html`${name}` : html`<a href="${urls.adminUser(name)}">${name}</a>`;
-}
 
 const longestDetail = 120;
 

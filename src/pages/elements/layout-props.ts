@@ -5,6 +5,7 @@ import type { Phrase, Text } from '../../texts/text.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { Theme } from '../preferences.ts';
+import type { MayOpen } from './admin-link.ts';
 
 /** What every page knows beside its own content. */
 export interface LayoutProps {
@@ -21,6 +22,8 @@ export interface LayoutProps {
   readonly languages?: readonly OfferedLanguage[] | undefined;
   /** The address of the page, to come back to; left out for the answer to a form. */
   readonly address?: string | undefined;
+  /** Which pages of the administration are open to the reader; all when left out. */
+  readonly mayOpen?: MayOpen | undefined;
   /** Who is logged in; without it the page has no navigation. */
   readonly user?: PageUser | undefined;
   readonly csrfToken?: string | undefined;

@@ -6,7 +6,7 @@ export function copyableText(secret: string, label: Phrase): Html {
   const id = `copy-${String(label)
     .toLowerCase()
     .replace(/[^a-z]+/g, '-')}`;
-  return html`<div class="stack"><code class="secret" id="${id}" aria-label="${label}">${secret}</code>
+  return html`<div class="stack" role="group" aria-label="${label}"><code class="secret" id="${id}">${secret}</code>
 <button class="button small" type="button" hidden data-copy="${id}"${copyTexts}>${text`Copy`}</button></div>`;
 }
 

@@ -20,6 +20,7 @@ import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { Language } from '../../texts/language.ts';
 import type { Phrase, Text } from '../../texts/text.ts';
+import { adminLink, openedBy } from '../elements/admin-link.ts';
 import { actorOf } from '../elements/audit-table.ts';
 import type { FormLayoutProps, PageNotice } from '../elements/layout-props.ts';
 import { Html, html } from '../html.ts';
@@ -190,7 +191,10 @@ export function createBoundPages(
       ...unconditional,
     });
     const latest = reply.body as ModelOf<'viewLastChange'>;
-    return latest && html`${actorOf(latest, pages.urls)}`;
+    const mayOpen = openedBy(caller, membership);
+    return (
+      latest && html`${actorOf(latest, (name) => adminLink({ ...pages, mayOpen }, 'user', name))}`
+    );
   }
 
   const paramsOf = (ctx: Context): Parameters => ctx['params'] as Parameters;

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa';
-import { prefersHtml } from '../../http/content-negotiation.ts';
+import { isForWindow } from '../../http/content-negotiation.ts';
 import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import type { PageUrls } from '../page-urls.ts';
@@ -29,13 +29,13 @@ export function formRedirects(pages: PageContext, publicUrl: URL): Middleware {
     const target = URL.parse(location, publicUrl.href);
     if (target === null) return;
     if (target.origin === publicUrl.origin && isLast(pages.urls, target.pathname)) return;
-    if (prefersHtml(ctx.req.headers)) await leadOn(ctx, pages, location);
+    if (isForWindow(ctx.req.headers)) await leadOn(ctx, pages, location);
   };
 }
 
 /** Redirects a browser that may have sent a form before, in a way that lets it arrive anywhere. */
 export async function leadOn(ctx: Context, pages: PageContext, url: string): Promise<void> {
-  if (!prefersHtml(ctx.req.headers)) return ctx.redirect(url);
+  if (!isForWindow(ctx.req.headers)) return ctx.redirect(url);
   ctx.remove('Location');
   const layout = await pages.layoutFor(ctx);
   const target = URL.parse(pages.urlOf(url));

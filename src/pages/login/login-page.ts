@@ -27,8 +27,8 @@ export interface LoginView {
   readonly failedAuthenticator?: string | undefined;
   /** Seconds until another attempt is accepted, after too many failures. */
   readonly waitSeconds?: number | undefined;
-  /** What was typed into fields that are not secret, by field name. */
-  readonly typed?: Readonly<Record<string, string>> | undefined;
+  /** The form that was sent. What was typed is shown again, unless it is secret. */
+  readonly typed?: URLSearchParams | undefined;
 }
 
 /** One configured authenticator on the login page. */
@@ -125,7 +125,7 @@ ${view.choices.filter((other) => other.method.kind === 'form').length > 1 && htm
 ${method.fields.map((field) =>
   loginField(field, {
     id: `login-${index}-${field.name}`,
-    value: hasSent && field.type === 'text' ? typed?.[field.name] : undefined,
+    value: hasSent && field.type === 'text' ? (typed?.get(field.name) ?? undefined) : undefined,
     isFocused: field === focused,
     offersPasskeys: choice.authenticator === view.passkeysOf,
   }),

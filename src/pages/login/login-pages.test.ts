@@ -72,7 +72,7 @@ describe('the login page', () => {
       choices: [password],
       error: 'Wrong user name or password.',
       failedAuthenticator: 'password',
-      typed: { username: 'alice', password: 'hunter2' },
+      typed: new URLSearchParams({ username: 'alice', password: 'hunter2' }),
     });
     expect(page).toMatch(/role="alert">.*Wrong user name or password\./);
     expect(page).toContain('value="alice"');
@@ -84,7 +84,7 @@ describe('the login page', () => {
     const page = login({
       choices: [password, other],
       failedAuthenticator: 'ldap',
-      typed: { username: 'alice' },
+      typed: new URLSearchParams({ username: 'alice' }),
     });
     expect(page.match(/value="alice"/g)).toHaveLength(1);
     expect(page.indexOf('value="ldap"')).toBeLessThan(page.indexOf('value="alice"'));

@@ -86,6 +86,7 @@ export function loginRoutes(
     result: LoginResult,
     authenticator: string,
     next: string | undefined,
+    typed?: URLSearchParams,
   ): Promise<void> {
     keepOpenerFor(ctx, pages.urls, next);
     if (result.outcome === 'refused') {
@@ -99,6 +100,7 @@ export function loginRoutes(
           error: result.message,
           failedAuthenticator: authenticator,
           waitSeconds: result.retryAfterSeconds,
+          typed,
         },
         result.status,
       );
@@ -154,7 +156,7 @@ export function loginRoutes(
     const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx), {
       knownBrowserFor: (userName) => logIn.knownBrowserFor(ctx, userName),
     });
-    await finish(ctx, result, wanted, pages.nextOf(form));
+    await finish(ctx, result, wanted, pages.nextOf(form), form);
     // Clients of JupyterHub expect the status with which it answers a login.
     if (ctx.status === 303) ctx.status = 302;
   });

@@ -91,7 +91,7 @@ describe('the home page', () => {
           span: 'hour',
           hasSpawnOptions: false,
           hasLastOptions: false,
-          may: { open: true, start: true, stop: true, share: false, extend, administer: false },
+          may: { open: true, start: true, stop: true, share: false, extend },
         }),
       );
     const at = new Date(now.getTime() + 8 * 60_000);

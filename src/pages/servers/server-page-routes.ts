@@ -77,7 +77,6 @@ export function serverPageRoutes(
         stop: may('delete:servers') && server !== undefined,
         share: may('shares') && server !== undefined,
         extend: may('users:activity'),
-        administer: layout.user?.mayAdminister === true && may('read:users'),
       },
     };
     pages.send(ctx, serverPage(view));

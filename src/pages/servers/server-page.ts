@@ -3,6 +3,7 @@ import type { LoadSpan } from '../../metrics/load-history.ts';
 import type { ServerFailure } from '../../servers/server.ts';
 import type { ServerSetup } from '../../servers/server-setup.ts';
 import { type Phrase, text, translated } from '../../texts/text.ts';
+import { adminLink } from '../elements/admin-link.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -45,8 +46,6 @@ export interface ServerPageView {
     readonly share: boolean;
     /** Keep it when it is about to be stopped for being idle. */
     readonly extend: boolean;
-    /** See the page of its user. */
-    readonly administer: boolean;
   };
 }
 
@@ -99,10 +98,8 @@ function limits({ layout, server, may }: ServerPageView): HtmlValue {
   return sentence !== '' && html`<p class="soft">${sentence}</p>`;
 }
 
-function ownerOf({ layout, server: { userName }, may }: ServerPageView): HtmlValue {
-  return may.administer
-    ? text`of ${html`<a href="${layout.urls.adminUser(userName)}">${userName}</a>`}`
-    : text`of ${userName}`;
+function ownerOf({ layout, server: { userName } }: ServerPageView): HtmlValue {
+  return text`of ${adminLink(layout, 'user', userName)}`;
 }
 
 function since({ layout: { now }, server }: ServerPageView): HtmlValue {
