@@ -104,6 +104,25 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     expect(answers.filter((text) => !text.includes('403'))).toEqual([]);
   });
 
+  test('a form leads to the provider and back, where that is the only way to log in', async () => {
+    await using own = await createExternalHub({ Authenticator: { auto_login: true } });
+    const { page, complaints } = await openProfile(browser);
+    await page.goto(`${own.hub.url}hub/login`);
+    await passProviderPages(page, 'dora');
+    await page.getByRole('heading', { name: 'Hello, dora' }).waitFor();
+    await page.goto(`${own.hub.url}hub/token`);
+    await page.getByText('New token', { exact: true }).click();
+    await page.getByLabel('What is it for?').fill('Nightly report');
+    const ended = await own.hub.api('/users/dora/sessions', 'admin-service-token', {
+      method: 'DELETE',
+    });
+    expect(ended.ok).toBe(true);
+    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByText('What you typed is here again').waitFor();
+    expect(await page.getByLabel('What is it for?').inputValue()).toBe('Nightly report');
+    expect(complaints).toEqual([]);
+  });
+
   test('two tabs log in at once', async () => {
     const { page: first } = await openProfile(browser);
     const second = await first.context().newPage();

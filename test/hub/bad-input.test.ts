@@ -503,7 +503,9 @@ test.each(['introspect', 'revoke', 'token'])(
     const description = (await (await hub.api('/openapi.json', undefined)).json()) as {
       paths: Record<string, { post: { responses: Record<string, unknown> } }>;
     };
-    const { responses } = description.paths[`/hub/api/oauth2/${endpoint}`]?.post ?? { responses: {} };
+    const { responses } = description.paths[`/hub/api/oauth2/${endpoint}`]?.post ?? {
+      responses: {},
+    };
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
     expect(responses['400']).toMatchObject({

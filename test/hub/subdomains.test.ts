@@ -263,6 +263,11 @@ describe('a login', () => {
     expect(answer.headers.location).toBeUndefined();
     expect(answer.headers['refresh']).toBe(`0;url=${alice()}/user/alice/`);
     expect(answer.body).toContain(`href="${alice()}/user/alice/"`);
+    // Where the button that starts a server leads when it runs already.
+    const url = `${hub.url}hub/spawn-pending/alice`;
+    const ready = await browser.request(url, { headers: { 'upgrade-insecure-requests': '1' } });
+    expect(ready.headers['refresh']).toBe(`0;url=${alice()}/user/alice/`);
+    expect((await browser.request(url)).headers.location).toBe(`${alice()}/user/alice/`);
   });
 });
 

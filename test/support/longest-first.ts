@@ -22,6 +22,8 @@ export const longest: readonly string[] = [
   'test/examples/configurations.test.ts',
   'src/servers/servers-of-instances.test.ts',
   'test/browser/layout.test.ts',
+  'test/browser/oauth-popups.test.ts',
+  'test/browser/oauth-clients.test.ts',
   'test/hub/singleuser.test.ts',
   'src/spawning/docker/podman.test.ts',
   'test/hub/logs-command.test.ts',
