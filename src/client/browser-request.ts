@@ -1,9 +1,17 @@
 import { single } from './credentials.ts';
 import type { RequestLike } from './decision.ts';
 
-/** Whether a request opens a WebSocket (RFC 6455 §4.1). */
-export function isWebSocketHandshake(request: RequestLike): boolean {
-  return single(request.headers['upgrade'])?.toLowerCase() === 'websocket';
+/**
+ * Whether a request opens a WebSocket (RFC 6455 §4.1, RFC 8441 §5), or is what a proxy asks about one: that has the
+ * headers of the handshake, but may lack Upgrade, which is of one connection only.
+ */
+export function isWebSocketHandshake({ headers }: RequestLike): boolean {
+  return (
+    headers['sec-websocket-version'] !== undefined ||
+    headers['sec-websocket-key'] !== undefined ||
+    headers['sec-fetch-mode'] === 'websocket' ||
+    single(headers['upgrade'])?.toLowerCase() === 'websocket'
+  );
 }
 
 /**
@@ -58,7 +66,8 @@ export function isPreflight({ method, headers }: RequestLike): boolean {
 
 /**
  * Whether a request that a cookie authenticates may have been made by a page of another origin:
- * one that changes something, or a WebSocket handshake, which browsers let any page open.
+ * one that changes something, or a WebSocket handshake, which browsers let any page open. What a script of
+ * another origin fetches with GET the app allows or not (CORS), but then the browser says that it is a fetch.
  */
 export function isForged(request: RequestLike, publicOrigin: string | undefined): boolean {
   const { method = 'GET', headers } = request;
@@ -67,7 +76,10 @@ export function isForged(request: RequestLike, publicOrigin: string | undefined)
     // Every browser names the origin here; a program without one can send a token.
     return origin === undefined || !isOwnOrigin(origin, request, publicOrigin);
   }
-  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return false;
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') {
+    if (origin === undefined || headers['sec-fetch-mode'] !== undefined) return false;
+    return method === 'GET' && !isOwnOrigin(origin, request, publicOrigin);
+  }
   const site = single(headers['sec-fetch-site']);
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   // Neither header: no browser of today, and SameSite=Lax already guards those of yesterday.

@@ -180,6 +180,7 @@ export function assembleGateway(deps: {
       routes,
       guard,
       clientAddress: site.clientAddress,
+      kind: proxyConfig.forward_auth_headers,
       answers: errorAnswers,
       isOutdated: deps.ways.isOutdated ?? (() => false),
       hubPath: site.urls.hub,

@@ -95,7 +95,9 @@ export async function composeSite(
       isHttps,
       log,
     }),
-    clientAddress: createClientAddressReader(Hub.trusted_proxies),
+    clientAddress: createClientAddressReader(Hub.trusted_proxies, {
+      trustForwardedHost: Hub.trust_forwarded_host,
+    }),
     jupyterHub,
     /** The name of the session id that the door believes: one that no neighbour can plant, where that can be. */
     doorSessionIdCookie: canHaveHostCookie ? hostPrefix + sessionIdCookie : sessionIdCookie,

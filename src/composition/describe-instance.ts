@@ -34,6 +34,7 @@ const ownSettings = [
   'plugins_dir',
   'shutdown_timeout',
   'trusted_proxies',
+  'trust_forwarded_host',
 ];
 
 /** Name of this instance, for people. */

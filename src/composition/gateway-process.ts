@@ -250,11 +250,11 @@ function datedNotice<Told extends { readonly until_ms?: number | undefined }>({
 /** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */
 function sharedPart({ config, secrets }: GatewaySettings): string {
   const { Hub, basePath, publicUrl, subdomainHost } = config;
-  const { trusted_proxies, environment_prefixes } = Hub;
+  const { trusted_proxies, trust_forwarded_host, environment_prefixes } = Hub;
   return JSON.stringify([
     secrets,
     [basePath, publicUrl, subdomainHost],
-    [trusted_proxies, environment_prefixes],
+    [trusted_proxies, trust_forwarded_host, environment_prefixes],
     config.Proxy,
   ]);
 }

@@ -30,6 +30,7 @@ function gatewayConfig({ Hub, Proxy: proxyConfig, ...config }: Config): GatewayC
   return {
     Hub: {
       trusted_proxies: Hub.trusted_proxies,
+      trust_forwarded_host: Hub.trust_forwarded_host,
       environment_prefixes: Hub.environment_prefixes,
       bind_url: Hub.bind_url,
       bind_socket_mode: Hub.bind_socket_mode,

@@ -243,6 +243,12 @@ export const hubSection = z.strictObject({
     .array(z.string())
     .default([])
     .describe('Addresses or CIDR ranges whose X-Forwarded-* headers are believed.'),
+  trust_forwarded_host: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether X-Forwarded-Host of a trusted proxy is the host that was asked for, where the proxy puts another into Host. Only for one that replaces what its clients send there. Otherwise a request in which the two differ is refused.',
+    ),
   cleanup_servers: z.boolean().default(false).describe("Stop users' servers when the hub stops."),
   allow_named_servers: z
     .boolean()

@@ -308,6 +308,12 @@ export const spawnerSection = z.strictObject({
 
 export const proxySection = z.strictObject({
   extra_routes: extraRoutes,
+  forward_auth_headers: z
+    .enum(['forwarded', 'original'])
+    .default('forwarded')
+    .describe(
+      'In which headers another proxy says what it asks about (`"access": "forward-auth"`): X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri as Caddy and Traefik do, or X-Original-Method and X-Original-URL. The other kind, which a visitor may have sent, must say the same or the request is refused.',
+    ),
   access_log: z
     .union([z.boolean(), z.number().min(0).max(1)])
     .default(true)

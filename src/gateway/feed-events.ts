@@ -69,7 +69,7 @@ export interface GatewaySettings {
 }
 
 /** Settings that pages and addresses follow from, in hubs and gateways alike. */
-export type SiteSetting = 'trusted_proxies' | 'environment_prefixes';
+export type SiteSetting = 'trusted_proxies' | 'trust_forwarded_host' | 'environment_prefixes';
 
 /** A part of the configuration that can be written as JSON. */
 export interface GatewayConfig {

@@ -10,6 +10,7 @@ import { methodProblem } from '../proxy/forwarded-methods.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { text } from '../texts/text.ts';
+import { type ClaimKind, contradicting, readClaim } from './forward-auth-claim.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
 import { ambiguousPath, asHubError, outdated } from './gateway-answers.ts';
 import { checkRules, isInGroups, notInGroups } from './rule-check.ts';
@@ -46,14 +47,14 @@ const identityNames = [
   'X-Hub-Email',
   'X-Hub-Assertion',
 ];
-/** As applications read the names of headers: some take an underscore for a hyphen. */
-const identityHeader = /^x[-_]hub[-_]/i;
 const methodName = /^[A-Z][A-Z-]{0,30}$/;
 
 export function createForwardAuth(deps: {
-  readonly routes: Pick<RouteTable, 'match'>;
+  readonly routes: Pick<RouteTable, 'match' | 'hasHost'>;
   readonly guard: Gatekeeper;
   readonly clientAddress: ClientAddressReader;
+  /** `Proxy.forward_auth_headers`. */
+  readonly kind: ClaimKind;
   readonly answers: ErrorAnswers;
   readonly isOutdated: () => boolean;
   /** Path of the hub's pages, a slash at its end. */
@@ -65,27 +66,21 @@ export function createForwardAuth(deps: {
 
   /** What is asked about. Throws HubError for what no proxy of the operator would ask. */
   function read(req: IncomingMessage): Asked {
-    const client = clientAddress(req);
-    if (!client.isTrustedProxy) throw notTrusted();
-    if (Object.keys(req.headers).some((name) => identityHeader.test(name))) throw smuggled();
-    const original = URL.parse(header(req, 'x-original-url') ?? '');
-    const url = agreed(
-      header(req, 'x-forwarded-uri'),
-      original === null ? undefined : pathOf(header(req, 'x-original-url') ?? ''),
-    );
-    const method = agreed(header(req, 'x-forwarded-method'), header(req, 'x-original-method'));
-    if (url === undefined || method === undefined) throw incomplete();
+    if (!clientAddress(req).isTrustedProxy) throw notTrusted();
+    const { method, host, hostname, url } = readClaim(req.headers, deps.kind);
+    const ownHost = hostnameOf(req.headers.host ?? '') ?? '';
+    // Where a proxy passes Host on, that is by which it has chosen the app.
+    if (ownHost !== hostname && routes.hasHost(ownHost)) throw contradicting();
     const path = canonicalPath(url);
     if (path === undefined || !methodName.test(method)) throw ambiguousPath();
     const wrongMethod = methodProblem(method);
     if (wrongMethod !== undefined) throw wrongMethod;
-    const host = hostnameOf(original?.host ?? client.host);
-    const match = routes.match(path, host);
+    const match = routes.match(path, hostname);
     if (match?.kind === 'ambiguous') throw ambiguousPath();
     if (match === undefined || match.kind === 'nowhere' || !match.route.isBehindProxy) {
       throw unknownApp();
     }
-    const { headers } = req;
+    const headers = req.headers.host === host ? req.headers : { ...req.headers, host };
     return { route: match.route, request: { method, url, headers }, pathname: path.pathname };
   }
 
@@ -158,22 +153,6 @@ export function createForwardAuth(deps: {
   };
 }
 
-/** One value, if the two names of a header do not say different things. */
-function agreed(one: string | undefined, other: string | undefined): string | undefined {
-  if (one !== undefined && other !== undefined && one !== other) throw contradicting();
-  return one ?? other;
-}
-
-/** Path and query as they were written, not as a URL parser would correct them. */
-function pathOf(url: string): string | undefined {
-  return /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1];
-}
-
-function header({ headers }: IncomingMessage, name: string): string | undefined {
-  const value = headers[name];
-  return Array.isArray(value) ? value.join(', ') : value;
-}
-
 /** A page is no permission, so it does not look like one. */
 function notAllowed(answer: Answer): Answer {
   return answer.status < 300 ? { ...answer, status: 403 } : answer;
@@ -191,24 +170,6 @@ function closedTo({ message, hint }: HubError): HubError {
 function notTrusted(): HubError {
   return new HubError('forbidden', text`Only a proxy that the hub trusts may ask this.`, {
     hint: text`Its address has to be in Hub.trusted_proxies.`,
-  });
-}
-
-function smuggled(): HubError {
-  return new HubError('bad_request', text`The request claims an identity in a header.`, {
-    hint: text`X-Hub-… headers are for the hub to set.`,
-  });
-}
-
-function incomplete(): HubError {
-  return new HubError('bad_request', text`The proxy does not say which request it asks about.`, {
-    hint: text`It has to send X-Forwarded-Method and X-Forwarded-Uri, or X-Original-Method and X-Original-URL.`,
-  });
-}
-
-function contradicting(): HubError {
-  return new HubError('bad_request', text`The request says two things about what is asked for.`, {
-    hint: text`A proxy must replace X-Forwarded-… and X-Original-… headers that its clients send.`,
   });
 }
 

@@ -56,10 +56,6 @@ export function behindProxy(): HubError {
   });
 }
 
-export function severalHosts(): HubError {
-  return new HubError('bad_request', text`The request names its host more than once.`);
-}
-
 export function outdated(): HubError {
   return new HubError('unavailable', text`The hub cannot be asked who you are at the moment.`, {
     hint: text`Try again in a few seconds.`,

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isWebSocketHandshake } from '../client/browser-request.ts';
 import { deny, toAnswer } from '../client/decision.ts';
 import { HubError } from '../errors.ts';
 import { writeAnswer } from '../http/answer.ts';
 import { type CanonicalPath, canonicalPath } from '../http/canonical-path.ts';
-import type { ClientAddressReader } from '../http/client-address.ts';
+import { type ClientAddressReader, forwardedHostProblem } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
-import { hasSeveralHosts, hostnameOf } from '../http/host-header.ts';
+import { hostnameOf, hostProblem } from '../http/host-header.ts';
+import { isWebSocketUpgrade } from '../http/websocket-handshake.ts';
 import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
@@ -26,7 +26,6 @@ import {
   nothingHere,
   outdated,
   sessionIdOf,
-  severalHosts,
   showsHubToken,
   visitorOf,
 } from './gateway-answers.ts';
@@ -190,9 +189,10 @@ export function createGateway(deps: {
 
   return {
     handleRequest(req, res) {
-      if (hasSeveralHosts(req)) {
+      const wrongHost = hostProblem(req);
+      if (wrongHost !== undefined) {
         note(req, res, undefined);
-        answers.respond(req, res, severalHosts());
+        answers.respond(req, res, wrongHost, { isExpected: true });
         return true;
       }
       const path = canonicalPath(req.url ?? '');
@@ -203,6 +203,13 @@ export function createGateway(deps: {
       }
       if (forwardAuth.handle(req, res, path.pathname)) {
         note(req, res, undefined);
+        return true;
+      }
+      // Not before: a proxy that asks names the host of an app there, and in Host that of the hub.
+      const otherHost = forwardedHostProblem(req, clientAddress);
+      if (otherHost !== undefined) {
+        note(req, res, undefined);
+        answers.respond(req, res, otherHost, { isExpected: true });
         return true;
       }
       const match = findRoute(req, path);
@@ -290,9 +297,10 @@ export function createGateway(deps: {
     },
 
     handleUpgrade(req, socket, head) {
-      if (hasSeveralHosts(req)) {
+      const wrongHost = hostProblem(req) ?? forwardedHostProblem(req, clientAddress);
+      if (wrongHost !== undefined) {
         traffic.followUpgrade(req, socket, undefined);
-        answers.respondOnSocket(req, socket, severalHosts());
+        answers.respondOnSocket(req, socket, wrongHost);
         return;
       }
       const path = canonicalPath(req.url ?? '');
@@ -306,7 +314,7 @@ export function createGateway(deps: {
         answers.respondOnSocket(req, socket, ambiguousPath());
         return;
       }
-      if (match?.kind !== 'forward' || !isWebSocketHandshake(req)) {
+      if (match?.kind !== 'forward' || !isWebSocketUpgrade(req)) {
         traffic.followUpgrade(req, socket, undefined);
         answers.respondOnSocket(
           req,

@@ -121,8 +121,7 @@ export function createGuard(deps: {
       if (key === undefined) return undefined;
       const authorized = guard.remembered.get(key);
       if (authorized === undefined) return undefined;
-      if (request.method !== 'GET' && isForged(request, guard.origin)) return undefined;
-      if (request.headers['upgrade'] !== undefined) return undefined;
+      if (isForged(request, guard.origin)) return undefined;
       return guard.client.isCallback(request.url ?? '/') ? undefined : authorized;
     },
 

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { createAddressList } from '../addresses/local-addresses.ts';
+import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { hopClientOf } from './hops.ts';
+import { hostnameOf } from './host-header.ts';
 import { isUnixPeer } from './unix-peers.ts';
 
 /** Who is asking, after believing only the proxies the operator trusts. */
@@ -11,7 +14,10 @@ export interface ClientAddress {
   readonly peerAddress: string;
   readonly isTrustedProxy: boolean;
   readonly protocol: 'http' | 'https';
-  /** The Host header's value; the forwarded one behind a trusted proxy. */
+  /**
+   * The Host header's value, or that of X-Forwarded-Host where the operator says so. No host (`hostnameOf`) where
+   * a trusted proxy names another one in X-Forwarded-Host, or several.
+   */
   readonly host: string;
 }
 
@@ -25,9 +31,13 @@ export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
  * `trustedProxies` are addresses or CIDR ranges; who may open a Unix socket of the hub is a trusted proxy
  * too, and another instance of the hub has said whose request it passes on. X-Forwarded-For is read
  * from the right, and the first address that is not a trusted proxy is the client: anything further left
- * is the client's own claim.
+ * is the client's own claim. `trustForwardedHost`: what they say in X-Forwarded-Host is the host that was asked for,
+ * whatever stands in Host.
  */
-export function createClientAddressReader(trustedProxies: readonly string[]): ClientAddressReader {
+export function createClientAddressReader(
+  trustedProxies: readonly string[],
+  { trustForwardedHost = false }: { readonly trustForwardedHost?: boolean } = {},
+): ClientAddressReader {
   const isTrusted = createTrustedPeer(trustedProxies);
 
   return (request) => {
@@ -52,9 +62,31 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
       peerAddress,
       isTrustedProxy: true,
       protocol,
-      host: lastOf(request.headers['x-forwarded-host']) ?? host,
+      host: hostAskedFor(host, request.headers['x-forwarded-host']?.toString(), trustForwardedHost),
     };
   };
+}
+
+function hostAskedFor(host: string, forwarded: string | undefined, isBelieved: boolean): string {
+  if (forwarded === undefined || forwarded === host) return host;
+  if (isBelieved) return forwarded;
+  return hostnameOf(forwarded) === hostnameOf(host) ? host : `${host}, ${forwarded}`;
+}
+
+/**
+ * Why a request is answered with 400 for what a trusted proxy says in X-Forwarded-Host: it names no host, or not the
+ * one of Host, which has been looked at before.
+ */
+export function forwardedHostProblem(
+  request: IncomingMessage,
+  clientAddress: ClientAddressReader,
+): HubError | undefined {
+  const { host, 'x-forwarded-host': forwarded } = request.headers;
+  if (forwarded === undefined || forwarded === host) return undefined;
+  if (hostnameOf(clientAddress(request).host) !== undefined) return undefined;
+  return new HubError('bad_request', text`The request names two hosts.`, {
+    hint: text`A proxy has to pass on Host as it came, and to replace or remove X-Forwarded-Host.`,
+  });
 }
 
 /** Tells whether a peer's address is that of a trusted proxy. */

@@ -28,6 +28,8 @@ export interface RouteTable {
   match(path: CanonicalPath, host?: string): RouteMatch | undefined;
   /** Whether any route is for one host name alone. */
   readonly hasHosts: boolean;
+  /** Whether a host name, in lower case and without port, has routes of its own. */
+  hasHost(host: string): boolean;
   /** Adds a route; throws `conflict` when host and prefix are taken. */
   add(definition: RouteDefinition): Route;
   /** Adds a route, in place of the one with the same key if there is one. */
@@ -112,6 +114,7 @@ export function createRouteTable(
     get hasHosts() {
       return roots.size > 0;
     },
+    hasHost: (host) => roots.has(host),
     add(definition) {
       const key = (definition.host ?? '') + definition.prefix;
       if (find(key) !== undefined) {

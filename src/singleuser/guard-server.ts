@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
-import { isWebSocketHandshake } from '../client/browser-request.ts';
 import {
   type Allowed,
   type Answered,
@@ -18,6 +17,7 @@ import { writeAnswer } from '../http/answer.ts';
 import { canonicalPath, withoutPrefix } from '../http/canonical-path.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
 import { answerOnSocket } from '../http/socket-response.ts';
+import { isWebSocketUpgrade } from '../http/websocket-handshake.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
 
 /** Browsers and programs that are rechecked more often than this would keep the hub busy. */
@@ -123,7 +123,7 @@ export function createGuardServer(options: {
 
   const server = createServer(
     // Any other upgrade, such as to HTTP/2, is answered as if it had not been asked for.
-    { requestTimeout: 0, shouldUpgradeCallback: isWebSocketHandshake },
+    { requestTimeout: 0, shouldUpgradeCallback: isWebSocketUpgrade },
     (request, response) => {
       serve(request, response).catch((error: unknown) => {
         log.error({ err: error }, 'a request failed unexpectedly');

@@ -68,7 +68,9 @@ export async function startSingleuser(
   const onTraffic = () => activity?.touch();
 
   // What connects here is the hub's gateway, or is on the same machine.
-  const readClient = createClientAddressReader(['127.0.0.0/8', '::1']);
+  const readClient = createClientAddressReader(['127.0.0.0/8', '::1'], {
+    trustForwardedHost: true,
+  });
   const publicLocation = (location: string) =>
     options.stripsPrefix ? withPrefix(location, prefix) : location;
   let app: GuardedApp | undefined;

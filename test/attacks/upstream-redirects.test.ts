@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { startGuardedApp } from '../support/guarded-app.ts';
 import {
   hasWebServer,
+  type SiteServerName,
   startWebServer,
-  type WebServerName,
   webServerCommand,
 } from '../support/web-servers.ts';
 import { head, rawRequest, startProxy } from './proxy-harness.ts';
 
-const servers: readonly WebServerName[] = ['nginx', 'Apache'];
+const servers: readonly SiteServerName[] = ['nginx', 'Apache'];
 
 // They redirect `/docs` to `/docs/` by the Host they are asked with, and add what they take for the port.
 describe.for(servers)('a redirect of %s to a directory', (name) => {

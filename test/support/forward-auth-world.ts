@@ -1,79 +1,80 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { WebSocketServer } from 'ws';
 import { startUpstream } from '../attacks/proxy-harness.ts';
+import { documentedBlock, withoutTls } from './documented-blocks.ts';
 import { freePort } from './free-port.ts';
-import { pathOf } from './requires.ts';
-import { projectDirectory, untilState, usersOpenServices } from './services.ts';
-import { createTestHub, until } from './test-hub.ts';
+import { untilState, usersOpenServices } from './services.ts';
+import { createTestHub } from './test-hub.ts';
+import { nginxOf, startConfigured } from './web-servers.ts';
 
-/** What reached the app behind the proxies. */
+/** What reached an app behind the proxies. */
 export interface SeenByApp {
+  /** `closed` is the one that only members of `ops` may open. */
+  readonly app: 'open' | 'closed';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Names and values as they arrived. */
+  readonly rawHeaders: readonly string[];
 }
 
-/** The configurations that a page tells its reader to write. */
-function blockOf(page: string, language: string): string {
-  const text = readFileSync(join(projectDirectory, page), 'utf8');
-  const block = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(text)?.[1];
-  if (block === undefined) throw new Error(`${page} has no ${language}`);
-  return block;
-}
+const page = 'docs/how-to/forward-auth.md';
 
 /**
- * A hub with an app behind nginx at `nginx.localhost` and behind Caddy at `caddy.localhost`, both as
- * docs/how-to/forward-auth.md sets them up. nginx has the public port, and passes what is for Caddy on to it.
+ * A hub with two apps behind nginx at `nginx.localhost` and `closed-nginx.localhost`, and behind Caddy likewise, as
+ * docs/how-to/forward-auth.md sets them up. nginx has the public port, and passes what is for Caddy on to it. `headers`
+ * is `Proxy.forward_auth_headers`.
  */
-export async function createForwardAuthWorld() {
+export async function createForwardAuthWorld({
+  headers,
+}: {
+  readonly headers?: 'forwarded' | 'original';
+} = {}) {
   const stack = new AsyncDisposableStack();
-  const directory = mkdtempSync(join(tmpdir(), 'hub-forward-auth-'));
-  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   const seen: SeenByApp[] = [];
-  const app = stack.use(
-    await startUpstream(
-      ({ url = '', headers }, res) => {
-        seen.push({ url, headers: headers as Record<string, string> });
-        res.end(`app ${url}`);
-      },
-      (server: Server) => {
-        const sockets = new WebSocketServer({ server });
-        sockets.on('connection', (socket, { headers }) => socket.send(`${headers['x-hub-user']}`));
-      },
-    ),
-  );
+  const startApp = async (app: SeenByApp['app']) =>
+    stack.use(
+      await startUpstream(
+        ({ url = '', headers, rawHeaders }, res) => {
+          seen.push({ app, url, headers: headers as Record<string, string>, rawHeaders });
+          res.end(`app ${url}`);
+        },
+        (server: Server) => {
+          const sockets = new WebSocketServer({ server });
+          sockets.on('connection', (socket, { url = '', headers, rawHeaders }) => {
+            seen.push({ app, url, headers: headers as Record<string, string>, rawHeaders });
+            socket.send(`${headers['x-hub-user']}`);
+          });
+        },
+      ),
+    );
+  const [open, closed] = [await startApp('open'), await startApp('closed')];
   const [port, hubPort, caddyPort] = [await freePort(), await freePort(), await freePort()];
-  const here = (block: string, host: string) =>
+  const here = (block: string, host: string, app: { readonly url: string }) =>
     block
       .replaceAll('grafana.example.org', host)
       .replaceAll('127.0.0.1:8000', `127.0.0.1:${hubPort}`)
       .replaceAll('127.0.0.1:3000', new URL(app.url).host);
-  const server = here(blockOf('docs/how-to/forward-auth.md', 'nginx'), 'nginx.localhost')
-    .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
-    .replaceAll(/ssl_certificate\w* .*;/g, '');
   const passOn = (name: string, target: number) => `server {
     listen 127.0.0.1:${port}; server_name ${name};
     location / { proxy_pass http://127.0.0.1:${target}; proxy_set_header Host $http_host;
       proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade;
       proxy_set_header Connection $http_connection;
       proxy_set_header X-Forwarded-For $remote_addr; } }`;
-  const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  writeFileSync(
-    join(directory, 'nginx.conf'),
-    `daemon off; master_process off; pid ${directory}/pid; error_log ${directory}/error.log;
-    events {} http { access_log off;
-    ${folders.map((name) => `${name}_temp_path ${directory}/${name};`).join(' ')}
-    ${passOn('hub.localhost', hubPort)} ${passOn('caddy.localhost', caddyPort)} ${server} }`,
-  );
-  const site = here(blockOf('docs/how-to/forward-auth.md', 'caddyfile'), `http://caddy.localhost`);
-  writeFileSync(
-    join(directory, 'Caddyfile'),
-    `{\n  admin off\n  auto_https off\n  http_port ${caddyPort}\n  default_bind 127.0.0.1\n}\n${site}`,
-  );
+  const documented = withoutTls(documentedBlock(page, 'nginx'), port);
+  const servers = documented.match(/^server \{\n(?: .*\n|\n)*\}\n/gm) ?? [];
+  const another = servers.find((block) => block.includes('server_name grafana')) ?? '';
+  const nginx = [
+    documented.replace(another, '').replace('127.0.0.1:8000', `127.0.0.1:${hubPort}`),
+    // First: that is the one which gets what is for none.
+    here(another, 'closed-nginx.localhost', closed),
+    here(another, 'nginx.localhost', open),
+    passOn('hub.localhost', hubPort),
+    passOn('caddy.localhost', caddyPort),
+  ].join('\n');
+  const site = documentedBlock(page, 'caddyfile');
+  const caddyfile = `{\n  admin off\n  auto_https off\n  http_port ${caddyPort}\n  default_bind 127.0.0.1\n}
+${here(site, 'http://closed-caddy.localhost', closed)}
+${here(site, 'http://caddy.localhost', open)}`;
   const rules = [
     { paths: ['/public/*'], methods: ['GET'], allow: 'everyone' },
     { paths: ['/admin/*'], groups: ['ops'] },
@@ -83,6 +84,8 @@ export async function createForwardAuthWorld() {
     { paths: ['/office/*'], client_addresses: ['192.0.2.0/24'], allow: 'everyone' },
     ...rules,
   ];
+  const access = 'forward-auth';
+  const onlyOps = { access, rules: [{ paths: ['/*'], groups: ['ops'] }] };
   const hub = stack.use(
     await createTestHub({
       Hub: {
@@ -93,13 +96,16 @@ export async function createForwardAuthWorld() {
         load_groups: [{ name: 'ops', users: ['olga'] }],
       },
       Proxy: {
+        ...(headers !== undefined && { forward_auth_headers: headers }),
         extra_routes: {
-          'nginx.localhost/': { access: 'forward-auth', name: 'nginx-app', rules },
-          'caddy.localhost/': { access: 'forward-auth', name: 'caddy-app', rules },
+          'nginx.localhost/': { access, name: 'nginx-app', rules },
+          'caddy.localhost/': { access, name: 'caddy-app', rules },
+          'closed-nginx.localhost/': { ...onlyOps, name: 'closed-nginx-app' },
+          'closed-caddy.localhost/': { ...onlyOps, name: 'closed-caddy-app' },
           // The same app, asked about and forwarded to by the hub.
-          'asked.localhost/': { access: 'forward-auth', name: 'asked-app', rules: stricter },
+          'asked.localhost/': { access, name: 'asked-app', rules: stricter },
           'direct.localhost/': {
-            target: app.url,
+            target: open.url,
             access: 'gateway',
             name: 'direct-app',
             rules: stricter,
@@ -110,24 +116,8 @@ export async function createForwardAuthWorld() {
   );
   await untilState(hub, 'nginx-app', 'ready');
   await untilState(hub, 'direct-app', 'ready');
-
-  async function run(program: string, args: readonly string[], answersOn: number): Promise<void> {
-    const env = { ...process.env, HOME: directory, XDG_DATA_HOME: directory };
-    const child = spawn(program, args, { stdio: 'ignore', env });
-    stack.defer(async () => {
-      child.kill('SIGTERM');
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    });
-    const answers = () =>
-      fetch(`http://127.0.0.1:${answersOn}/`, { redirect: 'manual' }).then(
-        () => true,
-        () => false,
-      );
-    await until(answers, `${program} answers`);
-  }
-  const caddyfile = join(directory, 'Caddyfile');
-  await run(pathOf('nginx'), ['-c', join(directory, 'nginx.conf'), '-p', directory], port);
-  await run(pathOf('caddy'), ['run', '--config', caddyfile, '--adapter', 'caddyfile'], caddyPort);
+  stack.use(await startConfigured('nginx', port, (directory) => nginxOf(directory, nginx)));
+  stack.use(await startConfigured('Caddy', caddyPort, () => caddyfile));
   return {
     hub,
     seen,
@@ -135,6 +125,13 @@ export async function createForwardAuthWorld() {
     /** Where the hub itself listens. */
     direct: `http://127.0.0.1:${hubPort}/`,
     urlOf: (proxy: 'nginx' | 'caddy') => `http://${proxy}.localhost:${port}/`,
+    /** The proxy itself, whatever host is asked for. */
+    proxies: {
+      nginx: `http://127.0.0.1:${port}/`,
+      caddy: `http://127.0.0.1:${caddyPort}/`,
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
+
+export type ForwardAuthWorld = Awaited<ReturnType<typeof createForwardAuthWorld>>;

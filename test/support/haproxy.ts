@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { takesConnections } from './raw-request.ts';
 import { pathOf, requires } from './requires.ts';
 import { until } from './test-hub.ts';
 
@@ -35,7 +35,7 @@ export async function startHaproxy(
   for (const port of ports) {
     await until(async () => {
       if (child.exitCode !== null) throw new Error(`haproxy ended: ${output}`);
-      return await answersOn(port);
+      return await takesConnections(port);
     }, `haproxy listens on port ${port}`);
   }
   return {
@@ -46,16 +46,4 @@ export async function startHaproxy(
       rmSync(directory, { recursive: true, force: true });
     },
   };
-}
-
-async function answersOn(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }

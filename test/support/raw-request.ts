@@ -36,3 +36,16 @@ export function getRaw(url: string, target: string, lines: readonly string[] = [
   const head = [`GET ${target} HTTP/1.1`, ...(hasHost ? [] : [`Host: ${host}`]), ...lines];
   return sendRaw(url, `${[...head, 'Connection: close'].join('\r\n')}\r\n\r\n`);
 }
+
+/** Whether a program of this machine listens on a port. */
+export async function takesConnections(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,13 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
+import { takesConnections } from './raw-request.ts';
 import { pathOf, requires } from './requires.ts';
+import { until } from './test-hub.ts';
 
-const programs = { nginx: 'nginx', Apache: 'apache2' } as const;
+const programs = { nginx: 'nginx', Apache: 'apache2', Caddy: 'caddy' } as const;
 
 /** A web server of the system, serving a folder with a directory `docs/` below `path`. */
 export interface WebServer extends AsyncDisposable {
@@ -16,6 +17,7 @@ export interface WebServer extends AsyncDisposable {
 }
 
 export type WebServerName = keyof typeof programs;
+export type SiteServerName = Exclude<WebServerName, 'Caddy'>;
 
 /** Whether that web server is installed; see requires. */
 export function hasWebServer(name: WebServerName): boolean {
@@ -23,7 +25,7 @@ export function hasWebServer(name: WebServerName): boolean {
 }
 
 /** Starts nginx or Apache as their packages come, on loopback; `path` begins and ends with a slash. */
-export async function startWebServer(name: WebServerName, path: string): Promise<WebServer> {
+export async function startWebServer(name: SiteServerName, path: string): Promise<WebServer> {
   const directory = makeSite(path);
   const port = await freePort();
   return await run(name, { directory, port, configuration: configurations[name](directory, port) });
@@ -31,7 +33,7 @@ export async function startWebServer(name: WebServerName, path: string): Promise
 
 /** The same as a command that another program runs, with the port to listen on as its argument. */
 export function webServerCommand(
-  name: WebServerName,
+  name: SiteServerName,
   path: string,
 ): Disposable & {
   readonly command: readonly string[];
@@ -57,14 +59,28 @@ function makeSite(path: string): string {
 
 function startOf(name: WebServerName, directory: string): readonly [string, ...string[]] {
   const file = join(directory, 'server.conf');
-  return name === 'nginx'
-    ? [pathOf('nginx'), '-c', file, '-p', directory]
-    : [pathOf('apache2'), '-f', file, '-DFOREGROUND'];
+  switch (name) {
+    case 'nginx':
+      return [pathOf('nginx'), '-c', file, '-p', directory];
+    case 'Apache':
+      return [pathOf('apache2'), '-f', file, '-DFOREGROUND'];
+    case 'Caddy':
+      return [pathOf('caddy'), 'run', '--config', file, '--adapter', 'caddyfile'];
+  }
+}
+
+/** Starts a web server on a loopback port that its configuration, made for a folder of its own, names. */
+export async function startConfigured(
+  name: WebServerName,
+  port: number,
+  configurationIn: (directory: string) => string,
+): Promise<WebServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-proxy-'));
+  return await run(name, { directory, port, configuration: configurationIn(directory) });
 }
 
 /** Starts nginx as a proxy; `upstream` is what its `proxy_pass` names, `extra` further directives. */
 export async function startProxy(upstream: string, extra = ''): Promise<WebServer> {
-  const directory = mkdtempSync(join(tmpdir(), 'hub-proxy-'));
   const port = await freePort();
   const server = `
   listen 127.0.0.1:${port};
@@ -78,7 +94,9 @@ export async function startProxy(upstream: string, extra = ''): Promise<WebServe
     proxy_set_header Connection $http_connection;
     ${extra}
   }`;
-  return await run('nginx', { directory, port, configuration: nginxOf(directory, server) });
+  return await startConfigured('nginx', port, (directory) =>
+    nginxOf(directory, `server { ${server} }`),
+  );
 }
 
 async function run(
@@ -91,8 +109,12 @@ async function run(
 ): Promise<WebServer> {
   writeFileSync(join(directory, 'server.conf'), configuration);
   const [program, ...args] = startOf(name, directory);
-  const child = spawn(program, args, { stdio: 'ignore' });
-  await answering(`http://127.0.0.1:${port}/`, child);
+  const env = { ...process.env, HOME: directory, XDG_DATA_HOME: directory };
+  const child = spawn(program, args, { stdio: 'ignore', env });
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
+    return await takesConnections(port);
+  }, `${name} listens`);
   return {
     url: `http://127.0.0.1:${port}`,
     port,
@@ -104,8 +126,8 @@ async function run(
   };
 }
 
-/** nginx with one server, whose directives these are. */
-function nginxOf(directory: string, server: string): string {
+/** The whole configuration of an nginx, in whose `http` these directives stand. */
+export function nginxOf(directory: string, http: string): string {
   return `
 daemon off;
 master_process off;
@@ -119,37 +141,39 @@ http {
   fastcgi_temp_path ${directory}/fastcgi;
   uwsgi_temp_path ${directory}/uwsgi;
   scgi_temp_path ${directory}/scgi;
-  server { ${server} }
+  ${http}
 }
 `;
 }
 
 const configurations: Readonly<
-  Record<WebServerName, (directory: string, port: number | 'PORT') => string>
+  Record<SiteServerName, (directory: string, port: number | 'PORT') => string>
 > = {
   nginx: (directory, port) =>
-    nginxOf(directory, `listen 127.0.0.1:${port}; root ${directory}/root;`),
-  Apache: (directory, port) => `
+    nginxOf(directory, `server { listen 127.0.0.1:${port}; root ${directory}/root; }`),
+  Apache: (directory, port) => apacheOf(directory, port, ['dir'], `DocumentRoot ${directory}/root`),
+};
+
+/** The whole configuration of an Apache with further modules, as its package names them. */
+export function apacheOf(
+  directory: string,
+  port: number | 'PORT',
+  modules: readonly string[],
+  directives: string,
+): string {
+  const loading = ['mpm_event', 'authz_core', ...modules].map(
+    (name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`,
+  );
+  return `
 ServerRoot ${directory}
 DefaultRuntimeDir ${directory}
 PidFile ${directory}/apache.pid
 ErrorLog ${directory}/error.log
 ServerName 127.0.0.1
 Listen 127.0.0.1:${port}
-LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
-LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
-LoadModule dir_module /usr/lib/apache2/modules/mod_dir.so
+${loading.join('\n')}
 User www-data
 Group www-data
-DocumentRoot ${directory}/root
-`,
-};
-
-async function answering(url: string, child: ChildProcess): Promise<void> {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the web server ended with ${child.exitCode}`);
-    const answer = await fetch(url, { redirect: 'manual' }).catch(() => undefined);
-    if (answer !== undefined) return;
-    await delay(50);
-  }
+${directives}
+`;
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { HubError } from '../../errors.ts';
 import { canonicalPath } from '../canonical-path.ts';
 import type { ErrorAnswers } from '../error-answers.ts';
+import { hostProblem } from '../host-header.ts';
 
 /**
  * The listener of the internal address: the API, health, readiness and metrics, and nothing for
@@ -21,6 +22,11 @@ export function createInternalListener(options: {
   }
 
   return (req: IncomingMessage, res: ServerResponse) => {
+    const wrongHost = hostProblem(req);
+    if (wrongHost !== undefined) {
+      refuse(req, res, wrongHost);
+      return;
+    }
     const path = canonicalPath(req.url ?? '');
     if (path === undefined) {
       refuse(
