@@ -62,6 +62,22 @@ test.for([
   ['POST with an opaque Origin', 'POST', { origin: 'null' }, true],
   ['POST of a program', 'POST', {}, false],
   ['GET from anywhere', 'GET', { 'sec-fetch-site': 'cross-site' }, false],
+  ['GET of the own origin, which it names', 'GET', { origin }, false],
+  ['GET that may be a handshake', 'GET', { origin: 'https://ada.example.org' }, true],
+  [
+    'GET of a script of another origin',
+    'GET',
+    { origin: 'https://ada.example.org', 'sec-fetch-mode': 'cors' },
+    false,
+  ],
+  ['HEAD of another origin', 'HEAD', { origin: 'https://ada.example.org' }, false],
+  ...['sec-websocket-key', 'sec-websocket-version', 'sec-fetch-mode'].flatMap(
+    (name) =>
+      [
+        [`what a proxy asks about a WebSocket`, 'GET', { [name]: 'websocket' }, true],
+        [`the same of the own origin`, 'GET', { [name]: 'websocket', origin }, false],
+      ] as const,
+  ),
   ['WebSocket of the own origin', 'GET', { upgrade: 'websocket', origin }, false],
   [
     'WebSocket of another origin',

@@ -49,12 +49,32 @@ export function findWarnings(config: Config): ConfigProblem[] {
     report('Authenticator.allowed_users', 'has no effect because allow_all is true');
   }
   warnOfForgedAddresses(config, report);
+  warnOfIdleProxySettings(config, report);
   const blocked = new Set(Authenticator.blocked_users);
   for (const key of ['admin_users', 'allowed_users'] as const) {
     const both = Authenticator[key].filter((name) => blocked.has(name));
     if (both.length > 0) report(`Authenticator.${key}`, `${both.join(', ')}: blocked all the same`);
   }
   return [...warnings, ...findSubdomainWarnings(config)];
+}
+
+/** What concerns proxies before the hub, where none is trusted; and who asks about apps, where there are none. */
+function warnOfIdleProxySettings({ Hub, Proxy: proxy }: Config, report: Report): void {
+  const trustsProxy = Hub.trusted_proxies.length > 0 || socketPathOf(Hub.bind_url) !== undefined;
+  if (Hub.trust_forwarded_host && !trustsProxy) {
+    report('Hub.trust_forwarded_host', 'has no effect because trusted_proxies is empty');
+  }
+  const asked = Object.entries(proxy.extra_routes).filter(
+    ([, { access }]) => access === 'forward-auth',
+  );
+  if (asked.length === 0 && proxy.forward_auth_headers !== 'forwarded') {
+    report('Proxy.forward_auth_headers', 'has no effect: no route has "access": "forward-auth"');
+  }
+  if (trustsProxy) return;
+  for (const [spec] of asked) {
+    const fix = 'name its address in Hub.trusted_proxies';
+    report(`Proxy.extra_routes.${spec}.access`, `no proxy may ask about it: ${fix}`);
+  }
 }
 
 /** A proxy on this machine has no address that others on the machine do not have too. */

@@ -153,6 +153,39 @@ describe('a sound configuration', () => {
     else expect(found).toMatch(expected);
   });
 
+  const asked = (access: string) => ({ extra_routes: { 'app.test/': { access } } });
+
+  test.for<[string, object, readonly RegExp[]]>([
+    [
+      'an app that no proxy may ask about',
+      { Proxy: asked('forward-auth') },
+      [/app\.test.*no proxy/],
+    ],
+    [
+      'one that a proxy asks about',
+      { Hub: { trusted_proxies: ['192.0.2.1'] }, Proxy: asked('forward-auth') },
+      [],
+    ],
+    ['one on a socket', { Hub: onSocket, Proxy: asked('forward-auth') }, []],
+    [
+      'headers for no app',
+      { Proxy: { forward_auth_headers: 'original' } },
+      [/forward_auth_headers.*no effect/],
+    ],
+    [
+      'a host of no proxy',
+      { Hub: { trust_forwarded_host: true } },
+      [/trust_forwarded_host.*no effect/],
+    ],
+    ['one of a proxy', { Hub: { trust_forwarded_host: true, trusted_proxies: ['192.0.2.1'] } }, []],
+  ])('warns of settings for other proxies: %s', async ([, given, expected]) => {
+    const { warnings } = await load(given);
+    const found = warnings.map(({ path, message }) => `${path}: ${message}`);
+    const about = found.filter((line) => /forward_auth|forwarded_host|extra_routes/.test(line));
+    expect(about).toHaveLength(expected.length);
+    for (const [index, pattern] of expected.entries()) expect(about[index]).toMatch(pattern);
+  });
+
   test('is frozen through and through', async () => {
     const { config } = await load({ Hub: { services: [{ name: 'a', info: { x: [1] } }] } });
     const info = config.Hub.services[0]?.info as { x: number[] };

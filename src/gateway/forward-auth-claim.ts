@@ -113,9 +113,13 @@ function checked(claim: {
 }
 
 function misleading(): HubError {
-  return new HubError('bad_request', text`The request has a header that an app could misread.`, {
-    hint: text`X-Hub-… headers are for the hub to set, in every spelling; and no other spelling of X-Forwarded-… or X-Original-… passes.`,
-  });
+  return new HubError(
+    'bad_request',
+    text`The request has a header that an app could take for one of the hub.`,
+    {
+      hint: text`Leave out X-Hub-… headers, and write X-Forwarded-… and X-Original-… with hyphens only.`,
+    },
+  );
 }
 
 function incomplete(): HubError {
@@ -126,6 +130,6 @@ function incomplete(): HubError {
 
 export function contradicting(): HubError {
   return new HubError('bad_request', text`The request says two things about what is asked for.`, {
-    hint: text`A proxy must replace X-Forwarded-… and X-Original-… headers that its clients send.`,
+    hint: text`A proxy must replace X-Forwarded-… headers, or X-Original-… ones, and a client sends neither.`,
   });
 }

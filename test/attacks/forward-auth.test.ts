@@ -1,28 +1,20 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
-import { requireComponent } from '../support/components.ts';
 import { createForwardAuthWorld, type ForwardAuthWorld } from '../support/forward-auth-world.ts';
 import { sendRaw } from '../support/raw-request.ts';
-import { hasWebServer } from '../support/web-servers.ts';
+import { requires } from '../support/requires.ts';
+import { requestsNamingBoth } from './two-hosts.ts';
 
 // nginx and Caddy run as docs/how-to/forward-auth.md sets them up. Behind each of them is an app with a part that is
 // open to everyone, and one that only olga may open. What is tried is to be asked about one and to open the other.
 
-const admin = 'admin-service-token';
-const canRun = hasWebServer('nginx') && requireComponent('Caddy', '/usr/bin/caddy');
+const canRun = requires('nginx', 'caddy');
 /** Characters of header names (RFC 9110 §5.6.2) that some server turns into an underscore. */
 const separators = [..."-_.!#$%&'*+^`|~"];
 
 let world: ForwardAuthWorld;
 let tokens: Record<'alice' | 'olga', string>;
-
-async function tokenOf(userName: string): Promise<string> {
-  await world.hub.api(`/users/${userName}`, admin, { method: 'POST' });
-  const path = `/users/${userName}/tokens`;
-  const answer = await world.hub.api(path, admin, { method: 'POST', body: '{}' });
-  return ((await answer.json()) as { token: string }).token;
-}
 
 /** Sends a head, and returns the answer with what the apps saw of it. */
 async function send(base: string, lines: readonly string[]) {
@@ -36,7 +28,7 @@ async function send(base: string, lines: readonly string[]) {
 beforeAll(async () => {
   if (!canRun) return;
   world = await createForwardAuthWorld();
-  tokens = { alice: await tokenOf('alice'), olga: await tokenOf('olga') };
+  tokens = { alice: await world.tokenOf('alice'), olga: await world.tokenOf('olga') };
 });
 afterAll(async () => world?.[Symbol.asyncDispose]());
 
@@ -45,58 +37,9 @@ describe.runIf(canRun).each(['nginx', 'caddy'] as const)('behind %s as documente
   const closed = `closed-${proxy}.localhost`;
   const base = () => world.proxies[proxy];
 
-  /** Ways to name two apps in one request. */
-  function requestsNamingBoth(path: string): string[][] {
-    const absolute = ['http', 'https', 'HTTP', 'ws'].flatMap((scheme) =>
-      ['HTTP/1.1', 'HTTP/1.0'].flatMap((version) =>
-        [closed, `${closed}:80`, `u@${closed}`, `${open}@${closed}`].map((authority) => [
-          `GET ${scheme}://${authority}${path} ${version}`,
-          `Host: ${open}`,
-        ]),
-      ),
-    );
-    const hosts = [
-      `zzz,${open}`,
-      `,${open}`,
-      `_,${open}`,
-      `${closed},${open}`,
-      `${closed}, ${open}`,
-      `${closed}:80,${open}`,
-      `${closed}:80, ${open}`,
-      `${closed}:,${open}`,
-      `${closed};${open}`,
-      `${closed} ${open}`,
-      `${closed}:80@${open}`,
-      `${open}@${closed}`,
-      `${closed}/,${open}`,
-      `${closed}#,${open}`,
-      `${closed}?${open}`,
-      `${closed}\\,${open}`,
-      `${closed}.,${open}`,
-      `${open},${closed}`,
-      `${open}:80,${closed}`,
-      `http://${open}`,
-      '',
-    ];
-    const byHost = hosts.flatMap((host) => [
-      [`GET ${path} HTTP/1.1`, `Host: ${host}`],
-      [`GET ${path} HTTP/1.0`, `Host: ${host}`],
-      [`GET http://${closed}${path} HTTP/1.1`, `Host: ${host}`],
-    ]);
-    return [
-      ...absolute,
-      ...byHost,
-      [`GET ${path} HTTP/1.1`, `Host: ${closed}`, `Host: ${open}`],
-      [`GET ${path} HTTP/1.1`, `Host: ${open}`, `Host: ${closed}`],
-      [`GET ${path} HTTP/1.0`, `X-Forwarded-Host: ${open}`],
-      [`GET http://${closed} HTTP/1.1`, `Host: ${open}`],
-      [`GET http://${closed}?${path} HTTP/1.1`, `Host: ${open}`],
-    ];
-  }
-
   test('row 15: the app that is asked about is the one that is opened', async () => {
     const requests = ['/public/x', '/secret'].flatMap((path) =>
-      requestsNamingBoth(path).flatMap((lines) => [
+      requestsNamingBoth(path, { open, closed }).flatMap((lines) => [
         lines,
         [...lines, `Authorization: token ${tokens.alice}`],
       ]),

@@ -179,7 +179,7 @@ describe('path confusion: what is guarded stays guarded', () => {
     }
   });
 
-  test.for(['HUB.TEST', 'hub.test.', 'hub.test:8000', 'user@hub.test', 'evil.example', ''])(
+  test.for(['HUB.TEST', 'hub.test.', 'hub.test:8000', 'evil.example'])(
     'row 16: the Host %s changes no decision',
     async (host) => {
       const stranger = await ask('GET /services/guarded/x', [`Host: ${host}`]);

@@ -392,12 +392,20 @@ describe('the Host header', () => {
     expect((await getRaw(hub.url, '/user/alice/', lines)).status).toBe(421);
   });
 
-  test('that a trusted proxy forwards counts', async () => {
+  test('of a trusted proxy is the one in Host, and no other is forwarded beside it', async () => {
     const { port } = new URL(hub.url);
-    const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.9' });
-    const lines = [`Host: ${hostOf(hub.url)}`, `X-Forwarded-Host: evil, ${hostOf(alice())}`];
-    socket.write(['GET /user/alice/ HTTP/1.1', ...lines, 'Connection: close', '', ''].join('\r\n'));
-    expect(await text(socket)).toContain('/hub/api/oauth2/authorize');
+    const [here, there] = [hostOf(alice()), hostOf(hub.url)];
+    for (const [host, forwarded, expected] of [
+      [here, here, '/hub/api/oauth2/authorize'],
+      [there, here, 'names two hosts'],
+      [here, there, 'names two hosts'],
+      [here, `evil, ${here}`, 'names two hosts'],
+    ]) {
+      const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.9' });
+      const lines = [`Host: ${host}`, `X-Forwarded-Host: ${forwarded}`, 'Connection: close'];
+      socket.write(['GET /user/alice/ HTTP/1.1', ...lines, '', ''].join('\r\n'));
+      expect(await text(socket)).toContain(expected);
+    }
   });
 
   test('does not matter to probes and to programs without a cookie', async () => {

@@ -17,6 +17,7 @@ export interface SeenByApp {
   readonly rawHeaders: readonly string[];
 }
 
+const admin = 'admin-service-token';
 const page = 'docs/how-to/forward-auth.md';
 
 /**
@@ -35,6 +36,10 @@ export async function createForwardAuthWorld({
     stack.use(
       await startUpstream(
         ({ url = '', headers, rawHeaders }, res) => {
+          if (headers['user-agent'] === 'hub-readiness-probe') {
+            res.end();
+            return;
+          }
           seen.push({ app, url, headers: headers as Record<string, string>, rawHeaders });
           res.end(`app ${url}`);
         },
@@ -125,6 +130,12 @@ ${here(site, 'http://caddy.localhost', open)}`;
     /** Where the hub itself listens. */
     direct: `http://127.0.0.1:${hubPort}/`,
     urlOf: (proxy: 'nginx' | 'caddy') => `http://${proxy}.localhost:${port}/`,
+    async tokenOf(userName: string): Promise<string> {
+      await hub.api(`/users/${userName}`, admin, { method: 'POST' });
+      const path = `/users/${userName}/tokens`;
+      const answer = await hub.api(path, admin, { method: 'POST', body: '{}' });
+      return ((await answer.json()) as { token: string }).token;
+    },
     /** The proxy itself, whatever host is asked for. */
     proxies: {
       nginx: `http://127.0.0.1:${port}/`,
