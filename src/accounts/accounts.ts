@@ -5,8 +5,9 @@ import type { Caller } from '../rbac/caller.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { text } from '../texts/text.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
-import { noSuchUser, type User, type UserStore } from '../users/user-store.ts';
+import { noSuchUser, type User, type UserStore, userNameTaken } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
+import type { ConfiguredRights } from './configured-rights.ts';
 
 /** Creating, changing and deleting users, with the rules that hold for every caller. */
 export interface Accounts {
@@ -29,8 +30,11 @@ export interface Accounts {
       readonly systemAccount?: string;
     },
   ): Promise<User>;
-  /** Stops the user's servers, ends the sessions, and deletes everything of theirs. */
-  delete(caller: Caller, userName: string): Promise<void>;
+  /**
+   * Stops the user's servers, ends the sessions, and deletes everything of theirs. Tells whether the configuration
+   * still gives rights to the name.
+   */
+  delete(caller: Caller, userName: string): Promise<{ readonly hasConfiguredRights: boolean }>;
 }
 
 /** How many users one request creates. */
@@ -40,7 +44,8 @@ export function createAccounts(deps: {
   readonly users: UserStore;
   readonly systemAccounts: Pick<SystemAccountStore, 'give'>;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
-  readonly binding: Pick<AccountBinding, 'choose' | 'givesRightsTo'>;
+  readonly binding: Pick<AccountBinding, 'choose'>;
+  readonly configured: Pick<ConfiguredRights, 'givesRightsTo'>;
   readonly acting: ActingOnUsers;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
   /** Stops the user's servers, and lets none start until the work is done. */
@@ -62,7 +67,10 @@ export function createAccounts(deps: {
       if (isAdmin) await acting.requireAdminPower(caller);
       const madeFor = deps.binding.choose(authenticator);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
-      const created = await users.createMissing(wanted, { isAdmin, isInvited: true, madeFor });
+      const known = await Promise.all(wanted.map((name) => users.findByName(name)));
+      const missing = wanted.filter((_name, index) => known[index] === undefined);
+      for (const name of missing) await acting.requireMayUseName(caller, name);
+      const created = await users.createMissing(missing, { isAdmin, isInvited: true, madeFor });
       if (created.length === 0)
         throw new HubError('conflict', text`All of these users exist already.`);
       const made = new Set(created.map(({ name }) => name));
@@ -72,24 +80,27 @@ export function createAccounts(deps: {
     async change(caller, userName, { name, isAdmin, systemAccount }) {
       const user = await users.getByName(userName);
       await acting.requireMayTakeOver(caller, user);
-      if (isAdmin !== undefined && isAdmin !== user.isAdmin) {
-        await acting.requireAdminPower(caller);
-        if (!isAdmin && isCallers(user, caller)) {
-          throw new HubError('bad_request', text`You cannot take your own rights away.`, {
-            hint: text`Another administrator can.`,
-          });
-        }
-        await users.setAdmin(user.id, isAdmin);
-      }
-      if (systemAccount !== undefined) {
-        await acting.requireAdminPower(caller);
-        await deps.withoutServersOf(user, () => deps.systemAccounts.give(user, systemAccount));
-      }
       const newName =
         name === undefined || name === user.name ? user.name : nameRules.resolveNew(name);
+      // Before anything is changed: a request is done as a whole or not at all.
+      if (newName !== user.name) await acting.requireMayUseName(caller, newName);
+      const changesAdmin = isAdmin !== undefined && isAdmin !== user.isAdmin;
+      if (changesAdmin || systemAccount !== undefined) await acting.requireAdminPower(caller);
+      if (changesAdmin && !isAdmin && isCallers(user, caller)) {
+        throw new HubError('bad_request', text`You cannot take your own rights away.`, {
+          hint: text`Another administrator can.`,
+        });
+      }
+      if (newName !== user.name && (await users.findByName(newName)) !== undefined) {
+        throw userNameTaken();
+      }
+      if (systemAccount !== undefined) {
+        await deps.withoutServersOf(user, () => deps.systemAccounts.give(user, systemAccount));
+      }
       if (newName !== user.name) {
         await deps.withoutServersOf(user, () => users.rename(user.id, newName));
       }
+      if (changesAdmin) await users.setAdmin(user.id, isAdmin);
       return users.getByName(newName);
     },
 
@@ -99,7 +110,8 @@ export function createAccounts(deps: {
         throw new HubError('bad_request', text`You cannot delete your own account.`);
       }
       // Else deleting the account and making it again would take it over with the rights that its name will get.
-      const isTakeOver = user.isAdmin || deps.binding.givesRightsTo(user.name);
+      const hasConfiguredRights = deps.configured.givesRightsTo(user.name);
+      const isTakeOver = user.isAdmin || hasConfiguredRights;
       if (isTakeOver) await acting.requireMayTakeOver(caller, user);
       else await acting.requireMayActOn(caller, user, ['delete:users']);
       await logins.endAllOfUser(user.id);
@@ -109,6 +121,7 @@ export function createAccounts(deps: {
         // Another administrator may have done it meanwhile.
         if (!(await users.delete(user.id))) throw noSuchUser();
       });
+      return { hasConfiguredRights };
     },
   };
 }

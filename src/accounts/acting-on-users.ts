@@ -4,14 +4,17 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
 import { expandForAnyHolder, expandScopes } from '../rbac/expand-scopes.ts';
+import type { Owner } from '../rbac/owner.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { canonicalScopeName, formatScope, parseScope, quoteScope } from '../rbac/scope.ts';
 import { text } from '../texts/text.ts';
 import type { User } from '../users/user-store.ts';
+import type { ConfiguredRights } from './configured-rights.ts';
 
 /**
- * The one rule for what is done to users: no caller acts on a user who may do more, nor brings a user under
- * their power. What is named `require…` throws `forbidden`.
+ * The one rule for what is done to users and groups: no caller acts on one who may do more, nor brings a user under
+ * their power. What the configuration gives to a name counts as held by it. What is named `require…` throws
+ * `forbidden`.
  */
 export interface ActingOnUsers {
   /** For what only administrators do to one another. */
@@ -38,8 +41,17 @@ export interface ActingOnUsers {
     scopes: readonly string[],
     options?: { readonly forAnyHolder: boolean },
   ): Promise<readonly string[]>;
-  /** For who gets what a group may do, and comes under those whose scopes are filtered by it. */
+  /** For making a user of this name, who may have no account yet, or giving the name to another user. */
+  requireMayUseName(caller: Caller, userName: string): Promise<void>;
+  /**
+   * For making a group and for who gets what it may do, and comes under those whose scopes are filtered by it. The
+   * group need not exist.
+   */
   requireMayAddTo(caller: Caller, groupName: string, users: readonly User[]): Promise<void>;
+  /** For what ends a group to which the configuration gives something: that comes back with the name. */
+  requireMayDeleteGroup(caller: Caller, groupName: string): Promise<void>;
+  /** For changing what only the members of a group may pass. */
+  requireMayOpenTo(caller: Caller, groupName: string): Promise<void>;
 }
 
 /** Whether the filter of a scope names a group itself, and not its members. */
@@ -47,32 +59,69 @@ function isAboutGroups(scopeName: string): boolean {
   return /(?:^|:)groups(?:$|:)/.test(scopeName) && scopeName !== 'read:users:groups';
 }
 
+const isAbout = (userName: string) => (scope: string) => scope.endsWith(`!user=${userName}`);
+
 export function createActingOnUsers({
   authorizer,
   roles,
+  configured,
 }: {
   readonly authorizer: Authorizer;
   readonly roles: Pick<RoleStore, 'heldBy' | 'list'>;
+  readonly configured: ConfiguredRights;
 }): ActingOnUsers {
   const { catalogue } = authorizer;
 
-  async function mayGiveAll(caller: Caller, wanted: ReadonlySet<string>): Promise<boolean> {
+  async function beyond(caller: Caller, wanted: ReadonlySet<string>): Promise<readonly string[]> {
     const membership = await authorizer.membershipFor(caller.scopes);
-    return mayGrant(grantableScopes(caller.scopes, catalogue), wanted, membership);
+    return scopesBeyond(grantableScopes(caller.scopes, catalogue), wanted, membership);
   }
 
+  async function mayGiveAll(caller: Caller, wanted: ReadonlySet<string>): Promise<boolean> {
+    return (await beyond(caller, wanted)).length === 0;
+  }
+
+  const hasAdminPower = (caller: Caller) => mayGiveAll(caller, adminScopes(catalogue));
+
   async function requireAdminPower(caller: Caller): Promise<void> {
-    if (await mayGiveAll(caller, adminScopes(catalogue))) return;
+    if (await hasAdminPower(caller)) return;
     throw new HubError('forbidden', text`Only an administrator may do this to an administrator.`);
   }
 
-  async function requireMayTakeOver(caller: Caller, user: User): Promise<void> {
-    if (user.isAdmin) return requireAdminPower(caller);
-    const held = await authorizer.scopesOfOwner({ kind: 'user', name: user.name });
-    if (await mayGiveAll(caller, held)) return;
-    // Users hold rights over themselves that an administrator of users holds over all.
-    const others = [...held].filter((scope) => !scope.endsWith(`!user=${user.name}`));
-    if (await mayGiveAll(caller, new Set(others))) return;
+  /** Of scopes as written, those that a caller lacks and an owner would get. */
+  async function missingOf(
+    caller: Caller,
+    written: readonly string[],
+    owner: Owner,
+  ): Promise<readonly string[]> {
+    const missing: string[] = [];
+    for (const scope of new Set(written)) {
+      const lacking = await beyond(caller, expandScopes([scope], { catalogue, owner }));
+      // Users hold rights over themselves that an administrator of users holds over all.
+      const isOwn = owner === caller.owner ? () => false : isAbout(owner.name);
+      if (!lacking.every(isOwn)) missing.push(scope);
+    }
+    return missing;
+  }
+
+  async function scopesOfGroup(groupName: string): Promise<readonly string[]> {
+    const held = await roles.heldBy({ kind: 'group', name: groupName });
+    return [...held.flatMap((role) => role.scopes), ...configured.scopesOf('group', groupName)];
+  }
+
+  /** What a user of this name gets by the configuration, by themselves and by groups. */
+  async function configuredScopesOfUser(name: string): Promise<readonly string[]> {
+    const ofGroups = await Promise.all(configured.groupsOf(name).map(scopesOfGroup));
+    return [...configured.scopesOf('user', name), ...ofGroups.flat()];
+  }
+
+  async function requireMayTakeOver(caller: Caller, { name, isAdmin }: User): Promise<void> {
+    if (isAdmin || configured.isAdministrator(name)) return requireAdminPower(caller);
+    const owner = { kind: 'user', name } as const;
+    const held = await beyond(caller, await authorizer.scopesOfOwner(owner));
+    const configuredScopes = await configuredScopesOfUser(name);
+    const missing = await missingOf(caller, configuredScopes, owner);
+    if (held.every(isAbout(name)) && missing.length === 0) return;
     throw new HubError('forbidden', text`This user may do more than you may.`);
   }
 
@@ -88,9 +137,28 @@ export function createActingOnUsers({
     return names;
   }
 
+  function requireNone(missing: readonly string[]): void {
+    if (missing.length === 0) return;
+    throw new HubError('forbidden', text`This group holds roles that may do more than you may.`, {
+      hint: text`You lack ${missing.slice(0, 5).map(quoteScope).join(', ')}.`,
+    });
+  }
+
+  async function requireMayOpenTo({ owner, scopes }: Caller, groupName: string): Promise<void> {
+    const [setting] = configured.openedTo(groupName);
+    if (setting === undefined || configured.entrusts(owner, groupName)) return;
+    const isMember =
+      owner.kind === 'user' && (await authorizer.membership()).membersOf(groupName).has(owner.name);
+    if (isMember || (await hasAdminPower({ owner, scopes }))) return;
+    throw new HubError('forbidden', text`This group may do what you may not: ${setting}.`, {
+      hint: text`Be a member of it yourself, or hold the scope ${`groups!group=${groupName}`} by a role of Hub.load_roles that lists you.`,
+    });
+  }
+
   return {
     requireAdminPower,
     requireMayTakeOver,
+    requireMayOpenTo,
 
     async requireMayActOn(caller, user, scopes, serverName) {
       if (caller.owner.kind === 'user' && caller.owner.name === user.name) return;
@@ -111,13 +179,37 @@ export function createActingOnUsers({
       });
     },
 
-    async requireMayAddTo(caller, groupName, users) {
-      const held = await roles.heldBy({ kind: 'group', name: groupName });
-      const scopes = held.flatMap((role) => role.scopes);
-      if (!(await mayGiveAll(caller, expandScopes(scopes, { catalogue, owner: caller.owner })))) {
-        const message = 'This group holds roles that may do more than you may.';
-        throw new HubError('forbidden', message);
+    async requireMayUseName(caller, userName) {
+      const where = text`The configuration gives rights to this name; change it there first, or let an administrator do this.`;
+      if (configured.isAdministrator(userName) && !(await hasAdminPower(caller))) {
+        throw new HubError(
+          'forbidden',
+          text`The configuration makes ${userName} an administrator, which you are not.`,
+          { hint: where },
+        );
       }
+      const written = await configuredScopesOfUser(userName);
+      const [missing] = await missingOf(caller, written, { kind: 'user', name: userName });
+      if (missing !== undefined) {
+        throw new HubError(
+          'forbidden',
+          text`The configuration lets ${userName} do more than you may: ${quoteScope(missing)}.`,
+          { hint: where },
+        );
+      }
+      for (const group of configured.groupsOf(userName)) await requireMayOpenTo(caller, group);
+    },
+
+    async requireMayDeleteGroup(caller, groupName) {
+      const written = configured.scopesOf('group', groupName);
+      requireNone(await missingOf(caller, written, caller.owner));
+      await requireMayOpenTo(caller, groupName);
+    },
+
+    async requireMayAddTo(caller, typedName, users) {
+      const groupName = typedName.normalize('NFC');
+      requireNone(await missingOf(caller, await scopesOfGroup(groupName), caller.owner));
+      await requireMayOpenTo(caller, groupName);
       const powers = await powersOverMembers(groupName);
       if (powers.size === 0) return;
       const membership = await authorizer.membership();
@@ -125,11 +217,10 @@ export function createActingOnUsers({
         if (membership.membersOf(groupName).has(user.name)) continue;
         const filter = { kind: 'user', value: user.name } as const;
         const wanted = new Set([...powers].map((name) => formatScope({ name, filter })));
-        const held = grantableScopes(caller.scopes, catalogue);
-        const [beyond] = scopesBeyond(held, wanted, membership);
-        if (beyond !== undefined) {
+        const [missing] = await beyond(caller, wanted);
+        if (missing !== undefined) {
           throw new HubError('forbidden', text`You may not add this user to this group.`, {
-            hint: text`Roles give rights over its members, and you lack ${quoteScope(beyond)}.`,
+            hint: text`Roles give rights over its members, and you lack ${quoteScope(missing)}.`,
           });
         }
         await requireMayTakeOver(caller, user);

@@ -4,7 +4,7 @@ import type { Group, GroupStore } from '../users/group-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
-/** Who belongs to a group, with the rule that holds for every caller. */
+/** Groups and who belongs to them, with the rule that holds for every caller. */
 export interface GroupMembers {
   /**
    * Throws `forbidden` when the group may do more than the caller, and for users over whom others would
@@ -27,10 +27,15 @@ export interface GroupMembers {
     userNames: readonly string[],
     requireVersion?: RequireVersion,
   ): Promise<void>;
+  /** Throws `not_found`, and `forbidden` when the configuration gives the group more than the caller has. */
+  delete(caller: Caller, groupName: string, requireVersion?: RequireVersion): Promise<void>;
 }
 
 export function createGroupMembers(deps: {
-  readonly groups: Pick<GroupStore, 'addMembers' | 'createAll' | 'removeMembers'>;
+  readonly groups: Pick<
+    GroupStore,
+    'addMembers' | 'createAll' | 'delete' | 'getByName' | 'removeMembers'
+  >;
   readonly users: Pick<UserStore, 'findByName'>;
   readonly acting: ActingOnUsers;
 }): GroupMembers {
@@ -49,14 +54,18 @@ export function createGroupMembers(deps: {
     },
 
     async createGroups(caller, names, memberNames) {
-      if (memberNames.length > 0) {
-        const members = await usersOf(memberNames);
-        for (const name of names) await acting.requireMayAddTo(caller, name, members);
-      }
+      const members = await usersOf(memberNames);
+      for (const name of names) await acting.requireMayAddTo(caller, name, members);
       return groups.createAll({ names, memberNames, origin: 'api' });
     },
 
     remove: (groupName, userNames, requireVersion) =>
       groups.removeMembers(groupName, userNames, requireVersion),
+
+    async delete(caller, groupName, requireVersion) {
+      const { name } = await groups.getByName(groupName);
+      await acting.requireMayDeleteGroup(caller, name);
+      await groups.delete(name, requireVersion);
+    },
   };
 }

@@ -5,11 +5,18 @@ import { applyRoles } from '../rbac/load-roles.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { GroupStore } from '../users/group-store.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+
+/** Who may do more than before: in words, such as `ops to group staff (gina)`. */
+export interface GivenRights {
+  readonly roles: readonly string[];
+  /** New members of groups, such as `board (eve)`. */
+  readonly members: readonly string[];
+}
 
 /**
  * Brings groups, roles and the users named in the configuration into the store. Runs at start and at
- * every reload.
+ * every reload. Says in the log who may do more by it, and returns that for people.
  */
 export async function loadDirectory(
   { Hub, Authenticator }: Pick<Config, 'Hub' | 'Authenticator'>,
@@ -26,7 +33,7 @@ export async function loadDirectory(
     readonly catalogue: ScopeCatalogue;
     readonly log: Logger;
   },
-): Promise<void> {
+): Promise<GivenRights> {
   const ensureUser = async (written: string) =>
     (await users.ensure(canonicalUserName(written))).name;
 
@@ -34,21 +41,35 @@ export async function loadDirectory(
   await users.createMissing(
     [...Authenticator.allowed_users, ...Authenticator.admin_users].map(canonicalUserName),
   );
-  await groups.syncConfigured(
+  const added = await groups.syncConfigured(
     Hub.load_groups.map((group) => ({ ...group, users: group.users.map(canonicalUserName) })),
     Hub.load_roles.flatMap((role) => role.groups ?? []),
   );
-  await applyRoles(Hub.load_roles, {
+  const roleNames = await roles.namesHeldBy(
+    [...added.keys()].map((name) => ({ kind: 'group', name })),
+  );
+  for (const [group, names] of added) {
+    log.info(
+      { group, users: names, roles: roleNames.get(group) },
+      'members added by the configuration',
+    );
+  }
+  const administrators: string[] = [];
+  async function setAdmin({ id, name }: User, isAdmin: boolean): Promise<void> {
+    await users.setAdmin(id, isAdmin);
+    if (!isAdmin) return;
+    log.info({ user: name }, 'user becomes an administrator by the configuration');
+    administrators.push(`admin to user ${name}`);
+  }
+  const given = await applyRoles(Hub.load_roles, {
     roles,
     catalogue,
     ensureUser,
+    memberNamesByGroup: (names) => groups.memberNamesByGroup(names),
     ensureGroup: async (name) => (await groups.getByName(name)).name,
     administrators: {
       list: () => users.listAdministratorNames(),
-      async set(userName, isAdmin) {
-        const user = await users.getByName(userName);
-        await users.setAdmin(user.id, isAdmin);
-      },
+      set: async (userName, isAdmin) => setAdmin(await users.getByName(userName), isAdmin),
     },
     adminUsers: Authenticator.admin_users,
     managesRoles: Authenticator.manage_roles,
@@ -56,6 +77,10 @@ export async function loadDirectory(
   });
   for (const name of Authenticator.admin_users) {
     const user = await users.getByName(canonicalUserName(name));
-    if (!user.isAdmin) await users.setAdmin(user.id, true);
+    if (!user.isAdmin) await setAdmin(user, true);
   }
+  return {
+    roles: [...administrators, ...given],
+    members: [...added].map(([group, names]) => `${group} (${names.join(', ')})`),
+  };
 }

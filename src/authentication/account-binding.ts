@@ -1,8 +1,4 @@
-import {
-  accountAuthenticatorOf,
-  usersGivenRightsIn,
-  usersNamedIn,
-} from '../config/account-authenticator.ts';
+import { accountAuthenticatorOf, usersNamedIn } from '../config/account-authenticator.ts';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { User } from '../users/user-store.ts';
@@ -17,8 +13,6 @@ export interface AccountBinding {
   isFor(user: Pick<User, 'madeFor'> | undefined, authenticatorName: string): boolean;
   /** Whether the configuration makes the account of this name, and may give it rights. */
   isNamed(name: string): boolean;
-  /** Whether the configuration gives rights to the account of this name, also to one that is made again. */
-  givesRightsTo(name: string): boolean;
   /** For which authenticator a new account is. Throws `bad_request` where that is not clear. */
   choose(asked?: string): string;
 }
@@ -29,7 +23,6 @@ export function createAccountBinding(
   const names = config.authenticators.map(({ name }) => name);
   const usual = accountAuthenticatorOf(config);
   const named = new Set(usersNamedIn(config).map(canonicalUserName));
-  const withRights = new Set(usersGivenRightsIn(config).map(canonicalUserName));
 
   return {
     isFor(user, authenticatorName) {
@@ -40,7 +33,6 @@ export function createAccountBinding(
     },
 
     isNamed: (name) => named.has(name),
-    givesRightsTo: (name) => withRights.has(name),
 
     choose(asked) {
       if (asked !== undefined && !names.includes(asked)) {

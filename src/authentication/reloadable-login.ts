@@ -43,7 +43,6 @@ export async function createReloadableLogin(
     binding: {
       isFor: (...account) => current.binding.isFor(...account),
       isNamed: (name) => current.binding.isNamed(name),
-      givesRightsTo: (name) => current.binding.givesRightsTo(name),
       choose: (asked) => current.binding.choose(asked),
     },
     names: {

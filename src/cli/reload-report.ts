@@ -65,6 +65,8 @@ function describeChanges(report: ReloadReport): string {
   const { services, warnings } = report;
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['In force now', [...report.changed, ...(report.filesChanged ? ['files of the look'] : [])]],
+    ['Roles given', report.given.roles],
+    ['Members added to groups', report.given.members],
     ['Services added', services.added],
     ['Services removed', services.removed],
     ['Services restarted', services.restarted],

@@ -1,5 +1,6 @@
 import { createAccounts } from '../accounts/accounts.ts';
 import { createActingOnUsers } from '../accounts/acting-on-users.ts';
+import { createConfiguredRights } from '../accounts/configured-rights.ts';
 import { createFirstAdministrator } from '../accounts/first-administrator.ts';
 import { createFirstRun } from '../accounts/first-run.ts';
 import { createGroupMembers } from '../accounts/group-members.ts';
@@ -46,12 +47,18 @@ export function composeAccounts(
 ) {
   const { site, login, logins, authorizer, servers } = deps;
   const { authenticators } = login;
-  const acting = createActingOnUsers({ authorizer, roles: stores.roles });
+  const configuredRights = createConfiguredRights(config, deps.services.registry.services);
+  const acting = createActingOnUsers({
+    authorizer,
+    roles: stores.roles,
+    configured: configuredRights,
+  });
   const accounts = createAccounts({
     users: stores.users,
     systemAccounts: stores.systemAccounts,
     names: login.names,
     binding: login.binding,
+    configured: configuredRights,
     acting,
     logins,
     withoutServersOf: (user, work) => servers.servers.withoutServersOf(user, work),
@@ -109,6 +116,7 @@ export function composeAccounts(
   const firstRun = createFirstRun(stores.settings);
   return {
     acting,
+    configuredRights,
     firstRun,
     accounts,
     passwords,

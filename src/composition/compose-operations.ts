@@ -148,6 +148,7 @@ export function composeOperations(
     groupMembers,
     roleAdministration,
     acting,
+    configuredRights: deps.accounts.configuredRights,
     catalogue: authorizer.catalogue,
     serviceAdministration,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },

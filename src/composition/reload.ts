@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { ConfiguredRights } from '../accounts/configured-rights.ts';
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { RoleAdministration } from '../accounts/role-administration.ts';
 import type { SecondFactorRule } from '../accounts/second-factor-rule.ts';
@@ -87,6 +88,7 @@ export function createReload(
     readonly lookDigest: string;
     readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
     readonly secondFactorRule: Pick<SecondFactorRule, 'configure'>;
+    readonly configuredRights: Pick<ConfiguredRights, 'configure'>;
   },
 ): (reloaded: ReloadedConfig) => Promise<ReloadReport> {
   const { login, catalogue } = deps;
@@ -101,8 +103,10 @@ export function createReload(
     const { changed, needRestart } = compareSettings(current, next);
     // First, since it is what may still fail: then everything stays as it was.
     await login.reload(next, plugins);
+    // Before the names get it.
+    deps.configuredRights.configure(next);
     await giveWayToConfig(next.Hub.services, { store: stores.runtimeServices, log });
-    await loadDirectory(next, { ...stores, catalogue, log });
+    const given = await loadDirectory(next, { ...stores, catalogue, log });
     deps.roleAdministration.configure(next.Hub.load_roles);
     deps.secondFactorRule.configure(next.Authenticator);
     const services = await registry.applyConfig(next.Hub.services);
@@ -135,6 +139,7 @@ export function createReload(
       changed,
       needRestart,
       filesChanged,
+      given: { roles: [...given.roles], members: [...given.members] },
       services: {
         added: [...services.added],
         removed: [...services.removed],

@@ -1,5 +1,4 @@
 import type Router from '@koa/router';
-import { createActingOnUsers } from '../accounts/acting-on-users.ts';
 import { preferenceRoutes } from '../pages/preference-routes.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
@@ -37,7 +36,7 @@ export function addServerPages(
   deps: ServerPageDeps & {
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly services: ComposedServices;
-    readonly accounts: Pick<ComposedAccounts, 'firstRun'>;
+    readonly accounts: Pick<ComposedAccounts, 'acting' | 'firstRun'>;
     readonly gateway: Pick<
       ComposedGateway,
       'access' | 'doorAnswers' | 'arrivals' | 'liveConnections'
@@ -63,10 +62,7 @@ export function addServerPages(
     accessibleServices,
     loads: deps.loads.reader,
   });
-  const acting = createActingOnUsers({
-    authorizer: deps.authorizer,
-    roles: foundation.stores.roles,
-  });
+  const { acting } = deps.accounts;
   const findTarget = createFindServerTarget({ ...shared, acting });
   spawnRoutes(router, { ...shared, showHome, findTarget });
   serverPageRoutes(router, {

@@ -2,17 +2,13 @@ import type { Config } from './config.ts';
 
 type NamingConfig = Pick<Config, 'Hub' | 'Authenticator'>;
 
-/** Users to whom the configuration gives rights by their names, as they are written there. */
-export function usersGivenRightsIn({ Hub, Authenticator }: NamingConfig): readonly string[] {
+/** Users whose accounts the configuration makes, as they are written there. */
+export function usersNamedIn({ Hub, Authenticator }: NamingConfig): readonly string[] {
   return [
     ...Authenticator.admin_users,
+    ...Authenticator.allowed_users,
     ...[...Hub.load_groups, ...Hub.load_roles].flatMap(({ users = [] }) => users),
   ];
-}
-
-/** Users whose accounts the configuration makes, as they are written there. */
-export function usersNamedIn(config: NamingConfig): readonly string[] {
-  return [...usersGivenRightsIn(config), ...config.Authenticator.allowed_users];
 }
 
 /**

@@ -18,6 +18,8 @@ export const reloadOutcomeSchema = z.discriminatedUnion('outcome', [
     needRestart: names,
     /** Whether a file that the settings name has changed, such as the logo. */
     filesChanged: z.boolean(),
+    /** Who may do more than before, such as `ops to group staff (gina)`, and new members of groups. */
+    given: z.object({ roles: names, members: names }),
     services: z.object({ added: names, removed: names, restarted: names, updated: names }),
     /** What works but is probably a mistake. */
     warnings: names,

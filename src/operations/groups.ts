@@ -113,9 +113,8 @@ export const groupOperations = [
     needsRecentLogin: true,
     target: 'group',
     answers: { 204: { description: 'The group is gone.' } },
-  }).handle(async ({ params, requireVersion }, { groups }: Deps) => {
-    await groups.getByName(params.group);
-    await groups.delete(params.group, requireVersion);
+  }).handle(async ({ params, caller, requireVersion }, { groupMembers }: Deps) => {
+    await groupMembers.delete(caller, params.group, requireVersion);
     return { status: 204 };
   }),
   operation({

@@ -1,4 +1,5 @@
 import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
+import type { ConfiguredRights } from '../accounts/configured-rights.ts';
 import type { Invitations } from '../accounts/invitations.ts';
 import type { SecondFactors } from '../accounts/second-factors.ts';
 import type { UserProfiles } from '../accounts/user-profiles.ts';
@@ -29,6 +30,7 @@ import { type OperationRequest, operation, view } from './operation.ts';
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
   readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
+  readonly configuredRights: Pick<ConfiguredRights, 'givesRightsTo'>;
   readonly userProfiles: Pick<UserProfiles, 'read'>;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
   readonly authenticators: Pick<Authenticators, 'find'>;
@@ -125,7 +127,15 @@ export const userPageOperations = [
       isSelf: isSelf(user, caller),
     };
   }),
-  nameOf(['delete:users'], 'viewUserDeletion', 'delete'),
+  view({
+    id: 'viewUserDeletion',
+    path: '/admin/users/{name}/delete',
+    scopes: ['delete:users'],
+    target: 'user',
+  }).handle(async ({ params }, { users, configuredRights }: Deps) => {
+    const { name } = await users.getByName(params.name);
+    return { name, hasConfiguredRights: configuredRights.givesRightsTo(name) };
+  }),
   nameOf(['admin:users'], 'viewNewAdministrator', 'admin'),
   nameOf(['admin:users'], 'viewNewLink', 'link'),
   operation({

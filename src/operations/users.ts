@@ -257,7 +257,7 @@ export const userOperations = [
     target: 'user',
     answers: { 204: { description: 'The user is gone.' } },
   }).handle(async ({ params, caller }, { accounts }: Deps) => {
-    await accounts.delete(caller, params.name);
-    return { status: 204 };
+    const { hasConfiguredRights } = await accounts.delete(caller, params.name);
+    return { status: 204, logged: { hasConfiguredRights } };
   }),
 ];

@@ -42,6 +42,7 @@ async function openWorld() {
         groups.add(name);
         return name;
       },
+      memberNamesByGroup: async () => new Map(),
       administrators: {
         list: async () => [...users].flatMap(([name, isAdmin]) => (isAdmin ? [name] : [])),
         set: async (name, isAdmin) => void users.set(name, isAdmin),

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { RoleConfig } from '../config/config.ts';
+import type { GroupStore } from '../users/group-store.ts';
 import { scopesBeyond } from './access-check.ts';
 import { defaultRoles, findDefaultRole } from './default-roles.ts';
 import { expandForAnyHolder } from './expand-scopes.ts';
@@ -17,6 +18,7 @@ export interface ApplyRolesContext {
   readonly ensureUser: (name: string) => Promise<string>;
   /** Makes sure the group exists; returns the name it goes by. */
   readonly ensureGroup: (name: string) => Promise<string>;
+  readonly memberNamesByGroup: GroupStore['memberNamesByGroup'];
   /** The administrator flag of users. */
   readonly administrators: {
     list(): Promise<readonly string[]>;
@@ -37,12 +39,13 @@ const subjectKinds = ['user', 'group', 'service'] as const;
 /**
  * Brings the store in line with a valid `Hub.load_roles`: defines the roles, removes those that
  * disappeared, and gives each role exactly the members that are listed. A kind of member that is not
- * listed keeps what the API gave. Missing users and groups are created.
+ * listed keeps what the API gave. Missing users and groups are created. Returns who holds a role that they did not hold
+ * before, for people.
  */
 export async function applyRoles(
   configured: readonly RoleConfig[],
   context: ApplyRolesContext,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { roles, catalogue, log } = context;
   for (const warning of roleWarnings(configured)) log.warn(warning, 'role of the configuration');
 
@@ -75,7 +78,27 @@ export async function applyRoles(
     takenRoles: new Set(taken.map(({ name }) => name)),
   });
   reportLosses(changes, assignments, remove, log);
-  await roles.apply({ save: changed, remove, ...changes });
+  const groupNames = changes.assign.flatMap((each) =>
+    each.subjectKind === 'group' ? [each.subjectName] : [],
+  );
+  const groupMembers = await context.memberNamesByGroup(groupNames);
+  const assign = changes.assign.map((each) => ({
+    ...each,
+    users: (each.subjectKind === 'group' && groupMembers.get(each.subjectName)) || [],
+  }));
+  await roles.apply({ save: changed, remove, revoke: changes.revoke, assign });
+  const given = assign.filter((each) => !assignments.some((other) => isSameGift(each, other)));
+  return given.map(({ roleName: role, subjectKind: kind, subjectName: name, users }) => {
+    log.info({ role, [kind]: name, ...(users.length > 0 && { users }) }, givenByConfiguration);
+    return `${role} to ${kind} ${name}${users.length > 0 ? ` (${users.join(', ')})` : ''}`;
+  });
+}
+
+/** Whoever holds a role may do more from now on. */
+const givenByConfiguration = 'role given by the configuration';
+
+function isSameGift(one: RoleAssignment, other: RoleAssignment): boolean {
+  return equal({ ...other, origin: one.origin }, one);
 }
 
 function wantedRoles(configured: readonly RoleConfig[]): ReadonlyMap<string, Role> {
@@ -123,7 +146,6 @@ async function syncAdministrators(
 ): Promise<void> {
   const current = new Set(await administrators.list());
   for (const user of new Set(wanted).difference(current)) {
-    log.info({ user }, 'user becomes an administrator by the configuration');
     await administrators.set(user, true);
   }
   for (const user of current.difference(new Set(wanted))) {

@@ -21,7 +21,8 @@ export interface RoleChanges {
   readonly save?: readonly Role[];
   /** Names of roles to delete, with their assignments. */
   readonly remove?: readonly string[];
-  readonly assign?: readonly RoleAssignment[];
+  /** `users`: those who hold the role by it now, such as the members of the group. */
+  readonly assign?: readonly (RoleAssignment & { readonly users?: readonly string[] })[];
   readonly revoke?: readonly Omit<RoleAssignment, 'origin'>[];
 }
 
@@ -121,7 +122,10 @@ export function createRoleStore(
         ...save
           .filter(({ origin }) => origin !== 'default')
           .map(({ name, scopes }) => roleDeed('role.save', name, { scopes })),
-        ...assign.map((assignment) => assignmentDeed('role.assign', assignment)),
+        ...assign.map(({ users = [], ...assignment }) => ({
+          ...assignmentDeed('role.assign', assignment),
+          users,
+        })),
       );
     });
     database.announceChange();

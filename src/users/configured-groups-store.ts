@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { GroupConfig } from '../config/config.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
-import { addMember, deleteGroup, ensureGroup } from './group-rows-store.ts';
+import { addMember, deleteGroup, ensureGroup, groupDeed } from './group-rows-store.ts';
 import { shareGroup } from './group-version-store.ts';
 import { validateGroupName } from './user-name.ts';
 import { ensureUserRow } from './user-rows-store.ts';
@@ -13,14 +13,16 @@ const origin = 'config';
  * Brings `Hub.load_groups` into the tables. Users it names are created. Memberships that the
  * configuration made and no longer names end; a group that left it stays only as long as someone
  * else put members into it.
- * Groups that other settings name are created and stay, whatever is in them.
+ * Groups that other settings name are created and stay, whatever is in them. Returns who is a member that was none
+ * before, by group.
  */
 export async function syncConfiguredGroups(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'audit' | 'dialect'>,
   groups: readonly GroupConfig[],
   namedElsewhere: readonly string[],
-): Promise<void> {
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const added = new Map<string, readonly string[]>();
   const keptNames = new Set(namedElsewhere.map(validateGroupName));
   for (const name of keptNames) await ensureGroup(transaction, name, origin);
   const configuredNames = new Set<string>();
@@ -34,12 +36,19 @@ export async function syncConfiguredGroups(
       .where('id', '=', groupId)
       .execute();
     const userIds = new Set<string>();
+    const newNames: string[] = [];
     for (const user of group.users) {
       const { row } = await ensureUserRow(transaction, database, user);
       userIds.add(row.id);
-      await addMember(transaction, groupId, row.id, origin);
+      if (await addMember(transaction, groupId, row.id, origin)) newNames.push(row.name);
     }
-    await removeOtherMembers(transaction, database, groupId, userIds);
+    await removeOtherMembers(transaction, database, { id: groupId, name }, userIds);
+    if (newNames.length === 0) continue;
+    added.set(name, newNames);
+    await database.audit.record(transaction, {
+      ...groupDeed('group.add_members', name, { origin }),
+      users: newNames,
+    });
   }
 
   const former = await transaction
@@ -49,7 +58,7 @@ export async function syncConfiguredGroups(
     .execute();
   for (const { id, name } of former) {
     if (configuredNames.has(name)) continue;
-    await removeOtherMembers(transaction, database, id, new Set());
+    await removeOtherMembers(transaction, database, { id, name }, new Set());
     if (keptNames.has(name)) continue;
     const member = await transaction
       .selectFrom('group_members')
@@ -60,27 +69,34 @@ export async function syncConfiguredGroups(
     else
       await transaction.updateTable('groups').set({ origin: 'api' }).where('id', '=', id).execute();
   }
+  return added;
 }
 
 async function removeOtherMembers(
   transaction: Kysely<Tables>,
-  database: Pick<HubDatabase, 'dialect'>,
-  groupId: string,
+  database: Pick<HubDatabase, 'audit' | 'dialect'>,
+  group: { readonly id: string; readonly name: string },
   userIds: ReadonlySet<string>,
 ): Promise<void> {
   const members = await transaction
     .selectFrom('group_members')
-    .select('user_id')
-    .where('group_id', '=', groupId)
+    .innerJoin('users', 'users.id', 'group_members.user_id')
+    .select(['users.id', 'users.name'])
+    .where('group_id', '=', group.id)
     .where('origin', '=', origin)
     .execute();
-  for (const { user_id: userId } of members) {
-    if (userIds.has(userId)) continue;
-    await shareGroup(transaction, database, groupId);
+  const former = members.filter(({ id }) => !userIds.has(id));
+  if (former.length === 0) return;
+  await shareGroup(transaction, database, group.id);
+  for (const { id } of former) {
     await transaction
       .deleteFrom('group_members')
-      .where('group_id', '=', groupId)
-      .where('user_id', '=', userId)
+      .where('group_id', '=', group.id)
+      .where('user_id', '=', id)
       .execute();
   }
+  await database.audit.record(transaction, {
+    ...groupDeed('group.remove_members', group.name, { origin }),
+    users: former.map(({ name }) => name),
+  });
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { Deed } from '../audit/deed.ts';
 import type { Row, Tables } from '../store/tables.ts';
 
 /** The row of a group that is yet to be inserted. */
@@ -36,18 +37,19 @@ export async function ensureGroup(
   return id;
 }
 
-/** Adds a member; one who is a member already keeps the origin of that. */
+/** Adds a member; one who is a member already keeps the origin of that. Tells whether it is a new one. */
 export async function addMember(
   transaction: Kysely<Tables>,
   groupId: string,
   userId: string,
   origin: string,
-): Promise<void> {
-  await transaction
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await transaction
     .insertInto('group_members')
     .values({ group_id: groupId, user_id: userId, origin })
     .onConflict((conflict) => conflict.columns(['group_id', 'user_id']).doNothing())
-    .execute();
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
 }
 
 /** Deletes a group with its memberships and the roles given to it. */
@@ -62,4 +64,9 @@ export async function deleteGroup(transaction: Kysely<Tables>, name: string): Pr
     .where('subject_name', '=', name)
     .execute();
   return numDeletedRows > 0n;
+}
+
+/** Something done to a group, for the audit log. */
+export function groupDeed(action: Deed['action'], name: string, detail: Deed['detail'] = {}): Deed {
+  return { action, target: { kind: 'group', name: name.normalize('NFC') }, detail };
 }

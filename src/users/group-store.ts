@@ -1,5 +1,4 @@
 import type { Kysely } from 'kysely';
-import type { Deed } from '../audit/deed.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { RequireVersion } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
@@ -9,7 +8,7 @@ import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { text } from '../texts/text.ts';
 import { syncConfiguredGroups } from './configured-groups-store.ts';
-import { addMember, deleteGroup, ensureGroup, newGroupRow } from './group-rows-store.ts';
+import { addMember, deleteGroup, ensureGroup, groupDeed, newGroupRow } from './group-rows-store.ts';
 import { checkGroupVersion, shareGroup } from './group-version-store.ts';
 import { normaliseUserName, validateGroupName } from './user-name.ts';
 
@@ -79,9 +78,12 @@ export interface GroupStore {
   syncMembershipsOf(userName: string, groupNames: readonly string[], origin: string): Promise<void>;
   /**
    * Brings the groups of `Hub.load_groups`, and those that left it, up to date. Those that only
-   * other settings name are made and kept.
+   * other settings name are made and kept. Returns the new members by group.
    */
-  syncConfigured(groups: readonly GroupConfig[], namedElsewhere?: readonly string[]): Promise<void>;
+  syncConfigured(
+    groups: readonly GroupConfig[],
+    namedElsewhere?: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
 export function createGroupStore(database: HubDatabase): GroupStore {
@@ -242,10 +244,11 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     },
 
     async syncConfigured(groups, namedElsewhere = []) {
-      await database.transaction((transaction) =>
+      const added = await database.transaction((transaction) =>
         syncConfiguredGroups(transaction, database, groups, namedElsewhere),
       );
       database.announceChange();
+      return added;
     },
   };
 }
@@ -318,10 +321,6 @@ async function syncMemberships(
     ...missing.map((name) => ({ ...groupDeed('group.add_members', name, detail), users })),
   );
   return surplus.length + missing.length > 0;
-}
-
-function groupDeed(action: Deed['action'], name: string, detail: Deed['detail'] = {}): Deed {
-  return { action, target: { kind: 'group', name: name.normalize('NFC') }, detail };
 }
 
 function toGroup({ id, name, properties, origin }: Row<'groups'>): Group {

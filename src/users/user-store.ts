@@ -338,11 +338,16 @@ export function noSuchUser(): HubError {
   return new HubError('not_found', text`There is no such user.`);
 }
 
+/** That another user has a name. */
+export function userNameTaken(cause?: unknown): HubError {
+  return new HubError('conflict', text`A user with this name exists already.`, { cause });
+}
+
 async function refuseTakenName<T>(written: Promise<T>): Promise<T> {
   try {
     return await written;
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw new HubError('conflict', text`A user with this name exists already.`, { cause: error });
+    throw userNameTaken(error);
   }
 }

@@ -303,14 +303,21 @@ describe('SIGHUP', () => {
     );
 
     await folder.configure({
-      Hub: { title: 'Physics', services: [serviceAt('wiki')] },
+      Hub: {
+        title: 'Physics',
+        services: [serviceAt('wiki')],
+        load_groups: [{ name: 'staff', users: ['bob'] }],
+        load_roles: [{ name: 'ops', scopes: ['read:hub'], groups: ['staff'] }],
+      },
       Proxy: { api_body_size: 2_000_000 },
     });
     const changed = await folder.run(['reload']);
     // At once: it was waited for.
     expect(await (await fetch(`${folder.url}services/wiki/`)).text()).toBe('quick');
     expect(changed.stdout.split('\n').slice(1)).toEqual([
-      'In force now: Hub.title, Hub.services',
+      'In force now: Hub.load_roles, Hub.load_groups, Hub.title, Hub.services',
+      'Roles given: ops to group staff (bob)',
+      'Members added to groups: staff (bob)',
       'Services added: wiki',
       'Services removed: former',
       'Needs a restart of the hub: Proxy.api_body_size',

@@ -99,7 +99,6 @@ function createLoginWorld(
     binding: {
       isFor: () => true,
       isNamed: () => false,
-      givesRightsTo: () => false,
       choose: () => 'any',
     },
     throttle,

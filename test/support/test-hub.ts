@@ -5,6 +5,7 @@ import { type Logger, pino } from 'pino';
 import type { Argon2Cost } from '../../src/authentication/password-hash.ts';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { createHub, type Hub } from '../../src/hub.ts';
+import type { ReloadReport } from '../../src/instances/reload-operation.ts';
 import { emptySqliteFile } from './empty-sqlite-file.ts';
 import { type BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import { freePort } from './free-port.ts';
@@ -39,7 +40,7 @@ export interface TestHub extends AsyncDisposable {
   /** A request to the API with a token. */
   api(path: string, token: string | undefined, init?: RequestInit): Promise<Response>;
   /** Writes the file again and makes the hub take it over. */
-  reload(config: TestHubConfig): Promise<void>;
+  reload(config: TestHubConfig): Promise<ReloadReport>;
   /** Stops this hub and starts another one on the same files and ports. */
   restart(): Promise<TestHub>;
 }
@@ -133,7 +134,7 @@ export async function createTestHub(
 
     async reload(changed) {
       await writeFile(file, JSON.stringify(complete(changed)));
-      await hub.reload(await loadCheckedConfig({ file, env: environment }));
+      return hub.reload(await loadCheckedConfig({ file, env: environment }));
     },
 
     async restart() {

@@ -69,11 +69,16 @@ export function adminUserRoutes(
   bindDeletion(bound, '/admin/users/{name}/delete', {
     view: 'viewUserDeletion',
     operation: 'deleteUser',
-    question: ({ name }) => ({
+    question: ({ name, hasConfiguredRights }) => ({
       title: text`Delete ${name}?`,
       consequences: [
         text`The servers are stopped, the logins end, and all tokens stop working, at once.`,
         text`This cannot be undone. Files of the user stay where they are.`,
+        ...(hasConfiguredRights
+          ? [
+              text`The configuration still gives rights to this name: the next start or reload makes the account again.`,
+            ]
+          : []),
       ],
       label: text`Delete user`,
       action: urls.adminUser(name, 'delete'),
