@@ -188,6 +188,7 @@ export function composeAccounts(
       allowsManaged: config.Hub.allow_managed_services_at_runtime,
       catalogue: authorizer.catalogue,
       scopesBeyond: acting.scopesBeyond,
+      requireMayOpenTo: acting.requireMayOpenTo,
       scopesOfService: (name) => authorizer.scopesOfOwner({ kind: 'service', name }),
     }),
     groupMembers: createGroupMembers({ ...stores, acting }),

@@ -3,6 +3,11 @@ import { inEnglish } from '../texts/text.ts';
 import { command, environment, httpUrl, seconds, secretReference } from './common-schema.ts';
 import { routeRules } from './route-rules-schema.ts';
 
+/** Codes are sent nowhere else: RFC 6749 §3.1.2, and no scheme by which a browser would run what it is given. */
+function isWebAddress(uri: string): boolean {
+  return uri.startsWith('/') || /^https?:$/.test(URL.parse(uri)?.protocol ?? '');
+}
+
 /** One entry of `Hub.services`. */
 export const serviceSchema = z.strictObject({
   name: z
@@ -56,11 +61,13 @@ export const serviceSchema = z.strictObject({
   oauth_redirect_uri: z
     .string()
     .refine(
-      (uri) => uri.startsWith('/') || URL.canParse(uri),
-      'is neither a path nor an absolute URL',
+      (uri) => isWebAddress(uri) && !uri.includes('#'),
+      'is neither a path nor an http(s) URL, without a fragment (#…)',
     )
     .optional()
-    .describe('OAuth redirect URI; /services/<name>/oauth_callback by default.'),
+    .describe(
+      'OAuth redirect URI, a path or an http(s) URL without fragment; /services/<name>/oauth_callback by default.',
+    ),
   oauth_client_allowed_scopes: z
     .array(z.string())
     .default([])

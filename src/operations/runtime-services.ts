@@ -41,7 +41,7 @@ const newServiceModel = serviceModel
   .meta({ id: 'NewService' });
 
 const rule =
-  'The caller must hold everything that the service may do: all scopes of administrators with `admin`, `command` or `oauth_no_confirm`, those that its client may ask users for, those of its roles; and `access:servers` and `access:services` to set its `url`.';
+  'The caller must hold everything that the service may do: all scopes of administrators with `admin`, `command` or `oauth_no_confirm`, those that its client may ask users for, those of its roles; and `access:servers` and `access:services` to set its `url`. Where visitors or logins are led to it, all but `display`, `info` and the timeouts need access to it, for a new one to all services, and what its rules leave to groups.';
 
 /** Services that are added at run time, beside those of the configuration. */
 export const runtimeServiceOperations = [

@@ -40,7 +40,8 @@ export interface ServiceOutcome {
 
 /**
  * Services at run time. What a service may do, its callers may do themselves: of one that is added, changed or
- * deleted they hold everything that it, its roles and its client may do, before and after. All throw `bad_request`
+ * deleted they hold everything that it, its roles and its client may do, before and after. They get in themselves
+ * where they change who gets in, or where visitors and logins go. All throw `bad_request`
  * for what is wrong with a service, `conflict` for what another one has, `forbidden` for what the caller lacks,
  * `not_found`, and `method_not_allowed` for a service of the configuration.
  */
@@ -85,12 +86,22 @@ export interface ServiceAdministrationDeps {
     scopes: readonly string[],
     options?: { readonly forAnyHolder: boolean },
   ) => Promise<readonly string[]>;
+  /** Throws `forbidden` for who does not give what only the members of a group may pass. */
+  readonly requireMayOpenTo: (caller: Caller, groupName: string) => Promise<void>;
   /** Everything that a service may do through all its roles. */
   readonly scopesOfService: (name: string) => Promise<ReadonlySet<string>>;
 }
 
 /** Services that are added at run time. */
 export const mostRuntimeServices = 200;
+/** What decides neither who gets in nor where visitors, logins and the hub's own requests go; all else may. */
+const harmlessFields: ReadonlySet<string> = new Set([
+  'display',
+  'info',
+  'timeout',
+  'stop_timeout',
+  'upstream_timeout',
+]);
 /** Characters of JSON of one service. */
 const longestDefinition = 64 * 1024;
 /** What a caller needs who has the hub send requests to an address. */
@@ -165,6 +176,27 @@ export function createServiceAdministration(
     });
   }
 
+  /** Who changes who gets into a service, or where its visitors and logins go, could get in by that. */
+  async function requireAccess(
+    caller: Caller,
+    before: RuntimeService | undefined,
+    after: RuntimeService,
+  ): Promise<void> {
+    const fields = changedFields(before, after).filter((field) => !harmlessFields.has(field));
+    const isReached = [before, after].some((service) => isReachable(service?.definition));
+    if (!isReached || fields.length === 0) return;
+    const needed = `access:services${before === undefined ? '' : `!service=${after.definition.name}`}`;
+    const [missing] = await scopesBeyond(caller, [needed]);
+    if (missing !== undefined) {
+      const message = 'You may not decide who gets into this service, or where its visitors go.';
+      throw new HubError('forbidden', message, {
+        hint: `You lack ${missing}, which ${fields.join(', ')} need.`,
+      });
+    }
+    const groups = before?.definition.rules.flatMap((rule) => rule.groups ?? []);
+    for (const group of new Set(groups)) await deps.requireMayOpenTo(caller, group);
+  }
+
   /** Throws for what is wrong with a service beside all others. */
   function requireFits(
     candidate: ServiceToValidate,
@@ -235,6 +267,7 @@ export function createServiceAdministration(
     const given = apiToken === undefined ? {} : { api_token: new Secret(apiToken) };
     requireSound({ ...definition, ...given });
     await requireMayMake(caller, before, definition);
+    await requireAccess(caller, before, service);
     const facts = await deps.gatherFacts(definition);
     await store.change((services) => {
       const current = services.find((each) => each.definition.name === name);
@@ -316,6 +349,22 @@ export async function giveWayToConfig(
       'the configuration now has this service, which was added at run time: that one is deleted, with its token and its roles',
     );
   }
+}
+
+/** Whether visitors or logins can be led to it. */
+function isReachable(definition: ServiceConfig | undefined): boolean {
+  return definition?.url !== undefined || definition?.oauth_redirect_uri !== undefined;
+}
+
+/** By their names in the configuration. */
+function changedFields(before: RuntimeService | undefined, after: RuntimeService): string[] {
+  const [was, is] = [before, after].map(
+    (service) => ({ ...service?.definition }) as Readonly<Record<string, unknown>>,
+  );
+  const names = Object.keys({ ...was, ...is }).filter(
+    (name) => JSON.stringify(was?.[name]) !== JSON.stringify(is?.[name]),
+  );
+  return before?.tokenHash === after.tokenHash ? names : [...names, 'api_token'];
 }
 
 function requireSame(
