@@ -12,7 +12,6 @@ import { sendToLogin } from '../pages/login/external-login-routes.ts';
 import { showConsent } from '../pages/login/show-consent.ts';
 import { hasOpenedServer } from '../pages/servers/opened-servers.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
-import { serverPrefix } from '../servers/server.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
@@ -50,9 +49,7 @@ export function createOAuthEndpoints(
       sendToLogin(ctx, { pages, authenticators, externalLogins, metrics, publicUrl }),
     showConsent: (ctx, view) => showConsent(ctx, view, pages),
     titleOfService: oauth.titleOfService,
-    hasOpened: (ctx, { identity: { server } }) =>
-      server !== undefined &&
-      hasOpenedServer(ctx, serverPrefix(config.basePath, server.userName, server.serverName)),
+    hasOpened: (ctx, { serverId }) => serverId !== undefined && hasOpenedServer(ctx, serverId),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
     countRefusal,
     log,

@@ -32,7 +32,7 @@ export interface Arrivals {
   begin(url: string, request: RequestLike): Redirected;
   /** Where the hub sends a browser back to. `isOpened`: its user wants to open this server of another user. */
   ticketUrl(
-    route: Pick<Route, 'prefix' | 'owner'>,
+    route: Pick<Route, 'prefix' | 'owner'> & { readonly serverId: string },
     arriving: { readonly sessionId: string; readonly state: string; readonly isOpened: boolean },
   ): string;
   /** Answers a browser that comes back; undefined for any other request. */
@@ -45,6 +45,7 @@ interface Ticket {
   /** Where alone it counts. */
   readonly origin: string;
   readonly prefix: string;
+  readonly serverId: string;
   readonly isOpened: boolean;
   readonly expiresAtMs: number;
 }
@@ -95,7 +96,7 @@ export function createArrivals(deps: {
       return { kind: 'redirect', location, setCookies };
     },
 
-    ticketUrl({ prefix, owner }, { sessionId, state, isOpened }) {
+    ticketUrl({ prefix, owner, serverId }, { sessionId, state, isOpened }) {
       const origin = origins.of(owner);
       const expiresAtMs = deps.now() + ticketMs;
       const ticket: Ticket = {
@@ -103,6 +104,7 @@ export function createArrivals(deps: {
         state: state.slice(0, longestState),
         origin,
         prefix,
+        serverId,
         isOpened,
         expiresAtMs,
       };
@@ -119,7 +121,7 @@ export function createArrivals(deps: {
       if (ticket?.origin !== origin || ticket.expiresAtMs < deps.now() || pending === undefined) {
         return deny(notArrived());
       }
-      const { sessionId, prefix, isOpened } = ticket;
+      const { sessionId, prefix, serverId: id, isOpened } = ticket;
       return {
         kind: 'redirect',
         location: pending.next ?? prefix,
@@ -127,7 +129,7 @@ export function createArrivals(deps: {
           ...states.end(ticket.state, attributes),
           serializeCookie(arrived, sealer.seal(sessionId, arrived), attributes),
           ...plainNames.map((name) => serializeCookie(name, sessionId, attributes)),
-          ...(isOpened ? [deps.answers.yes(sessionId, { prefix })] : []),
+          ...(isOpened ? [deps.answers.yes(sessionId, { id, prefix })] : []),
         ],
       };
     },

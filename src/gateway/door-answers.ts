@@ -3,14 +3,20 @@ import { createSealer } from '../crypto/sealer.ts';
 import { serializeCookie } from '../http/cookies.ts';
 import { openCookies } from '../http/sealed-cookies.ts';
 import { doorCookie } from '../protocol/cookie-names.ts';
-import type { Route } from '../proxy/route.ts';
 
 /** The answers of visitors who were asked whether they want to open another user's server. */
 export interface DoorAnswers {
   /** Value of a Set-Cookie header that keeps a yes, for one login and one server. */
-  yes(sessionId: string, route: Pick<Route, 'prefix'>): string;
+  yes(sessionId: string, server: AnsweredServer): string;
   /** Whether a Cookie header holds a yes of this login for this server. */
-  isYes(cookieHeader: string | undefined, sessionId: string, route: Pick<Route, 'prefix'>): boolean;
+  isYes(cookieHeader: string | undefined, sessionId: string, serverId: string): boolean;
+}
+
+/** The server itself: another one may get its path. */
+interface AnsweredServer {
+  readonly id: string;
+  /** Path, with a slash at both ends. */
+  readonly prefix: string;
 }
 
 export function createDoorAnswers(deps: {
@@ -18,14 +24,14 @@ export function createDoorAnswers(deps: {
   readonly isSecure: boolean;
 }): DoorAnswers {
   const sealer = createSealer(deps.secrets, 'door');
-  const textOf = (sessionId: string, { prefix }: Pick<Route, 'prefix'>) => `${sessionId} ${prefix}`;
+  const textOf = (sessionId: string, serverId: string) => `${sessionId} ${serverId}`;
   return {
-    yes: (sessionId, route) =>
-      serializeCookie(doorCookie, sealer.seal(textOf(sessionId, route), doorCookie), {
-        path: route.prefix,
+    yes: (sessionId, { id, prefix }) =>
+      serializeCookie(doorCookie, sealer.seal(textOf(sessionId, id), doorCookie), {
+        path: prefix,
         secure: deps.isSecure,
       }),
-    isYes: (cookieHeader, sessionId, route) =>
-      openCookies(sealer, cookieHeader, doorCookie).includes(textOf(sessionId, route)),
+    isYes: (cookieHeader, sessionId, serverId) =>
+      openCookies(sealer, cookieHeader, doorCookie).includes(textOf(sessionId, serverId)),
   };
 }

@@ -22,6 +22,7 @@ import type { RouteAccess } from './route-access.ts';
 
 /** A route of a user's server that checks its visitors itself. */
 export type DooredRoute = Route & {
+  readonly serverId: string;
   readonly owner: {
     readonly kind: 'server';
     readonly userName: string;
@@ -83,7 +84,7 @@ export function createDoor(deps: {
     if (!(await access.isGranted(caller, route.owner))) return withoutRight(caller);
     const { owner, sessionId } = caller;
     const isOwn = owner.name === route.owner.userName;
-    if (!isOwn && !answers.isYes(cookiesOf(request), sessionId, route)) {
+    if (!isOwn && !answers.isYes(cookiesOf(request), sessionId, route.serverId)) {
       if (mayFollowLogin(request)) return deps.ways.toQuestion(request.url ?? '/', request);
       return deny(
         new HubError(

@@ -4,7 +4,7 @@ import { announcementLevels } from '../config/hub-schema.ts';
 import { routeRules } from '../config/route-rules-schema.ts';
 
 /** Form of the feed and of the questions; a gateway and a hub of different forms do not work together. */
-export const gatewayProtocol = 1;
+export const gatewayProtocol = 2;
 
 const target = z.union([
   z.object({ kind: z.literal('service'), name: z.string() }),
@@ -25,6 +25,7 @@ const routeModel = z
     target: z.string(),
     access: z.enum(['service', 'server', 'gateway', 'public', 'foreign']),
     owner: z.union([target, z.object({ kind: z.literal('extra') })]),
+    server_id: z.string().optional().describe('Of the user’s server.'),
     client_id: z.string().optional().describe('OAuth client of the service or server.'),
     upstream_timeout_ms: z.number().optional(),
     ready: z.boolean(),

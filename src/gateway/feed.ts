@@ -80,7 +80,7 @@ export function createGatewayFeed(deps: {
   let isOpen = false;
 
   function modelOf(route: Route): GatewayRoute {
-    const { clientId, upstreamTimeoutMs, host, origin, rules } = route;
+    const { clientId, serverId, upstreamTimeoutMs, host, origin, rules } = route;
     return {
       prefix: route.prefix,
       ...(host !== undefined && { host }),
@@ -91,6 +91,7 @@ export function createGatewayFeed(deps: {
       target: route.target,
       access: route.access,
       owner: route.owner,
+      ...(serverId !== undefined && { server_id: serverId }),
       ...(clientId !== undefined && { client_id: clientId }),
       ...(upstreamTimeoutMs !== undefined && { upstream_timeout_ms: upstreamTimeoutMs }),
       ready: route.isReady,

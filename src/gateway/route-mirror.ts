@@ -101,6 +101,7 @@ function definitionOf(model: GatewayRoute): RouteDefinition {
     target: model.target,
     access: model.access,
     owner: model.owner,
+    serverId: model.server_id,
     clientId: model.client_id,
     upstreamTimeoutMs: model.upstream_timeout_ms,
     isReady: model.ready,

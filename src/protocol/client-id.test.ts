@@ -100,7 +100,7 @@ describe('for any names', () => {
             isUser: async (name) => users.has(name),
             find: async (user, serverName) =>
               wanted.some((each) => each.userName === user && each.serverName === serverName)
-                ? { prefix: `/user/${user}/${serverName}` }
+                ? { id: 'id', prefix: `/user/${user}/${serverName}` }
                 : undefined,
             allowedScopes: [],
           },

@@ -35,6 +35,8 @@ export interface RouteDefinition {
   readonly target: string;
   readonly access: RouteAccess;
   readonly owner: RouteOwner;
+  /** Id of the user's server that it leads to. */
+  readonly serverId?: string | undefined;
   /** Name of the token cookie; that of `clientId` when left out. */
   readonly cookieName?: string | undefined;
   /** Further names under which browsers hold the session id, in lower case: none when left out. */
@@ -66,6 +68,8 @@ export interface Route {
   readonly target: string;
   readonly access: RouteAccess;
   readonly owner: RouteOwner;
+  /** Undefined for what is no user's server. */
+  readonly serverId: string | undefined;
   readonly upstreamTimeoutMs: number | undefined;
   readonly via: string | undefined;
   readonly isHop: boolean;
@@ -85,7 +89,7 @@ export interface Route {
   readonly load: RouteLoad;
 }
 
-/** Throws TypeError for a target that cannot be forwarded to. */
+/** Throws TypeError for a target that cannot be forwarded to, and for a user's server without its id. */
 export function createRoute(
   definition: RouteDefinition,
   nowMs: number,
@@ -93,6 +97,9 @@ export function createRoute(
 ): Route {
   const { prefix, target, access, owner, clientId, upstreamTimeoutMs, isReady = true } = definition;
   const { host, rules = [] } = definition;
+  if (owner.kind === 'server' && definition.serverId === undefined) {
+    throw new TypeError(`the route ${prefix} does not say to which server it leads`);
+  }
   return {
     key: (host ?? '') + prefix,
     prefix,
@@ -105,6 +112,7 @@ export function createRoute(
     target,
     access,
     owner,
+    serverId: definition.serverId,
     upstreamTimeoutMs,
     via: definition.via,
     isHop: definition.isHop ?? false,

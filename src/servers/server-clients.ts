@@ -17,7 +17,7 @@ export function createServerClients(deps: {
     isUser: async (userName) => (await users.findByName(userName)) !== undefined,
     async find(userName, serverName) {
       const server = await servers.find(userName, serverName);
-      return server && { prefix: serverPrefix(basePath, userName, serverName) };
+      return server && { id: server.id, prefix: serverPrefix(basePath, userName, serverName) };
     },
   };
 }

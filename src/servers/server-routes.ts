@@ -73,6 +73,7 @@ export function createServerRoutes(deps: {
         target,
         access,
         owner: { kind: 'server', userName, serverName },
+        serverId,
         clientId: serverClientId(userName, serverName),
         via: elsewhere?.via,
       });

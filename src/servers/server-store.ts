@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { serverClientId } from '../protocol/client-id.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsIn, textsOf } from '../store/json-list.ts';
 import { databaseTimeMs } from '../store/lease-clock.ts';
@@ -7,6 +8,7 @@ import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isForeignKeyViolation, isUniqueViolation } from '../store/storage-error.ts';
 import type { RowChange, Tables } from '../store/tables.ts';
+import { forgetClient } from '../store/token-makers.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { nextStates, type Server, type ServerState } from './server.ts';
@@ -252,7 +254,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
     },
 
     async delete(id) {
-      const wasShared = await database.transaction(async (transaction) => {
+      const wasAllowed = await database.transaction(async (transaction) => {
         const share = await transaction
           .selectFrom('shares')
           .select('id')
@@ -267,9 +269,11 @@ export function createServerStore(database: HubDatabase): ServerStore {
         if (deleted === undefined) return false;
         const user_name = (await userNameOf(transaction, deleted.user_id)) ?? '';
         await audit.record(transaction, serverDeed('server.delete', { ...deleted, user_name }));
-        return share !== undefined;
+        const clientId = serverClientId(user_name, deleted.name);
+        const hadGrants = await forgetClient(transaction, database, clientId);
+        return hadGrants || share !== undefined;
       });
-      if (wasShared) database.announceChange();
+      if (wasAllowed) database.announceChange();
     },
 
     recordActivity: (entries) => recordActivity(database, 'servers', entries),

@@ -83,7 +83,13 @@ test('every user has an address that leads to that user alone', () => {
       for (const name of [one, other]) {
         const owner = { kind: 'server', userName: name, serverName: '' } as const;
         const target = 'http://127.0.0.1:9';
-        table.add({ prefix: serverPrefix('/', name, ''), target, access: 'server', owner });
+        table.add({
+          prefix: serverPrefix('/', name, ''),
+          target,
+          access: 'server',
+          owner,
+          serverId: name,
+        });
       }
       const path = canonicalPath(`${serverPrefix('/', one, '')}x`);
       const match = path && table.match(path);

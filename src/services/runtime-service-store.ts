@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Sealer } from '../crypto/sealer.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Row, Tables } from '../store/tables.ts';
-import { deleteTokensOf } from '../store/token-makers.ts';
+import { deleteTokensOf, forgetClient } from '../store/token-makers.ts';
 import { type RuntimeService, serviceDefinition } from './runtime-service.ts';
 import { clientIdOf } from './service.ts';
 
@@ -71,11 +71,6 @@ export function createRuntimeServiceStore(
     return rows.flatMap(toService);
   }
 
-  async function forgetClient(transaction: Kysely<Tables>, clientId: string): Promise<void> {
-    await transaction.deleteFrom('authorization_codes').where('client_id', '=', clientId).execute();
-    await deleteTokensOf(transaction, database, 'client_id', clientId);
-  }
-
   async function forgetOwner(transaction: Kysely<Tables>, name: string): Promise<void> {
     await deleteTokensOf(transaction, database, 'service_name', name);
     await transaction.deleteFrom('service_stops').where('name', '=', name).execute();
@@ -95,8 +90,8 @@ export function createRuntimeServiceStore(
     const formerClientId = former && clientIdOf(former.definition);
     if (former === undefined) await forgetOwner(transaction, name);
     if (clientId !== formerClientId) {
-      await forgetClient(transaction, clientId);
-      if (formerClientId !== undefined) await forgetClient(transaction, formerClientId);
+      await forgetClient(transaction, database, clientId);
+      if (formerClientId !== undefined) await forgetClient(transaction, database, formerClientId);
     }
     const values = {
       client_id: clientId,
@@ -144,7 +139,7 @@ export function createRuntimeServiceStore(
           if (former === undefined) continue;
           await audit.record(transaction, { action: 'service.delete', target: targetOf(name) });
           await forgetOwner(transaction, name);
-          await forgetClient(transaction, clientIdOf(former.definition));
+          await forgetClient(transaction, database, clientIdOf(former.definition));
         }
         if (decided.put !== undefined) {
           await put(transaction, decided.put, named(decided.put.definition.name));

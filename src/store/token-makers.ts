@@ -42,6 +42,23 @@ export async function deleteMadeWith(
   return all;
 }
 
+/**
+ * Ends everything that users allowed an OAuth client: its codes and tokens, and what was made with those. Client ids
+ * hold names, and the next client of a name is another one. Tells whether there was anything.
+ */
+export async function forgetClient(
+  transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
+  clientId: string,
+): Promise<boolean> {
+  const { numDeletedRows } = await transaction
+    .deleteFrom('authorization_codes')
+    .where('client_id', '=', clientId)
+    .executeTakeFirst();
+  const tokens = await deleteTokensOf(transaction, database, 'client_id', clientId);
+  return numDeletedRows > 0n || tokens.length > 0;
+}
+
 /** Deletes the tokens of a session, client or service, and all that were made with them. Returns their ids. */
 export async function deleteTokensOf(
   transaction: Kysely<Tables>,

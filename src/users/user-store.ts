@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { HubError } from '../errors.ts';
+import { serverClientId } from '../protocol/client-id.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { type HubDatabase, manyRows } from '../store/database.ts';
 import type { ListPage } from '../store/page-edge.ts';
@@ -7,7 +8,7 @@ import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
-import { deleteMadeWith } from '../store/token-makers.ts';
+import { deleteMadeWith, forgetClient } from '../store/token-makers.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { text } from '../texts/text.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
@@ -137,6 +138,17 @@ export function createUserStore(
 
   const list = createUserPages(database, { countAll, countFound, forLong });
 
+  /** Ends what visitors allowed the servers of a user, whose name is no longer theirs. */
+  async function forgetServerClients(
+    transaction: Kysely<Tables>,
+    userName: string,
+    servers: readonly { readonly name: string }[],
+  ): Promise<void> {
+    for (const { name } of servers) {
+      await forgetClient(transaction, database, serverClientId(userName, name));
+    }
+  }
+
   async function createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]> {
     const rows = await insertMissingUsers(database, names, flags);
     if (rows.length > 0) database.announceChange({ kind: 'user_added' });
@@ -241,6 +253,12 @@ export function createUserStore(
         const former = await userNameOf(transaction, id);
         if (former === undefined) throw noSuchUser();
         await claimSystemAccount(transaction, { id, name: former });
+        const servers = await transaction
+          .selectFrom('servers')
+          .select('name')
+          .where('user_id', '=', id)
+          .execute();
+        await forgetServerClients(transaction, former, servers);
         const renamed = transaction
           .updateTable('users')
           .set({ name: newName })
@@ -266,7 +284,12 @@ export function createUserStore(
         const name = await userNameOf(transaction, id);
         if (name === undefined) return false;
         // Before the user's row: who changes the state of a server locks its row first, and then the user's.
-        await transaction.deleteFrom('servers').where('user_id', '=', id).execute();
+        const servers = await transaction
+          .deleteFrom('servers')
+          .where('user_id', '=', id)
+          .returning('name')
+          .execute();
+        await forgetServerClients(transaction, name, servers);
         const tokens = await transaction
           .deleteFrom('access_tokens')
           .where('user_id', '=', id)

@@ -19,6 +19,7 @@ async function ask(targets: readonly string[]) {
       target,
       access: 'server',
       owner: { kind: 'server', userName, serverName: '' },
+      serverId: userName,
     });
   server('alice', alice.url);
   server('bob', bob.url);

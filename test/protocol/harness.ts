@@ -151,7 +151,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
           .where('servers.name', '=', serverName)
           .executeTakeFirst();
         const path = [userName, serverName].filter((part) => part !== '').map(encodeURIComponent);
-        return row && { prefix: `${basePath}user/${path.join('/')}/` };
+        return row && { id: row.id, prefix: `${basePath}user/${path.join('/')}/` };
       },
       allowedScopes: [],
     },

@@ -16,7 +16,7 @@ const clients = createClientRegistry({
     async find(userName, serverName) {
       if (userName !== 'a' && userName !== 'a-b') return undefined;
       if (userName === 'a-b' && serverName !== '') return undefined;
-      return { prefix: `/user/${userName}/${serverName && `${serverName}/`}` };
+      return { id: 'id', prefix: `/user/${userName}/${serverName && `${serverName}/`}` };
     },
     allowedScopes: ['list:groups'],
   },

@@ -27,6 +27,7 @@ export interface ServerClientSource {
 
 /** What a user's server tells about itself as a client. */
 export interface ServerClient {
+  readonly id: string;
   /** Path of the server, with a slash at both ends. */
   readonly prefix: string;
 }
@@ -97,7 +98,7 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
 
 function serverClient(
   { userName, serverName }: ServerName,
-  { prefix }: ServerClient,
+  { id, prefix }: ServerClient,
   {
     allowedScopes,
     originOf,
@@ -115,6 +116,7 @@ function serverClient(
     accessScope: accessScopeFor(target),
     skipsConsent: false,
     ownerUserName: userName,
+    serverId: id,
     identity: { clientId, server: { userName, serverName } },
   };
 }

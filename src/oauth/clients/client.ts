@@ -19,5 +19,7 @@ export interface Client {
   readonly skipsConsent: boolean;
   /** Whose server it is; undefined for a service. */
   readonly ownerUserName?: string;
+  /** Id of the server; undefined for a service. */
+  readonly serverId?: string;
   readonly identity: OAuthClientIdentity;
 }

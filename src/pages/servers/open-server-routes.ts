@@ -74,7 +74,7 @@ export function openServerRoutes(
   }
 
   function open(ctx: Context, login: Login, asked: Asked): void {
-    noteOpenedServer(ctx, asked.route.prefix);
+    noteOpenedServer(ctx, asked.route.serverId);
     leaveFor(ctx, login, asked, true);
   }
 
@@ -86,7 +86,8 @@ export function openServerRoutes(
     isOpened: boolean,
   ): void {
     if (arrivals === undefined) {
-      if (isOpened) addCookies(ctx, [doorAnswers.yes(sessionId, route)]);
+      if (isOpened)
+        addCookies(ctx, [doorAnswers.yes(sessionId, { id: route.serverId, prefix: route.prefix })]);
       goTo(ctx, next);
     } else if (state === undefined) {
       // The door has not sent this browser, and will do so.
@@ -102,7 +103,7 @@ export function openServerRoutes(
       const asked = await askedFor(ctx, login, new URLSearchParams(ctx.querystring));
       if (asked === undefined) return;
       const { next, route, state } = asked;
-      if (hasOpenedServer(ctx, route.prefix)) return open(ctx, login, asked);
+      if (hasOpenedServer(ctx, route.serverId)) return open(ctx, login, asked);
       const { userName: ownerName, serverName } = route.owner;
       const layout = await pages.formLayoutFor(ctx);
       pages.send(ctx, openServerPage({ layout, ownerName, serverName, next, state }));

@@ -7,17 +7,17 @@ interface StoredAnswers {
   openedServers?: readonly string[];
 }
 
-/** Whether the user said in this login that a server, by its prefix, may be opened. */
-export function hasOpenedServer(ctx: Context, prefix: string): boolean {
-  return storedIn(ctx)?.openedServers?.includes(prefix) === true;
+/** Whether the user said in this login that a server, by its id, may be opened. */
+export function hasOpenedServer(ctx: Context, id: string): boolean {
+  return storedIn(ctx)?.openedServers?.includes(id) === true;
 }
 
 /** Keeps that for the rest of the login. */
-export function noteOpenedServer(ctx: Context, prefix: string): void {
+export function noteOpenedServer(ctx: Context, id: string): void {
   const stored = storedIn(ctx);
   if (stored === undefined) return;
-  const others = (stored.openedServers ?? []).filter((other) => other !== prefix);
-  stored.openedServers = [...others, prefix].slice(-mostOpened);
+  const others = (stored.openedServers ?? []).filter((other) => other !== id);
+  stored.openedServers = [...others, id].slice(-mostOpened);
 }
 
 function storedIn(ctx: Context): StoredAnswers | undefined {
