@@ -22,10 +22,12 @@ export type HubErrorCode =
   | 'too_many_requests'
   | 'header_too_large'
   | 'internal'
+  | 'not_implemented'
   | 'spawn_failed'
   | 'upstream_failed'
   | 'unavailable'
   | 'upstream_timeout'
+  | 'version_not_supported'
   | 'storage_unavailable';
 
 export interface HubErrorOptions {

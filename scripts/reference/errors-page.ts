@@ -78,6 +78,10 @@ const explanations = {
     'An unforeseen error; the answer carries an `error_id`, and the log the same id with the cause.',
     'Look the id up in the log of the hub and report what you find.',
   ],
+  not_implemented: [
+    'The body of the request has a transfer coding other than `chunked`, such as `gzip`.',
+    'Send it with `Content-Length`, or with `Transfer-Encoding: chunked` alone; `Content-Encoding` is passed on.',
+  ],
   spawn_failed: [
     'A server could not be started, or ended before it answered; the message says why.',
     "Look at the last lines of its output, on the server's page or in its log.",
@@ -93,6 +97,10 @@ const explanations = {
   upstream_timeout: [
     'The server or service did not begin its answer in time.',
     'Find out what it waits for, or raise `Proxy.upstream_timeout` or the `upstream_timeout` of the service.',
+  ],
+  version_not_supported: [
+    'The request line names a version other than HTTP/1.1 and HTTP/1.0, or none.',
+    'Use HTTP/1.1; a proxy in front of the hub can speak HTTP/2 with browsers.',
   ],
   storage_unavailable: [
     'The database is locked, full, read-only or away.',

@@ -23,10 +23,12 @@ const statusByCode = {
   header_too_large: 431,
   internal: 500,
   spawn_failed: 500,
+  not_implemented: 501,
   upstream_failed: 502,
   unavailable: 503,
   storage_unavailable: 503,
   upstream_timeout: 504,
+  version_not_supported: 505,
 } as const satisfies Record<HubErrorCode, number>;
 
 export function isHubErrorCode(code: unknown): code is HubErrorCode {

@@ -1,19 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/**
- * Says whether Node may hand a request to the `upgrade` listener; the `shouldUpgradeCallback` of the
- * server. Any other upgrade, such as `h2c`, is answered as the plain request it also is (RFC 9110 §7.8).
- */
-export function isWebSocketUpgrade({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
-}
-
 /** Whether a request is an opening handshake in every point of RFC 6455 §4.2.1. */
 export function isOpeningHandshake(req: IncomingMessage): boolean {
-  const { headers, httpVersion } = req;
+  const { method, headers, httpVersion } = req;
   return (
-    isWebSocketUpgrade(req) &&
+    method === 'GET' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
     httpVersion === '1.1' &&
     headers['sec-websocket-version'] === '13' &&
     /^[A-Za-z0-9+/]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&

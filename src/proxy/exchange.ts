@@ -69,6 +69,8 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   #isEventStream = false;
   #isOver = false;
   #reconnects = 0;
+  /** The head of the answer until its body begins. */
+  #head: { readonly status: number; readonly reason: string; readonly pairs: string[] } | undefined;
   /** Length the upstream announced of its answer, where a short one can be sent along with its head. */
   #joinedLength = -1;
   #joinedBody: string | undefined;
@@ -109,11 +111,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     route.load.answerMs += performance.now() - recordOf(this.req).startedAtMs;
     const pairs = clientResponseHeaders(headers, route, [client?.host, this.req.headers.host]);
     if (this.#responseHeadersToAdd !== undefined) pairs.push(...this.#responseHeadersToAdd);
-    if (reason !== '' && plainReason.test(reason)) {
-      this.#res.writeHead(status, reason, pairs);
-    } else {
-      this.#res.writeHead(status, pairs);
-    }
+    this.#head = { status, reason, pairs };
     const length = headers['content-length'];
     if (length !== undefined) {
       this.#joinedLength = Number(length);
@@ -126,6 +124,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
 
   onResponseData(lent: Buffer): void {
     this.touch();
+    this.#writeHead();
     // Nothing can follow a chunk as long as the announced length, so its end comes in this very turn.
     if (lent.length === this.#joinedLength && lent.length <= largestJoinedBody) {
       // Latin-1 is every byte as it is. As text, the body is joined to the head, and both go by one write.
@@ -155,11 +154,14 @@ export class Exchange implements UpstreamHandler, LiveConnection {
 
   /** Sends the head of an answer whose body has not begun. */
   flushHead(): void {
-    if (!this.#isOver && !this.#res.destroyed) this.#res.flushHeaders();
+    if (this.#isOver || this.#res.destroyed) return;
+    this.#writeHead();
+    this.#res.flushHeaders();
   }
 
   /** Sends the end of the answer, with all of it that was kept for that. */
   endAnswer(): void {
+    this.#writeHead();
     if (this.#joinedBody === undefined) this.#res.end();
     else this.#res.end(this.#joinedBody, 'latin1');
   }
@@ -205,6 +207,15 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     if (this.#isOver) return;
     this.#finish();
     this.#control?.abort();
+  }
+
+  /** Only now: an answer that breaks off before its body is refused as a whole. */
+  #writeHead(): void {
+    if (this.#head === undefined) return;
+    const { status, reason, pairs } = this.#head;
+    this.#head = undefined;
+    if (reason !== '' && plainReason.test(reason)) this.#res.writeHead(status, reason, pairs);
+    else this.#res.writeHead(status, pairs);
   }
 
   #answerOrDestroy(error: HubError): void {

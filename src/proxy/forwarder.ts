@@ -204,7 +204,10 @@ function toUpstreamRequest(
     return toUpstreamError(error);
   }
   const contentLength = req.headers['content-length'];
-  if (contentLength !== undefined && hasBody(req)) headers.push('content-length', contentLength);
+  if (contentLength !== undefined && hasBody(req)) {
+    // As a plain number: another reader might take leading zeros for something else.
+    headers.push('content-length', String(Number(contentLength)));
+  }
   return {
     method: req.method ?? 'GET',
     path: stripAuthorization ? withoutTokenParameter(path) : path,

@@ -4,6 +4,13 @@ import { maySetCookie } from './hub-cookies.ts';
 import { openerPolicy, originHeaders } from './origin-headers.ts';
 import type { Route } from './route.ts';
 
+/**
+ * What commands a proxy or web server before the hub: to answer with a file or an address of its own in place of the
+ * app's answer, to slow down, or to take the hub for ill. nginx, Apache, lighttpd, LiteSpeed, Perlbal, h2o, Envoy.
+ */
+const frontCommands =
+  /^x-(?:accel-(?!buffering$)|(?:lighttpd-)?send-?(?:file|tempfile)|lighttpd-|litespeed-|reproxy-|envoy-)/;
+
 /** Hop-by-hop headers (RFC 9110 §7.6.1), and those that speak for the whole origin. */
 const droppedNames = new Set([
   ...originHeaders.keys(),
@@ -33,7 +40,7 @@ export function clientResponseHeaders(
   const listed = listedOptions(headers['connection']);
   for (const name of Object.keys(headers)) {
     const value = headers[name];
-    if (value === undefined || droppedNames.has(name) || listed?.has(name) === true) continue;
+    if (value === undefined || isDropped(name) || listed?.has(name) === true) continue;
     for (const item of typeof value === 'string' ? [value] : value) {
       const changed = changedValue(name, item);
       if (changed !== undefined) pairs.push(name, changed);
@@ -43,6 +50,8 @@ export function clientResponseHeaders(
 
   function changedValue(name: string, value: string): string | undefined {
     switch (name) {
+      case 'content-length':
+        return String(Number(value));
       case 'set-cookie':
         return confinedSetCookie(value, route);
       case 'location':
@@ -124,6 +133,10 @@ function confinedPath(path: string, { prefix, stripsPrefix }: Route): string {
   if (path.startsWith(prefix)) return path;
   if (stripsPrefix && path.startsWith('/')) return prefix + path.slice(1);
   return `${path}/` === prefix ? path : prefix;
+}
+
+function isDropped(name: string): boolean {
+  return droppedNames.has(name) || (name.startsWith('x-') && frontCommands.test(name));
 }
 
 function listedOptions(connection: string | string[] | undefined): Set<string> | undefined {

@@ -202,27 +202,6 @@ describe('a WebSocket', () => {
 });
 
 describe('a handshake', () => {
-  test.for([
-    [
-      'without a key',
-      head(
-        'GET /services/a/',
-        'Connection: Upgrade',
-        'Upgrade: websocket',
-        'Sec-WebSocket-Version: 13',
-      ),
-    ],
-    ['of another version', handshake().replace('Version: 13', 'Version: 8')],
-    ['with a short key', handshake().replace(key, 'abcd')],
-    ['with a body', handshake('/services/a/', 'Content-Length: 4')],
-  ] as const)('%s is refused with 400 and never reaches the upstream', async ([, request]) => {
-    await using upstream = await startRawUpstream(() => {});
-    await using proxy = await startProxy();
-    proxy.addService('a', upstream.url);
-    expect(statusOf(await rawRequest(proxy.port, request))).toBe(400);
-    expect(upstream.peers).toHaveLength(0);
-  });
-
   test('that the upstream refuses brings its answer with the body and the cleaned headers', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(403, { 'set-cookie': ['hub-hub-login=evil', 'a=1; Path=/'], 'x-why': 'no' });

@@ -10,7 +10,6 @@ import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import { recordOf } from '../http/request-record.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
-import { isOpeningHandshake } from '../http/websocket-handshake.ts';
 import { connectUnix } from '../processes/unix-connection.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { message, type Text } from '../texts/text.ts';
@@ -23,7 +22,7 @@ import { type TunnelHost, WebSocketTunnel } from './websocket-tunnel.ts';
 
 /** Forwards WebSockets. */
 export interface WebSocketForwarder extends AsyncDisposable {
-  /** Takes over an `upgrade` event that is allowed to pass. */
+  /** Takes over an opening handshake (RFC 6455 §4.2.1) that is allowed to pass. */
   forward(
     req: IncomingMessage,
     socket: Socket,
@@ -121,10 +120,7 @@ export function createWebSocketForwarder(options: {
     }
   }
 
-  function refusalOf(req: IncomingMessage, route: Route, userName?: string): HubError | undefined {
-    if (!isOpeningHandshake(req)) {
-      return new HubError('bad_request', 'This is no WebSocket handshake (RFC 6455).');
-    }
+  function refusalOf(route: Route, userName: string | undefined): HubError | undefined {
     if (!route.isReady) return notReadyError();
     const limit = config.max_websockets_per_user;
     if (limit > 0 && userName !== undefined && (countByUser.get(userName) ?? 0) >= limit) {
@@ -149,7 +145,7 @@ export function createWebSocketForwarder(options: {
       if (socket.destroyed) return;
       const { route, client, userName, sessionId, accessTokenId, expiresAtMs, groups } =
         forwardOptions;
-      const headers = refusalOf(req, route, userName) ?? handshakeHeaders(req, forwardOptions);
+      const headers = refusalOf(route, userName) ?? handshakeHeaders(req, forwardOptions);
       if (headers instanceof HubError) {
         answerErrorOnSocket(socket, headers, recordOf(req).id);
         return;

@@ -144,7 +144,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     this.#proxyRequest = undefined;
     if (this.#state !== 'connecting' || !isHandshakeAnswer(answer, this.#clientKey)) {
       if (this.#state === 'connecting') {
-        this.#refuse(new HubError('upstream_failed', 'The application does not speak WebSocket.'));
+        this.#refuse(noWebSocket());
       }
       upstream.destroy();
       return;
@@ -172,6 +172,12 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
 
   /** The upstream answered with a plain response, which http-proxy-3 relays with its body. */
   #refused(answer: IncomingMessage): void {
+    // 101 without the headers of an upgrade, which a proxy in front would take for one.
+    if ((answer.statusCode ?? 0) < 200) {
+      this.#refuse(noWebSocket());
+      this.#proxyRequest?.destroy();
+      return;
+    }
     this.#clearTimer();
     noteUpgradeStatus(this.#socket, answer.statusCode ?? 502);
     this.#state = 'closing';
@@ -237,4 +243,8 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
+}
+
+function noWebSocket(): HubError {
+  return new HubError('upstream_failed', 'The application does not speak WebSocket.');
 }

@@ -89,6 +89,10 @@ export function createAppForwarder(options: {
 
   function relay(answer: IncomingMessage, response: ServerResponse): void {
     onTraffic();
+    if (response.destroyed) {
+      answer.destroy();
+      return;
+    }
     response.writeHead(answer.statusCode ?? 502, responseHeaders(answer, response.req));
     // Sent at once: an event stream may begin long before its first event.
     response.flushHeaders();

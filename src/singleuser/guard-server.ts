@@ -16,8 +16,8 @@ import { HubError } from '../errors.ts';
 import { writeAnswer } from '../http/answer.ts';
 import { canonicalPath, withoutPrefix } from '../http/canonical-path.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
+import { serveMessages } from '../http/server/serve-messages.ts';
 import { answerOnSocket } from '../http/socket-response.ts';
-import { isWebSocketUpgrade } from '../http/websocket-handshake.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
 
 /** Browsers and programs that are rechecked more often than this would keep the hub busy. */
@@ -121,21 +121,20 @@ export function createGuardServer(options: {
     };
   }
 
-  const server = createServer(
-    // Any other upgrade, such as to HTTP/2, is answered as if it had not been asked for.
-    { requestTimeout: 0, shouldUpgradeCallback: isWebSocketUpgrade },
-    (request, response) => {
+  const server = createServer({ requestTimeout: 0 });
+  serveMessages(server, {
+    request(request, response) {
       serve(request, response).catch((error: unknown) => {
         log.error({ err: error }, 'a request failed unexpectedly');
         response.destroy();
       });
     },
-  );
-  server.on('upgrade', (request, socket, head) => {
-    serveUpgrade(request, socket, head).catch((error: unknown) => {
-      log.error({ err: error }, 'a WebSocket failed unexpectedly');
-      socket.destroy();
-    });
+    upgrade(request, socket, head) {
+      serveUpgrade(request, socket, head).catch((error: unknown) => {
+        log.error({ err: error }, 'a WebSocket failed unexpectedly');
+        socket.destroy();
+      });
+    },
   });
   return server;
 }

@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** The response that Node is working on for a socket; only Node knows it. */
@@ -6,15 +6,77 @@ export function responseOn(socket: Socket): ServerResponse | undefined {
   return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
 }
 
+function connectionListenersOf(server: Server): readonly ((socket: Socket) => void)[] {
+  return server.listeners('connection') as ((socket: Socket) => void)[];
+}
+
 /**
  * Puts a check in front of Node's own listener for connections, so that one that is refused never gets a
  * parser. `accept` returns whether Node may have the socket; one that it may not have is `accept`'s to end.
  */
 export function interceptConnections(server: Server, accept: (socket: Socket) => boolean): void {
-  const nodeListeners = server.listeners('connection') as ((socket: Socket) => void)[];
+  const nodeListeners = connectionListenersOf(server);
   server.removeAllListeners('connection');
   server.on('connection', (socket) => {
     if (!accept(socket)) return;
     for (const listener of nodeListeners) listener.call(server, socket);
   });
+}
+
+/** Node keeps no more headers of a request, though its parser reads them all. */
+const maxHeaders = 1_000;
+
+/** Whether a request may have headers that Node has not kept. */
+export function mayLackHeaders({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.length >= 2 * maxHeaders;
+}
+
+/**
+ * Prepares a server for reading requests again without their `Upgrade` header; to be called before anything else
+ * listens to it. What it returns takes what the `upgrade` event gave, and gives the connection back to Node, which
+ * reads the request as a plain one and then what follows it.
+ *
+ * Where `shouldUpgradeCallback` refuses an upgrade, the parser stops behind the request all the same: Node drops the rest
+ * of what came with it, reports no error in its body, and reads on in the middle of what follows (nodejs/node, `llhttp`
+ * `HPE_PAUSED_UPGRADE`).
+ */
+export function prepareReadingAgain(
+  server: Server,
+): (req: IncomingMessage, socket: Socket, head: Buffer) => void {
+  const nodeListeners = connectionListenersOf(server);
+  return ({ method, url, httpVersion, rawHeaders }, socket, head) => {
+    // Never longer than what was sent, so that it stays within the limit of the parser.
+    let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index] ?? '';
+      if (name.toLowerCase() !== 'upgrade') text += `${name}:${rawHeaders[index + 1]}\r\n`;
+    }
+    socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, 'latin1'), head]));
+    for (const listener of nodeListeners) listener.call(server, socket);
+  };
+}
+
+/**
+ * Calls back once all requests that came on a connection before one to upgrade have their answers; never when the
+ * connection closes before. Node reports an upgrade at once, and serves the answers under way no longer.
+ */
+export function afterEarlierAnswers(socket: Socket, then: () => void): void {
+  if (responseOn(socket) === undefined) {
+    then();
+    return;
+  }
+  const passDrain = () => responseOn(socket)?.emit('drain');
+  const end = () => void socket.end();
+  socket.on('drain', passDrain).on('end', end);
+  function look(): void {
+    const earlier = responseOn(socket);
+    if (socket.destroyed) return;
+    if (earlier !== undefined) {
+      earlier.once('close', look);
+      return;
+    }
+    socket.off('drain', passDrain).off('end', end);
+    then();
+  }
+  look();
 }

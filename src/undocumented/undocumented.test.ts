@@ -10,7 +10,12 @@ import {
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { interceptConnections, responseOn } from './node-http.ts';
+import {
+  afterEarlierAnswers,
+  interceptConnections,
+  prepareReadingAgain,
+  responseOn,
+} from './node-http.ts';
 import { sharedReadBuffer } from './shared-read-buffer.ts';
 
 /**
@@ -75,6 +80,40 @@ test('Node has one listener for connections, which parses what it is given and n
   await expect(fetch(running.origin)).rejects.toThrow('fetch failed');
   isOpen = true;
   expect(await (await fetch(running.origin)).text()).toBe('answer');
+});
+
+/** What a connection is answered, with two upgrades and a request behind each in one packet. */
+async function answersBehindUpgrades(server: Server): Promise<string> {
+  server.on('request', (req, res) => void res.end(`(${req.url})`));
+  await using running = await listening(server);
+  const client = connect(Number(new URL(running.origin).port), '127.0.0.1');
+  const upgrade = 'GET /upgrade HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n';
+  client.write(`${upgrade}GET /behind HTTP/1.1\r\nHost: h\r\n\r\n`.repeat(12));
+  let received = '';
+  client.setEncoding('latin1').on('data', (text: string) => {
+    if (received === '') client.write('GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+    received += text;
+  });
+  await once(client, 'close');
+  return received.match(/\([^)]*\)/g)?.join('') ?? '';
+}
+
+test('Node loses what follows an upgrade that it is told not to take, and reads it once it is given back', async () => {
+  const lossy = createServer({ shouldUpgradeCallback: () => false });
+  expect(await answersBehindUpgrades(lossy)).toBe('(/upgrade)(/last)');
+
+  const server = createServer();
+  const readAgain = prepareReadingAgain(server);
+  let listeners = 0;
+  server.on('upgrade', (req, socket, head) => {
+    afterEarlierAnswers(socket as Socket, () => {
+      readAgain(req, socket as Socket, head);
+      const names = socket.eventNames();
+      listeners = names.reduce((sum, name) => sum + socket.listenerCount(name), 0);
+    });
+  });
+  expect(await answersBehindUpgrades(server)).toBe(`${'(/upgrade)(/behind)'.repeat(12)}(/last)`);
+  expect(listeners).toBeLessThan(20);
 });
 
 test('sockets that read into one buffer have it to themselves until their callback returns', async () => {

@@ -141,7 +141,7 @@ describe('exhaustion', () => {
         proxy.port,
         head(`${method} /services/a/`, 'Connection: close'),
       );
-      expect(response).toMatch(method === 'TRACE' ? /^HTTP\/1.1 405 / : /^(HTTP\/1.1 400 .*|)$/s);
+      expect(response).toMatch(/^HTTP\/1.1 40[05] /);
       expect(upstream.peers).toHaveLength(0);
     },
   );

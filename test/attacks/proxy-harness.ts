@@ -9,8 +9,8 @@ import { canonicalPath } from '../../src/http/canonical-path.ts';
 import { createClientAddressReader } from '../../src/http/client-address.ts';
 import { toErrorResponse } from '../../src/http/error-response.ts';
 import { outcomeOf } from '../../src/http/request-record.ts';
+import { serveMessages } from '../../src/http/server/serve-messages.ts';
 import { answerOnSocket } from '../../src/http/socket-response.ts';
-import { isWebSocketUpgrade } from '../../src/http/websocket-handshake.ts';
 import { createForwarder, type ForwardOptions } from '../../src/proxy/forwarder.ts';
 import { createLiveConnections } from '../../src/proxy/live-connections.ts';
 import { createRouteTable } from '../../src/proxy/route-table.ts';
@@ -65,29 +65,25 @@ export async function startProxy(
     res.end();
   }
 
-  const server = createServer({
-    shouldUpgradeCallback: isWebSocketUpgrade,
-    optimizeEmptyRequests: true,
-  });
-  server.on('request', (req, res) => {
-    const match = find(req);
-    if (match === undefined || match.kind === 'nowhere') answer(res, 404);
-    else if (match.kind === 'ambiguous') answer(res, 400);
-    else if (match.kind === 'redirect') answer(res, 308, { location: match.path });
-    else forwarder.forward(req, res, { ...optionsOf(req), route: match.route, path: match.path });
-  });
-  server.on('upgrade', (req, socket, head) => {
-    const match = find(req);
-    if (match?.kind !== 'forward') {
-      answerOnSocket(socket as Socket, {
-        status: match === undefined ? 404 : 400,
-        headers: {},
-        body: '',
-      });
-      return;
-    }
-    const { route, path } = match;
-    webSockets.forward(req, socket as Socket, head, { ...optionsOf(req), route, path });
+  const server = createServer({ optimizeEmptyRequests: true });
+  serveMessages(server, {
+    request(req, res) {
+      const match = find(req);
+      if (match === undefined || match.kind === 'nowhere') answer(res, 404);
+      else if (match.kind === 'ambiguous') answer(res, 400);
+      else if (match.kind === 'redirect') answer(res, 308, { location: match.path });
+      else forwarder.forward(req, res, { ...optionsOf(req), route: match.route, path: match.path });
+    },
+    upgrade(req, socket, head) {
+      const match = find(req);
+      if (match?.kind !== 'forward') {
+        const status = match === undefined ? 404 : 400;
+        answerOnSocket(socket, { status, headers: {}, body: '' });
+        return;
+      }
+      const { route, path } = match;
+      webSockets.forward(req, socket, head, { ...optionsOf(req), route, path });
+    },
   });
   const port = await listen(server);
 

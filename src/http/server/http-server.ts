@@ -11,7 +11,7 @@ import type { ConnectionLimits } from '../connection-limits.ts';
 import { recordOf } from '../request-record.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
 import { markUnixPeer } from '../unix-peers.ts';
-import { isOpeningHandshake } from '../websocket-handshake.ts';
+import { headersTooLarge, serveMessages } from './serve-messages.ts';
 import { createCookieSharing } from './shared-cookies.ts';
 import { createSlowClients } from './slow-clients.ts';
 
@@ -63,8 +63,7 @@ export function createHubServer(deps: {
   /** Which requests to upgrade it takes; the others are answered as if they asked for nothing of the kind. */
   readonly takesUpgrade?: (req: IncomingMessage) => boolean;
 }): HubServer {
-  const { config, log, limits, maxRefusals = 0, request, upgrade } = deps;
-  const { takesUpgrade = () => upgrade !== undefined } = deps;
+  const { config, log, limits, maxRefusals = 0, request, upgrade, takesUpgrade } = deps;
   const sockets = new Set<Socket>();
   const shareCookie = createCookieSharing();
   let isClosing = false;
@@ -77,26 +76,22 @@ export function createHubServer(deps: {
     connectionsCheckingInterval: timeoutCheckMs,
     // Most requests have no body: then there is no stream to set up, drain and tear down.
     optimizeEmptyRequests: true,
-    shouldUpgradeCallback: (req) => takesUpgrade(req) && isOpeningHandshake(req),
   });
-  server.on('request', (req, res) => {
-    recordOf(req);
-    shareCookie(req);
-    if (isClosing) res.shouldKeepAlive = false;
-    request(req, res);
-  });
-  server.on('upgrade', (req, socket, head) => {
-    // Node has removed its listeners, and a reset without a listener ends the process.
-    socket.on('error', ignore);
-    recordOf(req);
-    if (isClosing) answerErrorOnSocket(socket as Socket, stopping());
-    else upgrade?.(req, socket as Socket, head);
-  });
-  server.on('connect', (_req, socket) => {
-    answerErrorOnSocket(
-      socket as Socket,
-      new HubError('method_not_allowed', text`The hub is not a forward proxy.`),
-    );
+  serveMessages(server, {
+    request(req, res) {
+      recordOf(req);
+      shareCookie(req);
+      if (isClosing) res.shouldKeepAlive = false;
+      request(req, res);
+    },
+    upgrade:
+      upgrade &&
+      ((req, socket, head) => {
+        recordOf(req);
+        if (isClosing) answerErrorOnSocket(socket, stopping());
+        else upgrade(req, socket, head);
+      }),
+    takesUpgrade,
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     answerClientError(error, socket as Socket);
@@ -215,6 +210,11 @@ function acceptWithin(
 /** Answers what Node could not read as a request (RFC 9110 §15.5). */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const current = responseOn(socket);
+  // It was refused by its head already.
+  if (current?.writableEnded === true) {
+    socket.destroySoon();
+    return;
+  }
   if (!socket.writable || socket.writableEnded || current?.headersSent === true) {
     socket.destroy();
     return;
@@ -227,9 +227,7 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
 function toHubError({ code }: NodeJS.ErrnoException): HubError {
   switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
-      return new HubError('header_too_large', text`The request headers are too large.`, {
-        hint: text`Remove the cookies of this site and try again.`,
-      });
+      return headersTooLarge();
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new HubError(
         'payload_too_large',

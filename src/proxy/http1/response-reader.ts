@@ -171,6 +171,10 @@ export class ResponseReader {
       begun === undefined ? data.subarray(from) : Buffer.concat([begun, data.subarray(from)]);
     const searchFrom = Math.max(0, (begun?.length ?? 0) - mark.length + 1);
     const end = all.indexOf(mark, searchFrom, 'latin1');
+    // Whoever ends lines like that never sends the mark, and waits for the next request.
+    if (end === -1 && hasBareLineFeed(all, begun?.length ?? 0)) {
+      throw badResponse('a line ends with a bare line feed');
+    }
     if (end > mostBytes || (end === -1 && all.length > mostBytes + mark.length)) {
       throw badResponse('its head, or a line between its chunks, is too large');
     }
@@ -187,6 +191,13 @@ export class ResponseReader {
     this.#state = 'idle';
     this.#listener.onEnd();
   }
+}
+
+function hasBareLineFeed(bytes: Buffer, from: number): boolean {
+  for (let at = bytes.indexOf('\n', from); at !== -1; at = bytes.indexOf('\n', at + 1)) {
+    if (bytes[at - 1] !== 0x0d) return true;
+  }
+  return false;
 }
 
 function stateOf(framing: ResponseHead['framing']): State {
