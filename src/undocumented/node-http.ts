@@ -31,14 +31,18 @@ export function mayLackHeaders({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length >= 2 * maxHeaders;
 }
 
+/** Names of which the parser reads `upgrade` as a wish of the connection. */
+const connectionNames = new Set(['connection', 'proxy-connection']);
+
 /**
- * Prepares a server for reading requests again without their `Upgrade` header; to be called before anything else
- * listens to it. What it returns takes what the `upgrade` event gave, and gives the connection back to Node, which
- * reads the request as a plain one and then what follows it.
+ * Prepares a server for reading requests again as plain ones: with their `Upgrade` header, but without `upgrade` in
+ * `Connection`, so that it means nothing (RFC 9110 §7.8). To be called before anything else listens to the server. What
+ * it returns takes what the `upgrade` event gave, and gives the connection back to Node, which reads the request and
+ * then what follows it.
  *
  * Where `shouldUpgradeCallback` refuses an upgrade, the parser stops behind the request all the same: Node drops the rest
- * of what came with it, reports no error in its body, and reads on in the middle of what follows (nodejs/node, `llhttp`
- * `HPE_PAUSED_UPGRADE`).
+ * of what came with it, reports no error in its body, and reads on in the middle of what follows (`HPE_PAUSED_UPGRADE`
+ * of llhttp).
  */
 export function prepareReadingAgain(
   server: Server,
@@ -49,11 +53,19 @@ export function prepareReadingAgain(
     let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const name = rawHeaders[index] ?? '';
-      if (name.toLowerCase() !== 'upgrade') text += `${name}:${rawHeaders[index + 1]}\r\n`;
+      const value = rawHeaders[index + 1] ?? '';
+      const isOfConnection = connectionNames.has(name.toLowerCase());
+      text += `${name}:${isOfConnection ? withoutUpgrade(value) : value}\r\n`;
     }
     socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, 'latin1'), head]));
     for (const listener of nodeListeners) listener.call(server, socket);
   };
+}
+
+/** Nothing may be left that could be read as `upgrade`: the request would come back for ever. */
+function withoutUpgrade(connection: string): string {
+  const options = connection.split(',');
+  return options.filter((option) => !/upgrade/i.test(option)).join(',');
 }
 
 /**
