@@ -7,7 +7,6 @@ import { type CanonicalPath, canonicalPath } from '../http/canonical-path.ts';
 import { type ClientAddressReader, forwardedHostProblem } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
 import { hostnameOf, hostProblem } from '../http/host-header.ts';
-import { isWebSocketUpgrade } from '../http/websocket-handshake.ts';
 import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
@@ -314,7 +313,7 @@ export function createGateway(deps: {
         answers.respondOnSocket(req, socket, ambiguousPath());
         return;
       }
-      if (match?.kind !== 'forward' || !isWebSocketUpgrade(req)) {
+      if (match?.kind !== 'forward') {
         traffic.followUpgrade(req, socket, undefined);
         answers.respondOnSocket(
           req,

@@ -65,7 +65,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   readonly #host: ExchangeHost;
   #control: ExchangeControl | undefined;
   #hasUpstreamAnswered = false;
-  #isWaitingForDrain = false;
+  #isPaused = false;
   #isEventStream = false;
   #isOver = false;
   #reconnects = 0;
@@ -132,16 +132,18 @@ export class Exchange implements UpstreamHandler, LiveConnection {
       return;
     }
     const chunk = SentPieces.copyOf(lent);
-    this.#sentPieces ??= new SentPieces();
-    const isTaken = this.#res.write(chunk, this.#sentPieces.sending(chunk));
-    if (isTaken || this.#res.writableLength < mostUnsentBytes) return;
+    this.#sentPieces ??= new SentPieces(() => this.#allSent());
+    this.#res.write(chunk, this.#sentPieces.sending(chunk));
+    if (this.#res.writableLength < mostUnsentBytes && !this.#sentPieces.isFull) return;
+    this.#isPaused = true;
     this.#control?.pause();
-    if (this.#isWaitingForDrain) return;
-    this.#isWaitingForDrain = true;
-    this.#res.once('drain', () => {
-      this.#isWaitingForDrain = false;
-      this.#control?.resume();
-    });
+  }
+
+  #allSent(): void {
+    // By now, the connection may have another exchange.
+    if (!this.#isPaused || this.#isOver) return;
+    this.#isPaused = false;
+    this.#control?.resume();
   }
 
   onResponseEnd(): void {

@@ -9,7 +9,11 @@ export interface SocketPairOwner {
   sideEnded(): void;
 }
 
+/** Each piece costs some hundred bytes beside what is in it. */
+const mostUnsentPieces = 256;
+
 const pairKey = Symbol('pair');
+const unsentKey = Symbol('unsent pieces');
 
 interface Pair {
   readonly client: PairedSocket;
@@ -17,7 +21,8 @@ interface Pair {
   readonly owner: SocketPairOwner;
 }
 
-type PairedSocket = Socket & { [pairKey]?: Pair };
+/** With the pieces written to it since all was sent. */
+type PairedSocket = Socket & { [pairKey]?: Pair; [unsentKey]?: number };
 
 /**
  * Joins the sockets of a client and an upstream: what one receives is sent to the other, as fast as
@@ -43,7 +48,7 @@ export function separateSockets(client: Socket): void {
   }
 }
 
-function otherOf(socket: PairedSocket, { client, upstream }: Pair): Socket {
+function otherOf(socket: PairedSocket, { client, upstream }: Pair): PairedSocket {
   return socket === client ? upstream : client;
 }
 
@@ -57,7 +62,15 @@ function onData(this: PairedSocket, chunk: Buffer): void {
     other.cork();
     atEndOfTurn(uncork, other);
   }
-  if (!other.write(chunk)) this.pause();
+  const unsent = other.writableLength === 0 ? 1 : (other[unsentKey] ?? 0) + 1;
+  other[unsentKey] = unsent;
+  if (unsent < mostUnsentPieces) {
+    if (!other.write(chunk)) this.pause();
+  } else {
+    this.pause();
+    // Of so few bytes, no `drain` tells when they are sent.
+    other.write(chunk, () => this.resume());
+  }
 }
 
 function uncork(socket: Socket): void {

@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { HubError } from '../errors.ts';
 import { text } from '../texts/text.ts';
+import { startReading, stopReading } from '../undocumented/node-http.ts';
+import { SmallPieces } from './relay-body.ts';
 
 export interface RequestBodyOptions {
   /** The largest body that passes; 0 for any. */
@@ -20,21 +22,24 @@ interface Taken {
 /**
  * The body of a request on its way upstream. It stands between the request and the upstream client,
  * which destroys the body it was given when the upstream fails: destroying the request itself would
- * take the client's connection along, and with it the answer. It takes nothing before it is read.
+ * take the client's connection along, and with it the answer. It takes nothing before it is read. Small
+ * pieces that come together are joined, and while the upstream does not take them, the client's connection is
+ * not read: by itself, each chunk of one byte costs some hundred.
  */
 export class RequestBody extends Readable {
   readonly #request: IncomingMessage;
   readonly #options: RequestBodyOptions;
   #bytesTaken = 0;
   #hasEnded = false;
-  /** Copies of all pieces taken so far; undefined once they are too many or no longer wanted. */
+  readonly #small = new SmallPieces(() => this.#passOn(this.#small.take()));
+  /** Copies of all pieces passed on so far; undefined once they are too many or no longer wanted. */
   #kept: Buffer[] | undefined = [];
   /** What a former body took, to be sent before the rest. */
   #former: Taken | undefined;
   #isAttached = false;
 
   constructor(request: IncomingMessage, options: RequestBodyOptions) {
-    super();
+    super({ highWaterMark: 1 });
     this.#request = request;
     this.#options = options;
     // The reader of the body hears of errors by its own listener; after it has left, no one needs to.
@@ -75,30 +80,45 @@ export class RequestBody extends Readable {
       this.#isAttached = true;
       this.#request.on('data', this.#take).on('end', this.#end);
     }
+    startReading(this.#request.socket);
     this.#request.resume();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#request.off('data', this.#take).off('end', this.#end).off('close', this.#abandon);
     this.#request.pause();
+    if (!this.#request.complete) stopReading(this.#request.socket);
     callback(error);
   }
 
   readonly #take = (chunk: Buffer): void => {
     this.#bytesTaken += chunk.length;
     this.#options.onTraffic();
-    const { limitBytes, keepBytes } = this.#options;
-    // A copy, because the memory of a piece is given back once it is sent.
-    if (this.#bytesTaken > keepBytes) this.#kept = undefined;
-    else this.#kept?.push(Buffer.from(chunk));
+    const { limitBytes } = this.#options;
     if (limitBytes > 0 && this.#bytesTaken > limitBytes) {
       this.destroy(bodyTooLarge(limitBytes));
-    } else if (!this.push(chunk)) {
-      this.#request.pause();
+      return;
     }
+    if (chunk.length < SmallPieces.largeBytes) {
+      this.#small.add(chunk);
+      return;
+    }
+    this.#passOn(this.#small.take());
+    this.#passOn(chunk);
   };
 
+  #passOn(piece: Buffer | undefined): void {
+    if (piece === undefined || this.destroyed) return;
+    // A copy, because the memory of a piece is given back once it is sent.
+    if (this.#bytesTaken > this.#options.keepBytes) this.#kept = undefined;
+    else this.#kept?.push(Buffer.from(piece));
+    if (!this.push(piece)) stopReading(this.#request.socket);
+  }
+
   readonly #end = (): void => {
+    this.#passOn(this.#small.take());
+    // Only by reading on is it noticed that the client leaves.
+    if (this.#request.complete && !this.#request.destroyed) startReading(this.#request.socket);
     this.#hasEnded = true;
     this.push(null);
   };
@@ -131,7 +151,9 @@ const discardGraceMs = 5_000;
  * connection can carry its next request. After a grace the connection is given up.
  */
 export function discardBody(request: IncomingMessage): void {
-  if (request.complete || request.destroyed) return;
+  if (request.destroyed) return;
+  startReading(request.socket);
+  if (request.complete) return;
   request.resume();
   const timer = setTimeout(() => request.socket.destroy(), discardGraceMs);
   timer.unref();

@@ -4,9 +4,10 @@ import { HubError } from '../errors.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { noteUpgradeStatus } from '../http/upgrade-status.ts';
 import { isHandshakeAnswer } from '../http/websocket-handshake.ts';
-import { detachableSocket } from '../undocumented/http-proxy-sockets.ts';
+import { detachableSocket, takeResponse } from '../undocumented/http-proxy-sockets.ts';
 import { joinSockets, type SocketPairOwner, separateSockets } from './joined-sockets.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
+import { relayBody } from './relay-body.ts';
 import { toHeaderObject } from './request-headers.ts';
 import { clientResponseHeaders } from './response-headers.ts';
 import { toCloseError, toUpstreamError } from './upstream-error.ts';
@@ -76,7 +77,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   connecting(proxyRequest: ClientRequest): void {
     this.#proxyRequest = proxyRequest;
     proxyRequest.once('upgrade', (answer, upstream) => this.#upgraded(answer, upstream));
-    proxyRequest.once('response', (answer) => this.#refused(answer));
+    takeResponse(proxyRequest, (answer) => this.#refused(answer));
   }
 
   /** Called for every failure of the upstream request and, later, of the upstream socket. */
@@ -170,7 +171,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     });
   }
 
-  /** The upstream answered with a plain response, which http-proxy-3 relays with its body. */
+  /** The upstream answered with a plain response, whose body ends with the connection or is of known length. */
   #refused(answer: IncomingMessage): void {
     // 101 without the headers of an upgrade, which a proxy in front would take for one.
     if ((answer.statusCode ?? 0) < 200) {
@@ -181,21 +182,16 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     this.#clearTimer();
     noteUpgradeStatus(this.#socket, answer.statusCode ?? 502);
     this.#state = 'closing';
-    answer.headers = {
-      ...toHeaderObject(
-        clientResponseHeaders(answer.headers, this.tags.route, [this.tags.client?.host]),
-      ),
-      connection: 'close',
-    };
+    const { headers, statusCode, statusMessage } = answer;
+    const pairs = clientResponseHeaders(headers, this.tags.route, [this.tags.client?.host]);
+    let head = `HTTP/1.1 ${statusCode} ${statusMessage}\r\n`;
+    for (let index = 0; index + 1 < pairs.length; index += 2) {
+      head += `${pairs[index]}: ${pairs[index + 1]}\r\n`;
+    }
     const socket = this.#socket;
-    answer.on('data', () => {
-      if (!socket.writableNeedDrain) return;
-      answer.pause();
-      socket.once('drain', () => answer.resume());
-    });
-    answer.once('close', () => {
-      if (!answer.complete) socket.destroy();
-    });
+    socket.write(`${head}Connection: close\r\n\r\n`, 'latin1');
+    relayBody(answer, socket);
+    answer.once('end', () => socket.destroySoon());
     socket.once('close', () => answer.destroy());
     socket.resume();
   }

@@ -1,3 +1,4 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
@@ -17,5 +18,21 @@ export function detachableSocket(socket: Socket): () => void {
         if (!former.has(listener)) socket.off(event, listener as () => void);
       }
     }
+  };
+}
+
+/**
+ * Takes the plain answer to a handshake from http-proxy-3, which would send each chunk of it in four pieces, without a
+ * bound. To be called before the package listens to the request.
+ */
+export function takeResponse(
+  request: ClientRequest,
+  listener: (response: IncomingMessage) => void,
+): void {
+  const emit = request.emit.bind(request);
+  request.emit = (event: string | symbol, ...args: unknown[]) => {
+    if (event !== 'response') return emit(event, ...args);
+    listener(args[0] as IncomingMessage);
+    return true;
   };
 }

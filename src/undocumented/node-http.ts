@@ -92,3 +92,28 @@ export function afterEarlierAnswers(socket: Socket, then: () => void): void {
   }
   look();
 }
+
+type ServerSocket = Socket & { _paused?: boolean };
+
+/**
+ * Reads nothing more from the connection of a client, not even when the stream of a request asks for more, as it
+ * does after each piece that is taken from it. What has been read already still arrives.
+ */
+export function stopReading(socket: ServerSocket): void {
+  if (socket._paused !== true) socket.on('drain', keepStopped);
+  socket._paused = true;
+  socket.pause();
+}
+
+/** Undoes `stopReading`. */
+export function startReading(socket: ServerSocket): void {
+  socket.off('drain', keepStopped);
+  socket._paused = false;
+  socket.resume();
+}
+
+/** Node takes the mark for its own, and off when the client has taken what was sent. */
+function keepStopped(this: ServerSocket): void {
+  this._paused = true;
+  this.pause();
+}

@@ -7,40 +7,58 @@ const pieceOf = (bytes: number) => Buffer.from(new ArrayBuffer(bytes)).fill('p')
 const isGivenBack = (piece: Buffer) => (piece.buffer as ArrayBuffer).detached;
 
 test('pieces are given back in the order in which they were sent', () => {
-  const pieces = new SentPieces();
+  const pieces = new SentPieces(() => {});
   const [first, second] = [pieceOf(65_536), pieceOf(4_096)];
   const sentFirst = pieces.sending(first);
   const sentSecond = pieces.sending(second);
   expect([isGivenBack(first), isGivenBack(second)]).toEqual([false, false]);
-  sentFirst?.(null);
+  sentFirst(null);
   expect([isGivenBack(first), isGivenBack(second)]).toEqual([true, false]);
-  sentSecond?.();
+  sentSecond();
   expect(isGivenBack(second)).toBe(true);
 });
 
 test('a piece whose writing failed is left alone, and the next one is still told from it', () => {
-  const pieces = new SentPieces();
+  const pieces = new SentPieces(() => {});
   const [first, second] = [pieceOf(65_536), pieceOf(65_536)];
   const sentFirst = pieces.sending(first);
   const sentSecond = pieces.sending(second);
-  sentFirst?.(new Error('the client has left'));
-  sentSecond?.(null);
+  sentFirst(new Error('the client has left'));
+  sentSecond(null);
   expect([isGivenBack(first), isGivenBack(second)]).toEqual([false, true]);
 });
 
 test('what is small or shares its memory is not touched', () => {
-  const pieces = new SentPieces();
+  const pieces = new SentPieces(() => {});
   const shared = pieceOf(65_536);
-  expect(pieces.sending(shared.subarray(0, 65_535))).toBeUndefined();
-  expect(pieces.sending(shared.subarray(1))).toBeUndefined();
-  expect(pieces.sending(pieceOf(4_095))).toBeUndefined();
-  expect(pieces.sending(Buffer.from('from the pool'))).toBeUndefined();
-  expect(isGivenBack(shared)).toBe(false);
+  const small = pieceOf(4_095);
+  const pooled = Buffer.from('from the pool');
+  for (const piece of [shared.subarray(0, 65_535), shared.subarray(1), small, pooled]) {
+    pieces.sending(piece)(null);
+  }
+  expect([shared, small, pooled].map(isGivenBack)).toEqual([false, false, false]);
+});
+
+test('as many pieces as may be under way are too many, and it is told when all are sent', () => {
+  let timesAllSent = 0;
+  const pieces = new SentPieces(() => {
+    timesAllSent += 1;
+  });
+  const callbacks = Array.from({ length: 256 }, () => {
+    expect(pieces.isFull).toBe(false);
+    return pieces.sending(Buffer.from('x'));
+  });
+  expect(pieces.isFull).toBe(true);
+  for (const sent of callbacks) {
+    expect(timesAllSent).toBe(0);
+    sent(null);
+  }
+  expect([pieces.isFull, timesAllSent]).toEqual([false, 1]);
 });
 
 test('a socket that calls back gives memory back once the other side can have it', async () => {
   await using pair = await connectedPair();
-  const sent = new SentPieces();
+  const sent = new SentPieces(() => {});
   const lent = pieceOf(65_536);
   const pieces = Array.from({ length: 200 }, () => SentPieces.copyOf(lent));
   for (const piece of pieces) pair.near.write(piece, sent.sending(piece));
@@ -62,7 +80,7 @@ test('a socket that calls back gives memory back once the other side can have it
 test('a copy of a small piece takes no memory of its own', () => {
   const copy = SentPieces.copyOf(Buffer.from('data: 1\n\n'));
   expect(copy.toString()).toBe('data: 1\n\n');
-  expect(new SentPieces().sending(copy)).toBeUndefined();
+  expect(copy.buffer.byteLength).toBeGreaterThan(copy.byteLength);
 });
 
 interface SocketPair extends AsyncDisposable {

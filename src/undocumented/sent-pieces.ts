@@ -1,6 +1,9 @@
 /** Below this, the collector of young objects is as quick. */
 const leastBytes = 4 * 1024;
 
+/** Each piece costs some hundred bytes beside what is in it, so that many small ones fill memory as a few large ones do. */
+const mostPieces = 256;
+
 type WriteCallback = (error?: Error | null) => void;
 
 /**
@@ -11,6 +14,17 @@ type WriteCallback = (error?: Error | null) => void;
  */
 export class SentPieces {
   readonly #underWay: Uint8Array[] = [];
+  readonly #onAllSent: () => void;
+
+  /** `onAllSent` is called whenever nothing is under way any more. */
+  constructor(onAllSent: () => void) {
+    this.#onAllSent = onAllSent;
+  }
+
+  /** Whether so many pieces are under way that no more should be written until all are sent. */
+  get isFull(): boolean {
+    return this.#underWay.length >= mostPieces;
+  }
 
   /** A copy of a piece that is only lent, to be sent. */
   static copyOf(piece: Uint8Array): Buffer {
@@ -21,12 +35,10 @@ export class SentPieces {
   }
 
   /**
-   * Notes a piece and returns the callback for the `write` that sends it; undefined when the piece is
-   * small or shares its memory with others. After the callback the piece is empty.
+   * Notes a piece and returns the callback for the `write` that sends it. After the callback the piece is
+   * empty, unless it is small or shares its memory with others.
    */
-  sending(piece: Uint8Array): WriteCallback | undefined {
-    const isAlone = piece.byteLength === piece.buffer.byteLength;
-    if (!isAlone || piece.byteLength < leastBytes) return undefined;
+  sending(piece: Uint8Array): WriteCallback {
     this.#underWay.push(piece);
     return this.#sent;
   }
@@ -35,7 +47,12 @@ export class SentPieces {
   readonly #sent: WriteCallback = (error) => {
     const piece = this.#underWay.shift();
     // After a failure the system may still be reading it.
-    if (error || !(piece?.buffer instanceof ArrayBuffer)) return;
-    piece.buffer.transfer(0);
+    if (!error && piece !== undefined) giveBack(piece);
+    if (this.#underWay.length === 0) this.#onAllSent();
   };
+}
+
+function giveBack({ buffer, byteLength }: Uint8Array): void {
+  const isAlone = byteLength === buffer.byteLength;
+  if (isAlone && byteLength >= leastBytes && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { requireComponent } from '../support/components.ts';
 import { createForwardAuthWorld, type ForwardAuthWorld } from '../support/forward-auth-world.ts';
 import { sendRaw } from '../support/raw-request.ts';
-import { hasWebServer } from '../support/web-servers.ts';
+import { requires } from '../support/requires.ts';
 
-const canRun = hasWebServer('nginx') && requireComponent('Caddy', '/usr/bin/caddy');
+const canRun = requires('nginx', 'caddy');
 
 type Kind = 'forwarded' | 'original';
 

@@ -9,6 +9,7 @@ import { canonicalPath } from '../../src/http/canonical-path.ts';
 import { createClientAddressReader } from '../../src/http/client-address.ts';
 import { toErrorResponse } from '../../src/http/error-response.ts';
 import { outcomeOf } from '../../src/http/request-record.ts';
+import { oneByOne } from '../../src/http/server/arriving-requests.ts';
 import { serveMessages } from '../../src/http/server/serve-messages.ts';
 import { answerOnSocket } from '../../src/http/socket-response.ts';
 import { createForwarder, type ForwardOptions } from '../../src/proxy/forwarder.ts';
@@ -67,13 +68,13 @@ export async function startProxy(
 
   const server = createServer({ optimizeEmptyRequests: true });
   serveMessages(server, {
-    request(req, res) {
+    request: oneByOne((req, res) => {
       const match = find(req);
       if (match === undefined || match.kind === 'nowhere') answer(res, 404);
       else if (match.kind === 'ambiguous') answer(res, 400);
       else if (match.kind === 'redirect') answer(res, 308, { location: match.path });
       else forwarder.forward(req, res, { ...optionsOf(req), route: match.route, path: match.path });
-    },
+    }),
     upgrade(req, socket, head) {
       const match = find(req);
       if (match?.kind !== 'forward') {

@@ -40,14 +40,18 @@ export async function runHostile(
   script: string,
   ...words: string[]
 ): Promise<HostileProcess> {
-  const child = spawn('/usr/bin/perl', ['-e', `use POSIX; $| = 1; ${exchange}\n${script}`, ...words], {
-    uid: userId,
-    gid: groupId,
-    cwd: '/',
-    env: {},
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-  });
+  const child = spawn(
+    '/usr/bin/perl',
+    ['-e', `use POSIX; $| = 1; ${exchange}\n${script}`, ...words],
+    {
+      uid: userId,
+      gid: groupId,
+      cwd: '/',
+      env: {},
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    },
+  );
   await firstLine(child);
   return {
     pid: child.pid ?? 0,

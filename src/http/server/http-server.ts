@@ -11,6 +11,7 @@ import type { ConnectionLimits } from '../connection-limits.ts';
 import { recordOf } from '../request-record.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
 import { markUnixPeer } from '../unix-peers.ts';
+import { oneByOne } from './arriving-requests.ts';
 import { headersTooLarge, serveMessages } from './serve-messages.ts';
 import { createCookieSharing } from './shared-cookies.ts';
 import { createSlowClients } from './slow-clients.ts';
@@ -78,12 +79,12 @@ export function createHubServer(deps: {
     optimizeEmptyRequests: true,
   });
   serveMessages(server, {
-    request(req, res) {
+    request: oneByOne((req, res) => {
       recordOf(req);
       shareCookie(req);
       if (isClosing) res.shouldKeepAlive = false;
       request(req, res);
-    },
+    }),
     upgrade:
       upgrade &&
       ((req, socket, head) => {

@@ -42,7 +42,7 @@ export function createSlowClients(
   function sendsTooSlowly(socket: Socket, progress: Progress, nowMs: number): boolean {
     const { req, headersSent } = progress.response;
     const isRead = req.readableFlowing === true || req.listenerCount('readable') > 0;
-    const isAwaited = isRead && !req.complete && !headersSent;
+    const isAwaited = isRead && !socket.isPaused() && !req.complete && !headersSent;
     if (!isAwaited || socket.bytesRead - progress.bodyBytes >= leastBodyBytes) {
       noteBody(socket, progress, nowMs);
       return false;

@@ -13,8 +13,10 @@ export class RequestBodySender {
   readonly #isChunked: boolean;
   readonly #onPiece: () => void;
   readonly #fail: (error: Error) => void;
-  readonly #sentPieces = new SentPieces();
+  readonly #sentPieces = new SentPieces(() => this.#allSent());
   #hasSentHead = false;
+  /** Whether the upstream has to take what was sent before more is asked of the client. */
+  #isPaused = false;
   #isDone = false;
 
   constructor(options: {
@@ -33,7 +35,6 @@ export class RequestBodySender {
     this.#isChunked = options.isChunked;
     this.#onPiece = options.onPiece;
     this.#fail = options.onFailure;
-    this.#socket.on('drain', this.#resume);
     this.#body
       .on('error', this.#fail)
       .on('close', this.#closed)
@@ -46,9 +47,14 @@ export class RequestBodySender {
     return this.#isDone;
   }
 
+  /** Whether it is the client that the rest of the request is awaited from. */
+  get isAwaitingBody(): boolean {
+    return !this.#isDone && !this.#isPaused;
+  }
+
   /** Sends nothing more. */
   stop(): void {
-    this.#socket.off('drain', this.#resume);
+    this.#isPaused = false;
     this.#body
       .off('data', this.#send)
       .off('end', this.#end)
@@ -65,13 +71,17 @@ export class RequestBodySender {
     if (this.#isChunked) isTaken = socket.write('\r\n', 'latin1');
     socket.uncork();
     this.#onPiece();
-    if (!isTaken) this.#body.pause();
+    if (isTaken && !this.#sentPieces.isFull) return;
+    this.#isPaused = true;
+    this.#body.pause();
   };
 
-  readonly #resume = (): void => {
+  #allSent(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
     this.#onPiece();
-    if (!this.#isDone) this.#body.resume();
-  };
+    this.#body.resume();
+  }
 
   readonly #end = (): void => {
     this.#sendHead();

@@ -23,6 +23,8 @@ export type Framing = number | 'chunked' | 'close';
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Beside tab and visible characters, RFC 9110 §5.5 lets bytes above ASCII pass. */
 const invalidText = /[^\t\x20-\x7e\x80-\xff]/;
+/** RFC 9112 §4, and that a status is no less than 100. */
+const statusLine = /^HTTP\/1\.[01] ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const contentLength = /^\d{1,15}$/;
 const closingOption = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i;
 const keepingOption = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i;
@@ -40,8 +42,8 @@ const mostKnownNames = 1_000;
  */
 export function parseResponseHead(text: string, requestMethod: string): ResponseHead {
   const firstEnd = text.indexOf('\r\n');
-  const statusLine = firstEnd === -1 ? text : text.slice(0, firstEnd);
-  const status = statusOf(statusLine);
+  const firstLine = firstEnd === -1 ? text : text.slice(0, firstEnd);
+  const status = statusOf(firstLine);
   const headers: Record<string, string | string[]> = Object.create(null);
   for (let at = firstEnd; at !== -1; ) {
     const next = text.indexOf('\r\n', at + 2);
@@ -51,10 +53,10 @@ export function parseResponseHead(text: string, requestMethod: string): Response
   const framing = framingOf(headers, status, requestMethod);
   return {
     status,
-    reason: statusLine.slice(13),
+    reason: firstLine.slice(13),
     headers,
     framing,
-    isPersistent: framing !== 'close' && isPersistent(headers['connection'], statusLine),
+    isPersistent: framing !== 'close' && isPersistent(headers['connection'], firstLine),
     keepAliveMs: keepAliveMsOf(headers['keep-alive']),
   };
 }
@@ -65,13 +67,9 @@ export function checkTrailer(line: string): void {
 }
 
 function statusOf(line: string): number {
-  const status = Number(line.slice(9, 12));
-  const isVersion1 = line.startsWith('HTTP/1.1 ') || line.startsWith('HTTP/1.0 ');
-  const isSeparated = line.length === 12 || line.charCodeAt(12) === 0x20;
-  if (!isVersion1 || !isSeparated || !(status >= 100) || invalidText.test(line)) {
-    throw badResponse('the status line is not one of HTTP/1.1');
-  }
-  return status;
+  const status = statusLine.exec(line)?.[1];
+  if (status === undefined) throw badResponse('the status line is not one of HTTP/1.1');
+  return Number(status);
 }
 
 function addHeader(headers: Record<string, string | string[]>, line: string): void {
@@ -110,9 +108,9 @@ function framingOf(headers: ResponseHeaders, status: number, requestMethod: stri
   return length === undefined ? 'close' : Number(length);
 }
 
-function isPersistent(connection: string | string[] | undefined, statusLine: string): boolean {
+function isPersistent(connection: string | string[] | undefined, firstLine: string): boolean {
   const options = String(connection ?? '');
-  if (statusLine.startsWith('HTTP/1.0')) return keepingOption.test(options);
+  if (firstLine.startsWith('HTTP/1.0')) return keepingOption.test(options);
   return options === '' || options === 'keep-alive' || !closingOption.test(options);
 }
 

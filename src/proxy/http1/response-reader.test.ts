@@ -214,6 +214,59 @@ describe('what is no answer of HTTP/1.1 is refused', () => {
     });
     reader.begin('GET');
     reader.read(Buffer.from(`${chunks}1\r\na\r\n1\r\nb\r\n0\r\n\r\n`));
-    expect(pieces).toEqual(['a']);
+    expect(pieces).toEqual(['ab']);
+  });
+
+  test.for(['2e2', '0x9', '9e9', '099', '20', '2000', ' 200', '+20', '20 '])(
+    'a status %j is none',
+    (status) => {
+      expect(() => readAll(`HTTP/1.1 ${status} OK\r\nContent-Length: 0\r\n\r\n`)).toThrow(
+        'status line',
+      );
+    },
+  );
+});
+
+describe('an answer that comes bit by bit', () => {
+  const chunkedHead = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+
+  test('has the chunks of one read in one piece', () => {
+    const pieces: string[] = [];
+    const reader = new ResponseReader({
+      onHead() {},
+      onBody: (piece) => pieces.push(piece.toString()),
+      onEnd: () => pieces.push('end'),
+    });
+    reader.begin('GET');
+    reader.read(Buffer.from(`${chunkedHead}${'1\r\nx\r\n'.repeat(1_000)}3\r\nab`));
+    reader.read(Buffer.from('c\r\n2\r\nde\r\n0\r\n\r\n'));
+    expect(pieces).toEqual([`${'x'.repeat(1_000)}ab`, 'cde', 'end']);
+  });
+
+  test('byte by byte costs no more than a few copies of its head', () => {
+    const bytes = 60_000;
+    const head = `HTTP/1.1 200 OK\r\nX-Large: ${'x'.repeat(bytes)}\r\nContent-Length: 1\r\n\r\n`;
+    let copied = 0;
+    const { concat, from } = Buffer;
+    const { copy } = Buffer.prototype;
+    using _undo = {
+      [Symbol.dispose]() {
+        Object.assign(Buffer, { concat, from });
+        Buffer.prototype.copy = copy;
+      },
+    };
+    const cuts = Array.from({ length: head.length }, (_, index) => index + 1);
+    Buffer.concat = (...args) => {
+      const joined = concat(...args);
+      copied += joined.length;
+      return joined;
+    };
+    Buffer.prototype.copy = function (this: Buffer, ...args: Parameters<Buffer['copy']>) {
+      const length = copy.apply(this, args);
+      copied += length;
+      return length;
+    };
+    expect(readAll(`${head}y`, { cuts })).toMatchObject({ status: 200, body: 'y', hasEnded: true });
+    expect(copied).toBeLessThan(4 * head.length);
   });
 });

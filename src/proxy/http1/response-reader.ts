@@ -9,7 +9,7 @@ import {
 export interface ResponseListener {
   /** The head of the final answer; interim ones (RFC 9110 §15.2) are left out. */
   onHead(head: ResponseHead): void;
-  /** A piece of the body, whose memory is only lent until the call returns. */
+  /** What one read holds of the body, all its chunks together; the memory is only lent until the call returns. */
   onBody(piece: Buffer): void;
   onEnd(): void;
 }
@@ -34,8 +34,12 @@ export class ResponseReader {
   #method = '';
   /** Bytes still to come of the body or of the chunk. */
   #left = 0;
-  /** The beginning of a head or of a line whose end has not come yet. */
+  /** Begins with what has come of a head or of a line whose end has not; has room for more. */
   #begun: Buffer | undefined;
+  #begunBytes = 0;
+  /** Where in what is read now the body stands that the listener has not heard of. */
+  #bodyStart = 0;
+  #bodyEnd = 0;
   #interimAnswers = 0;
   #trailerBytes = 0;
   #isStopped = false;
@@ -63,10 +67,18 @@ export class ResponseReader {
   }
 
   /**
-   * Reads what has come. Throws ExchangeFailure `UPSTREAM_BAD_RESPONSE` for what is no answer, and for
+   * Reads what has come, whose memory it may write to until it returns. Throws ExchangeFailure `UPSTREAM_BAD_RESPONSE` for what is no answer, and for
    * bytes after the end of one, which no request has asked for.
    */
   read(data: Buffer): void {
+    try {
+      this.#readAll(data);
+    } finally {
+      this.#tellBody(data);
+    }
+  }
+
+  #readAll(data: Buffer): void {
     let at = 0;
     while (at < data.length && !this.#isStopped) {
       switch (this.#state) {
@@ -80,7 +92,7 @@ export class ResponseReader {
           at = this.#readBody(data, at);
           break;
         case 'close':
-          this.#listener.onBody(at === 0 ? data : data.subarray(at));
+          this.#addToBody(data, at, data.length);
           return;
         case 'size':
         case 'chunk-end':
@@ -94,7 +106,7 @@ export class ResponseReader {
   /** The upstream has ended the connection: whether that is the end of the answer under way. */
   end(): boolean {
     if (this.#state !== 'close' || this.#isStopped) return false;
-    this.#end();
+    this.#finish();
     return true;
   }
 
@@ -102,7 +114,8 @@ export class ResponseReader {
     const found = this.#take(data, { from, mark: '\r\n\r\n', mostBytes: maxHeadBytes });
     if (found === undefined) {
       // Something else than HTTP may never send a blank line, and wait for an answer of its own.
-      const beginning = this.#begun?.toString('latin1', 0, protocol.length) ?? '';
+      const beginning =
+        this.#begun?.toString('latin1', 0, Math.min(protocol.length, this.#begunBytes)) ?? '';
       if (!protocol.startsWith(beginning)) throw badResponse('it does not begin as HTTP/1.1 does');
       return data.length;
     }
@@ -118,18 +131,41 @@ export class ResponseReader {
     this.#left = typeof framing === 'number' ? framing : 0;
     this.#state = stateOf(framing);
     this.#listener.onHead(head);
-    if (framing === 0 && !this.#isStopped) this.#end();
+    if (framing === 0 && !this.#isStopped) this.#end(data);
     return found.after;
   }
 
   #readBody(data: Buffer, from: number): number {
     const to = Math.min(data.length, from + this.#left);
     this.#left -= to - from;
-    this.#listener.onBody(from === 0 && to === data.length ? data : data.subarray(from, to));
-    if (this.#left > 0 || this.#isStopped) return to;
+    this.#addToBody(data, from, to);
+    if (this.#left > 0) return to;
     if (this.#state === 'chunk') this.#state = 'chunk-end';
-    else this.#end();
+    else this.#end(data);
     return to;
+  }
+
+  /** Puts a piece beside those before it: there is room, since what was between them has been read. */
+  #addToBody(data: Buffer, from: number, to: number): void {
+    if (this.#bodyEnd === this.#bodyStart) {
+      this.#bodyStart = from;
+      this.#bodyEnd = to;
+      return;
+    }
+    data.copyWithin(this.#bodyEnd, from, to);
+    this.#bodyEnd += to - from;
+  }
+
+  /**
+   * Hands on all the body that was read. One by one, an upstream's chunks of one byte would each cost the
+   * client's side some thousand bytes.
+   */
+  #tellBody(data: Buffer): void {
+    const [start, end] = [this.#bodyStart, this.#bodyEnd];
+    this.#bodyStart = 0;
+    this.#bodyEnd = 0;
+    if (end === start || this.#isStopped) return;
+    this.#listener.onBody(end - start === data.length ? data : data.subarray(start, end));
   }
 
   #readLine(data: Buffer, from: number): number {
@@ -146,7 +182,7 @@ export class ResponseReader {
       this.#left = Number.parseInt(size, 16);
       this.#state = this.#left === 0 ? 'trailers' : 'chunk';
     } else if (text === '') {
-      this.#end();
+      this.#end(data);
     } else {
       this.#trailerBytes += text.length;
       if (this.#trailerBytes > maxHeadBytes) throw badResponse('its trailers are too large');
@@ -160,34 +196,54 @@ export class ResponseReader {
     data: Buffer,
     { from, mark, mostBytes }: { from: number; mark: string; mostBytes: number },
   ): { readonly text: string; readonly after: number } | undefined {
-    const begun = this.#begun;
-    if (begun === undefined) {
+    const before = this.#begunBytes;
+    if (before === 0) {
       const end = data.indexOf(mark, from, 'latin1');
       if (end !== -1 && end - from <= mostBytes) {
         return { text: data.toString('latin1', from, end), after: end + mark.length };
       }
     }
-    const all =
-      begun === undefined ? data.subarray(from) : Buffer.concat([begun, data.subarray(from)]);
-    const searchFrom = Math.max(0, (begun?.length ?? 0) - mark.length + 1);
-    const end = all.indexOf(mark, searchFrom, 'latin1');
-    // Whoever ends lines like that never sends the mark, and waits for the next request.
-    if (end === -1 && hasBareLineFeed(all, begun?.length ?? 0)) {
+    const all = this.#keep(data.subarray(from));
+    const end = all.indexOf(mark, Math.max(0, before - mark.length + 1), 'latin1');
+    // A server that ends lines like that never sends the mark, and waits for the next request.
+    if (end === -1 && hasBareLineFeed(all, before)) {
       throw badResponse('a line ends with a bare line feed');
     }
     if (end > mostBytes || (end === -1 && all.length > mostBytes + mark.length)) {
       throw badResponse('its head, or a line between its chunks, is too large');
     }
-    if (end === -1) {
-      this.#begun = begun === undefined ? Buffer.from(all) : all;
-      return undefined;
-    }
+    if (end === -1) return undefined;
     this.#begun = undefined;
-    const after = from + end + mark.length - (begun?.length ?? 0);
-    return { text: all.toString('latin1', 0, end), after };
+    this.#begunBytes = 0;
+    return { text: all.toString('latin1', 0, end), after: from + end + mark.length - before };
   }
 
-  #end(): void {
+  /**
+   * All that has come of a head or line, with what has come now. The memory doubles, so that one which comes
+   * byte by byte is not copied for each byte.
+   */
+  #keep(added: Buffer): Buffer {
+    const before = this.#begunBytes;
+    const bytes = before + added.length;
+    let kept = this.#begun;
+    if (kept === undefined || kept.length < bytes) {
+      const larger = Buffer.allocUnsafe(Math.max(bytes, 2 * (kept?.length ?? 0)));
+      kept?.copy(larger, 0, 0, before);
+      kept = larger;
+      this.#begun = kept;
+    }
+    added.copy(kept, before);
+    this.#begunBytes = bytes;
+    return kept.subarray(0, bytes);
+  }
+
+  #end(data: Buffer): void {
+    this.#tellBody(data);
+    if (this.#isStopped) return;
+    this.#finish();
+  }
+
+  #finish(): void {
     this.#state = 'idle';
     this.#listener.onEnd();
   }

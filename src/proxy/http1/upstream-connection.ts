@@ -135,7 +135,8 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
 
   /** Closes the connection if it has waited for too long. */
   checkDeadline(nowMs: number): void {
-    if (nowMs < this.#deadlineMs || this.#isPaused || this.#isAwaitingBody) return;
+    const isAwaitingBody = this.#bodySender?.isAwaitingBody === true;
+    if (nowMs < this.#deadlineMs || this.#isPaused || isAwaitingBody) return;
     if (!this.#isOpen) {
       this.#fail(
         new ExchangeFailure('UPSTREAM_CONNECT_TIMEOUT', 'No connection came about in time.'),
@@ -163,11 +164,6 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     this.#exchange = undefined;
     this.#isFreed = true;
     handler?.onResponseEnd();
-  }
-
-  /** Whether it is the client that the upstream waits for. */
-  get #isAwaitingBody(): boolean {
-    return this.#bodySender?.isDone === false && !this.#socket.writableNeedDrain;
   }
 
   #opened(): void {
