@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '../errors.ts';
+import { deepestJson, isNestedTooDeep } from '../protocol/json-depth.ts';
 import { text } from '../texts/text.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -17,7 +18,8 @@ export async function readFormBody(
 }
 
 /**
- * Reads a JSON body; an empty one is undefined. Errors as `readFormBody`, `bad_request` if invalid.
+ * Reads a JSON body; an empty one is undefined. Errors as `readFormBody`, `bad_request` if invalid or
+ * nested too deep.
  * `anyContentType` is for callers that present a token: `curl -d`, `requests.post(data=…)` and clients
  * of JupyterHub send JSON under another type or none. A caller known by a cookie must name the type,
  * which no form of another site can do.
@@ -27,14 +29,23 @@ export async function readJsonBody(
   limitBytes: number,
   { anyContentType = false }: { readonly anyContentType?: boolean } = {},
 ): Promise<unknown> {
-  const text = await readTextBody(request, limitBytes);
-  if (text.trim() === '') return undefined;
+  const sent = await readTextBody(request, limitBytes);
+  if (sent.trim() === '') return undefined;
   if (!anyContentType) requireContentType(request, 'application/json');
+  let value: unknown;
   try {
-    return JSON.parse(text) as unknown;
+    value = JSON.parse(sent);
   } catch {
     throw new HubError('bad_request', 'Invalid JSON in body of request.');
   }
+  requireBoundedDepth(value);
+  return value;
+}
+
+/** Throws `bad_request` for a value of JSON that is nested too deep to be worked with. */
+export function requireBoundedDepth(value: unknown): void {
+  if (!isNestedTooDeep(value)) return;
+  throw new HubError('bad_request', text`JSON may be nested ${deepestJson} levels deep.`);
 }
 
 function requireContentType(request: IncomingMessage, expected: string): void {
@@ -45,16 +56,24 @@ function requireContentType(request: IncomingMessage, expected: string): void {
   });
 }
 
-/** Reads a body as text. Throws `payload_too_large` over the limit, `bad_request` when it is not UTF-8. */
+/**
+ * Reads a body as text. Throws `payload_too_large` over the limit, `bad_request` when it is not UTF-8 or the
+ * client leaves before its end.
+ */
 export async function readTextBody(request: IncomingMessage, limitBytes: number): Promise<string> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limitBytes) throw tooLarge(limitBytes);
   const chunks: Buffer[] = [];
   let byteCount = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    byteCount += chunk.length;
-    if (byteCount > limitBytes) throw tooLarge(limitBytes);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      byteCount += chunk.length;
+      if (byteCount > limitBytes) throw tooLarge(limitBytes);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof HubError || request.complete) throw error;
+    throw new HubError('bad_request', 'The client left before the end of the body.');
   }
   try {
     return utf8.decode(Buffer.concat(chunks));

@@ -1,5 +1,6 @@
 import type { SpawnerConfig, SpawnerProfile } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { requireBoundedDepth } from '../http/body.ts';
 import type { ResourceGuarantees, ResourceLimits, Volume } from '../plugin-host/spawn-request.ts';
 import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
 import { ownPhrase } from '../texts/own-text.ts';
@@ -39,7 +40,6 @@ export function hasChoices({ profiles, forms }: SpawnChoices): boolean {
 
 /** Largest choice, as JSON: it is stored with the server and shown in every list of servers. */
 const largestChoiceBytes = 64 * 1024;
-const deepestChoice = 32;
 
 /**
  * Checks a choice and works out what it means. Throws `bad_request` naming the field. Profiles and the
@@ -108,20 +108,13 @@ export function chooseOptions(
 
 /** Throws `bad_request` for a choice that is too large, or nested too deep to be written as JSON. */
 function requireStorable(submitted: Readonly<Record<string, unknown>>): void {
-  if (depthExceeds(submitted, deepestChoice)) {
-    throw new HubError('bad_request', text`Options may be nested ${deepestChoice} levels deep.`);
-  }
+  requireBoundedDepth(submitted);
   if (Buffer.byteLength(JSON.stringify(submitted)) > largestChoiceBytes) {
     throw new HubError(
       'bad_request',
       text`Options may take ${largestChoiceBytes / 1024} KiB, written as JSON.`,
     );
   }
-}
-
-function depthExceeds(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((child) => depthExceeds(child, levels - 1));
 }
 
 /** Fills `{name}` where there is such a placeholder; everything else stays, `{port}` for the spawner. */

@@ -99,6 +99,15 @@ describeEachDatabase('the identity store', (open) => {
     expect(await identities.findAuthState(id)).toBeUndefined();
   });
 
+  test('keeps no auth state that is nested too deep to be read again', async () => {
+    const { identities, alice } = await openStore();
+    const { id } = await identities.link({ ...key, userId: alice.id });
+    const state = JSON.parse(`${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`) as object;
+    await expect(identities.setAuthState(id, { state }, new Date(1000))).rejects.toThrow(
+      'JSON may be nested 100 levels deep.',
+    );
+  });
+
   test('tells the state that was confirmed last of all that a user has', async () => {
     const { identities, alice, bob } = await openStore();
     const { id: one } = await identities.link({ ...key, userId: alice.id });

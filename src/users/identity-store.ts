@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import type { AuditAction } from '../audit/actions.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
+import { requireBoundedDepth } from '../http/body.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
@@ -216,6 +217,7 @@ export function createIdentityStore(
     },
 
     async setAuthState(identityId, state, refreshedAt) {
+      requireBoundedDepth(state);
       const values = {
         encrypted: sealer.seal(JSON.stringify(state ?? null), contextOf(identityId)),
         refreshed_at: refreshedAt.getTime(),

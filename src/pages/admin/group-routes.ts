@@ -1,4 +1,5 @@
 import { HubError } from '../../errors.ts';
+import { requireBoundedDepth } from '../../http/body.ts';
 import { message, text } from '../../texts/text.ts';
 import { listUrl, queryIn } from '../elements/list-query.ts';
 import type { BoundPages, Changes } from '../forms/bound-pages.ts';
@@ -156,6 +157,7 @@ function readProperties(typed: string): Record<string, unknown> {
     const reason = error instanceof Error ? error.message : '';
     throw new HubError('bad_request', text`This is not JSON: ${reason}`);
   }
+  requireBoundedDepth(properties);
   if (typeof properties === 'object' && properties !== null && !Array.isArray(properties)) {
     return { ...properties };
   }
