@@ -3,7 +3,13 @@ import type { Context } from 'koa';
 import { readJsonBody } from '../http/body.ts';
 import { readIfMatch, writeETag } from '../http/if-match.ts';
 import { setBody } from '../http/json-body.ts';
-import type { AnyReply, Operation, OperationDeclaration, Page } from '../operations/operation.ts';
+import {
+  type AnyReply,
+  JsonText,
+  type Operation,
+  type OperationDeclaration,
+  type Page,
+} from '../operations/operation.ts';
 import type { Perform } from '../operations/perform.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { callerOf, findCallerAgain } from './caller-middleware.ts';
@@ -103,8 +109,13 @@ export function addOperations<Deps>(
       const { publicOrigin } = options;
       const hasEnvelope = operation.isPaged === 'in_envelope';
       writePage(ctx, page, { items, total, publicOrigin, hasEnvelope });
+    } else if (body instanceof JsonText) {
+      ctx.type = 'json';
+      ctx.body = body.bytes;
     } else setBody(ctx, body ?? (status === 204 ? null : ''));
     ctx.set({ ...headers });
+    // Also where the client has it already (RFC 9110 §13.1.2).
+    if (body instanceof JsonText && ctx.fresh) ctx.status = 304;
   }
 }
 

@@ -3,8 +3,10 @@ import { createAuthStates } from '../accounts/auth-states.ts';
 import { addOperations } from '../api/add-operations.ts';
 import type { LiveCallers } from '../api/live-callers.ts';
 import { createOpenApiDocument } from '../api/openapi.ts';
+import { versionOf } from '../crypto/version.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
 import type { HubInfo } from '../operations/info.ts';
+import { JsonText } from '../operations/operation.ts';
 import { type OperationDeps, operations } from '../operations/operations.ts';
 import { createOutputFollowers } from '../operations/output.ts';
 import { createPerform, type Perform } from '../operations/perform.ts';
@@ -91,16 +93,18 @@ export function composeOperations(
     },
   });
 
-  // Few hubs are ever asked for it, and it takes a megabyte.
-  let document: ReturnType<typeof createOpenApiDocument> | undefined;
+  // Few hubs are ever asked for it.
+  let description: ReturnType<OperationDeps['describe']> | undefined;
+  function describe(): ReturnType<OperationDeps['describe']> {
+    const loginCookieName = (origins.hasHostCookies ? hostPrefix : '') + loginCookie;
+    const { version } = info;
+    const { publicUrl } = config;
+    const document = createOpenApiDocument({ version, publicUrl, loginCookie: loginCookieName });
+    return { document: new JsonText(document), version: versionOf(document) };
+  }
   const operationDeps: OperationDeps = {
     info,
-    describe: () =>
-      (document ??= createOpenApiDocument({
-        version: info.version,
-        publicUrl: config.publicUrl,
-        loginCookie: (origins.hasHostCookies ? hostPrefix : '') + loginCookie,
-      })),
+    describe: () => (description ??= describe()),
     authorizer,
     assertions: deps.assertions,
     requestStop: (request) => deps.stop.request(request),

@@ -3,7 +3,7 @@ import type { AssertionSigner } from '../gateway/assertion.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import { missingCredentials } from './authorise.ts';
 import { freeData, names, userModel } from './models.ts';
-import { operation } from './operation.ts';
+import { type JsonText, operation } from './operation.ts';
 import { describeService, type ServiceDeps, serviceModel } from './services.ts';
 import type { UserDirectory } from './user-directory.ts';
 import { presentUser } from './user-model.ts';
@@ -23,8 +23,11 @@ export interface Deps extends ServiceDeps {
   readonly info: HubInfo;
   readonly directory: UserDirectory;
   readonly assertions: Pick<AssertionSigner, 'keySet'>;
-  /** The OpenAPI document. */
-  readonly describe: () => Readonly<Record<string, unknown>>;
+  /** The OpenAPI document; anyone may ask for it, so that it is written only once. */
+  readonly describe: () => {
+    readonly document: JsonText<Readonly<Record<string, unknown>>>;
+    readonly version: string;
+  };
 }
 
 const versions = {
@@ -145,12 +148,19 @@ export const infoOperations = [
     tag: 'hub',
     summary: 'Read this description',
     scopes: 'public',
-    answers: { 200: { description: 'OpenAPI 3.1.', schema: freeData } },
-  }).handle((_request, { describe }: Deps) => ({
-    status: 200,
-    headers: { 'Cache-Control': 'public, max-age=300' },
-    body: describe(),
-  })),
+    answers: {
+      200: { description: 'OpenAPI 3.1.', schema: freeData },
+      304: { description: 'The client has it already, as `If-None-Match` says.' },
+    },
+  }).handle((_request, { describe }: Deps) => {
+    const { document, version } = describe();
+    return {
+      status: 200,
+      headers: { 'Cache-Control': 'public, max-age=300' },
+      version,
+      body: document,
+    };
+  }),
 ];
 
 function versionsOf({ version, apiVersion }: HubInfo): { version: string; hub_version?: string } {

@@ -289,7 +289,9 @@ type Content<Answer extends AnswerDeclaration, IsPaged> = Answer['schema'] exten
           readonly items: ModelOf<Answer['schema']> | JsonText<ModelOf<Answer['schema']>>;
           readonly total: number;
         }
-      : { readonly body: ModelOf<Answer['schema']> } | OtherContent<Answer['others']>
+      :
+          | { readonly body: ModelOf<Answer['schema']> | JsonText<ModelOf<Answer['schema']>> }
+          | OtherContent<Answer['others']>
   : { readonly body?: undefined };
 
 type OtherContent<Others> =

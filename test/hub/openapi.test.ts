@@ -6,6 +6,7 @@ import { createApp } from '../../src/app.ts';
 import { addApi } from '../../src/composition/compose-operations.ts';
 import { parameterNames } from '../../src/operations/operation.ts';
 import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
+import { FakeBrowser } from '../support/fake-browser.ts';
 import { createTestHub } from '../support/test-hub.ts';
 
 /** Stands for every part: registering routes calls none of them. */
@@ -129,6 +130,30 @@ describe('the description of the API', () => {
       const target = path.split('/').reduce<unknown>(childOf, served);
       expect(target, path).toBeTypeOf('object');
     }
+  });
+
+  test('is written once, and not sent again to who has it', async () => {
+    await using hub = await createTestHub();
+    // Not by fetch, which asks caches to be left out along with If-None-Match.
+    const ask = (headers: Record<string, string> = {}) =>
+      new FakeBrowser().request(`${hub.url}hub/api/openapi.json`, { headers });
+    const first = await ask();
+    const { stringify } = JSON;
+    using _undo = { [Symbol.dispose]: () => Object.assign(JSON, { stringify }) };
+    let longest = 0;
+    JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+      const written = stringify(...args);
+      longest = Math.max(longest, written?.length ?? 0);
+      return written;
+    }) as typeof stringify;
+    const second = await ask();
+    expect(second.body === first.body).toBe(true);
+    expect(longest).toBeLessThan(first.body.length / 10);
+    const { etag = '', 'content-type': type } = second.headers;
+    expect(type).toBe('application/json; charset=utf-8');
+    const third = await ask({ 'if-none-match': etag });
+    expect([third.status, third.body, third.headers.etag]).toEqual([304, '', etag]);
+    expect((await ask({ 'if-none-match': '"other"' })).status).toBe(200);
   });
 
   test('has the bounds of what it takes, and says what may be left out', () => {

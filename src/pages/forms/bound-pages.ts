@@ -5,7 +5,7 @@ import type { AuditAction } from '../../audit/actions.ts';
 import { anyVersion, oneOfVersions } from '../../crypto/version.ts';
 import { HubError } from '../../errors.ts';
 import { isAuthorised } from '../../operations/authorise.ts';
-import type { OperationDeclaration } from '../../operations/operation.ts';
+import type { JsonText, OperationDeclaration } from '../../operations/operation.ts';
 import {
   type OperationDeps,
   type OperationId,
@@ -61,10 +61,10 @@ export interface Failure {
 
 type Parameters = Readonly<Record<string, string>>;
 /** What an operation answers. */
-export type ModelOf<Id extends OperationId> = Extract<
-  Awaited<ReturnType<OperationOf<Id>['handle']>>,
-  { readonly body: unknown }
->['body'];
+export type ModelOf<Id extends OperationId> = Exclude<
+  Extract<Awaited<ReturnType<OperationOf<Id>['handle']>>, { readonly body: unknown }>['body'],
+  JsonText<never>
+>;
 type BodyOf<Id extends OperationId> =
   OperationOf<Id> extends { readonly body: infer Schema }
     ? Schema extends z.ZodType
