@@ -7,6 +7,7 @@ import type { GatewaySettings } from '../gateway/feed-events.ts';
 import { createGatewayReporter } from '../gateway/gateway-report.ts';
 import { createHubForwarding } from '../gateway/hub-forwarding.ts';
 import { connectToHub, type HubLinkOptions } from '../gateway/hub-link.ts';
+import { requireOwnHub } from '../gateway/own-hub.ts';
 import { createRemoteBackend } from '../gateway/remote-backend.ts';
 import { createRouteMirror } from '../gateway/route-mirror.ts';
 import { listen } from '../http/server/listener.ts';
@@ -121,6 +122,7 @@ export async function createGatewayProcess(
       ...hubOptions,
       config: { ...hubOptions.config, reconnect_timeout: hubReconnectSeconds },
       routes: createRouteTable(),
+      checkConnection: isLocal ? () => requireOwnHub(hubUrl) : undefined,
       liveConnections: hubConnections,
       onClosed: () => {},
       answerError: (req, res, error) =>

@@ -15,6 +15,7 @@ import {
   gatewayProtocol,
   silenceMs,
 } from './feed-events.ts';
+import { requireOwnHub } from './own-hub.ts';
 
 export type Snapshot = Extract<FeedEvent, { kind: 'snapshot' }>;
 export type News = Exclude<FeedEvent, { kind: 'snapshot' | 'heartbeat' }>;
@@ -56,6 +57,8 @@ export interface HubLinkOptions {
   readonly name: string;
   readonly version: string;
   readonly log: Logger;
+  /** Whether the hub runs on this machine, under the account of this program. */
+  readonly isLocal?: boolean;
 }
 
 const answerMs = 10_000;
@@ -97,6 +100,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
   }
 
   async function followOnce(): Promise<void> {
+    if (options.isLocal === true) await requireOwnHub(hubUrl);
     const nonce = randomSecret(16);
     const url = new URL('feed', apiUrl);
     const { name, version } = options;

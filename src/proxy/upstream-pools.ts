@@ -31,8 +31,15 @@ const mostUnsentBytes = 128 * 1024;
 /** How often connections are checked for timeouts: as exact as any of them has to be. */
 const checkMs = 250;
 
-/** `now` is milliseconds on a monotonic clock. */
-export function createUpstreamPools(options: UpstreamOptions, now: () => number): UpstreamPools {
+/**
+ * `now` is milliseconds on a monotonic clock. `check` is called for each new connection, which is used once it resolves
+ * and fails with what it rejects with.
+ */
+export function createUpstreamPools(
+  options: UpstreamOptions,
+  now: () => number,
+  check?: () => Promise<void>,
+): UpstreamPools {
   const pools = new Map<Route, UpstreamPool>();
   const closing = new Set<UpstreamPool>();
   const timer = setInterval(() => {
@@ -46,9 +53,19 @@ export function createUpstreamPools(options: UpstreamOptions, now: () => number)
 
   function open(route: Route): UpstreamPool {
     const { upstream, upstreamTimeoutMs } = route;
+    const connectEvent = upstream.protocol === 'https:' ? 'secureConnect' : 'connect';
     const pool = new UpstreamPool({
-      open: (onread) => connectTo(upstream, onread),
-      openEvent: upstream.protocol === 'https:' ? 'secureConnect' : 'connect',
+      open(onread) {
+        const socket = connectTo(upstream, onread);
+        if (check === undefined) return socket;
+        return socket.once(connectEvent, () => {
+          check().then(
+            () => socket.emit('checked'),
+            (error: Error) => socket.destroy(error),
+          );
+        });
+      },
+      openEvent: check === undefined ? connectEvent : 'checked',
       host: new URL(upstream.origin).host,
       maxConnections: options.max_upstream_connections,
       timeouts: {

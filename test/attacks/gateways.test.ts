@@ -1,4 +1,6 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -12,7 +14,7 @@ import { createHopProof } from '../../src/instances/hop-proof.ts';
 import { loginCookie } from '../../src/protocol/cookie-names.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { edgeService } from '../support/gateway-process.ts';
-import { spawnHubProcess } from '../support/hub-process.ts';
+import { createHubFolder, spawnHubProcess } from '../support/hub-process.ts';
 import { adminToken, createUsers, tokenOf } from '../support/server-hub.ts';
 import { createTestHub, type TestHub, testCookieSecret, until } from '../support/test-hub.ts';
 
@@ -150,3 +152,61 @@ test('a feed that was recorded before is not believed', async () => {
   server.close();
   server.closeAllConnections();
 });
+
+/** Takes a port as soon as it is free, and prints what is sent to it. */
+const thief = `
+const server = require('node:http').createServer((req, res) => {
+  process.stdout.write(req.url + JSON.stringify(req.headers));
+  res.end('stolen');
+});
+const take = () => server.listen(Number(process.argv[1]), '127.0.0.1');
+server.on('error', () => setTimeout(take, 1));
+server.on('listening', () => process.stderr.write('listening'));
+take();
+process.stderr.write('trying ');
+`;
+
+test.runIf(process.getuid?.() === 0)(
+  'a program that takes the port of a hub that died is told no token, and gets nothing of visitors',
+  async () => {
+    await using folder = await createHubFolder({ Hub: { gateways: 1, gateway_linger: 60 } });
+    const first = await folder.start();
+    const port = new URL(folder.apiUrl).port;
+    const account = { uid: 65_534, gid: 65_534 };
+    const other = spawn(process.execPath, ['-e', thief, port], { cwd: '/', ...account });
+    const [sent, said] = [text(other.stdout), wordsOf(other)];
+    await said.until('trying');
+    const headers = { cookie: `${loginCookie}=the-login-of-a-visitor` };
+    const visit = () => fetch(`${folder.url}hub/login`, { headers });
+    const requests = 8;
+    first.signal('SIGSTOP');
+    const underWay = Array.from({ length: requests }, visit);
+    // Each on a connection of its own, beside that of the feed.
+    await until(() => connectionsTo(port) > requests, 'the requests are with the hub');
+
+    first.signal('SIGKILL');
+    await said.until('listening');
+    const answers = await Promise.all([...underWay, visit()]);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+
+    other.kill('SIGKILL');
+    expect((await sent).slice(0, 1_000)).toBe('');
+    const second = await folder.start();
+    expect((await fetch(`${folder.url}hub/login`)).status).toBe(200);
+    second.signal('SIGINT');
+    await second.exited;
+  },
+);
+
+function wordsOf(child: ChildProcessWithoutNullStreams) {
+  let text = '';
+  child.stderr.on('data', (data) => {
+    text += String(data);
+  });
+  return { until: (word: string) => until(() => text.includes(word), `it says ${word}`) };
+}
+
+function connectionsTo(port: string): number {
+  const address = `0100007F:${Number(port).toString(16).toUpperCase().padStart(4, '0')}`;
+  return readFileSync('/proc/net/tcp', 'latin1').split(` ${address} 01 `).length - 1;
+}

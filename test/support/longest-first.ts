@@ -12,6 +12,7 @@ export const longest: readonly string[] = [
   'test/attacks/authorisation-matrix.test.ts',
   'test/hub/gateways.test.ts',
   'test/hub/backup.test.ts',
+  'test/attacks/gateways.test.ts',
   'test/hub/database-faults.test.ts',
   'test/hub/servers-restart.test.ts',
   'test/hub/process.test.ts',

@@ -56,7 +56,7 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
 
   constructor(options: {
     readonly open: (onread: OnReadOpts) => Socket;
-    /** `connect`, or `secureConnect` with TLS. */
+    /** `connect`, `secureConnect` with TLS, or what is emitted once it may be used. */
     readonly openEvent: string;
     readonly owner: ConnectionOwner;
     readonly timeouts: UpstreamTimeouts;

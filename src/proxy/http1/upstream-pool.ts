@@ -12,7 +12,7 @@ import { requestHead, type UpstreamHandler, type UpstreamRequest } from './upstr
 export interface UpstreamPoolOptions {
   /** Opens a connection that reads as the options say. */
   readonly open: (onread: OnReadOpts) => Socket;
-  readonly openEvent: 'connect' | 'secureConnect';
+  readonly openEvent: 'connect' | 'secureConnect' | 'checked';
   /** For requests whose client named no host. */
   readonly host: string;
   readonly maxConnections: number;
