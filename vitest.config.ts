@@ -3,13 +3,24 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { worldFiles } from './test/support/world-files.ts';
 
 // Hundreds of processes load the same packages and the same program, whose types have to be stripped.
 env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'tests');
 
+const world = worldFiles();
+
 export default defineConfig({
   test: {
-    include: ['{src,plugins,test}/**/*.test.ts'],
+    // `npm test` runs parts and hub, `npm run test:all` everything.
+    projects: [
+      {
+        extends: true,
+        test: { name: 'parts', include: ['{src,plugins}/**/*.test.ts'], exclude: world },
+      },
+      { extends: true, test: { name: 'hub', include: ['test/**/*.test.ts'], exclude: world } },
+      { extends: true, test: { name: 'world', include: world } },
+    ],
     reporters: ['default', 'test/support/left-out.ts'],
     setupFiles: 'test/support/each-file.ts',
     globalSetup: 'test/support/shared-postgres.ts',
@@ -18,6 +29,8 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
+    // Node.js runs the sources itself, as it does outside of the tests.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     pool: 'forks',
     // What a file imports is loaded once for all that a worker runs, which is most of what a short one costs.
     isolate: false,
