@@ -52,6 +52,8 @@ export interface HubProcess extends AsyncDisposable {
   signal(signal: NodeJS.Signals): void;
   /** The exit code, null after a signal nobody caught. */
   readonly exited: Promise<number | null>;
+  /** Ends the hub itself; what it has started may go on, and keep its output open. */
+  end(): Promise<void>;
 }
 
 const program = join(projectDirectory, 'src', 'main.ts');
@@ -120,8 +122,10 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
     },
 
     async [Symbol.asyncDispose]() {
-      for (const hub of running) await hub[Symbol.asyncDispose]();
+      for (const hub of running) await hub.end();
+      // Its gateways, which would keep its output open for as long as they linger.
       await endProcessesIn(directory);
+      for (const hub of running) await hub.exited;
       await rm(directory, { recursive: true, force: true });
     },
   };
@@ -192,6 +196,15 @@ function observe(child: ChildProcess): HubProcess {
   const exited = once(child, 'close').then(([code]) => code as number | null);
   children.add(child);
   child.once('exit', () => children.delete(child));
+  async function end(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    // A hub that hangs must not outlive its test.
+    const killing = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    await ended;
+    clearTimeout(killing);
+  }
   return {
     pid: child.pid ?? 0,
     stdout: () => stdout,
@@ -203,12 +216,10 @@ function observe(child: ChildProcess): HubProcess {
         .filter((line: { msg?: string }) => message.test(line.msg ?? '')),
     signal: (signal) => void child.kill(signal),
     exited,
+    end,
     async [Symbol.asyncDispose]() {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-      // A hub that hangs must not outlive its test.
-      const killing = setTimeout(() => child.kill('SIGKILL'), 20_000);
+      await end();
       await exited;
-      clearTimeout(killing);
     },
   };
 }

@@ -132,7 +132,9 @@ describe('a local server', () => {
       controller.abort();
     };
     const command = ['sh', '-c', 'echo pid $$; exec sleep 60'];
-    const starting = start(createSpawner(), { command, onOutput, signal: controller.signal });
+    // Until its first line is read.
+    const spawner = createSpawner(600_000);
+    const starting = start(spawner, { command, onOutput, signal: controller.signal });
     await expect(starting).rejects.toThrow('given up');
     expect(identifyProcess(Number(lines[0]?.split(' ')[1]))).toBeUndefined();
   });
