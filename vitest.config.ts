@@ -21,7 +21,12 @@ export default defineConfig({
       { extends: true, test: { name: 'hub', include: ['test/**/*.test.ts'], exclude: world } },
       { extends: true, test: { name: 'world', include: world } },
     ],
-    reporters: ['default', 'test/support/left-out.ts'],
+    reporters: [
+      'default',
+      'test/support/left-out.ts',
+      'test/support/durations.ts',
+      ...(env['FAILED_TESTS'] === undefined ? [] : ['scripts/failed-tests/reporter.ts']),
+    ],
     setupFiles: 'test/support/each-file.ts',
     globalSetup: 'test/support/shared-postgres.ts',
     // Real programs (browsers, databases, child processes) start inside these tests; the limits

@@ -30,6 +30,15 @@ function runTwice(filter: string) {
   return { first: first.status, second: second.status, said: second.stdout + second.stderr };
 }
 
+/** What the pipeline ends with. */
+function totals(filter: string) {
+  const file = join(directory, `${filter}.json`);
+  const { status, stdout } = spawnSync(process.execPath, [script('totals.ts'), file], {
+    encoding: 'utf8',
+  });
+  return [status, stdout];
+}
+
 test('a test that passes when it runs alone is told as flaky and refuses nothing', async () => {
   const marker = JSON.stringify(join(directory, 'marker'));
   await writeFile(
@@ -49,6 +58,7 @@ test('a test that passes when it runs alone is told as flaky and refuses nothing
   expect(said).toContain('FLAKY: flaky.test.js: a part > is fast\n');
   expect(said).toContain('the machine was busy');
   expect(said.match(/FLAKY/g)).toHaveLength(1);
+  expect(totals('flaky')).toEqual([0, '2 passed, 0 failed, 0 skipped\n']);
 });
 
 test('a test that fails again, a hook that does and a file that cannot be read refuse the run', async () => {
@@ -66,11 +76,14 @@ test('a test that fails again, a hook that does and a file that cannot be read r
   expect(said).toMatch(/^Trying again, alone: (?:broken-\w+\.test\.js(?:, )?){3}$/m);
   expect(said).toContain('A test failed twice');
   expect(said).not.toContain('FLAKY');
+  // The test that waits for the hook that failed is left out.
+  expect(totals('broken')).toEqual([1, '0 passed, 1 failed, 1 skipped\n']);
 });
 
 test('what failed is not tried again when more is wrong', () => {
   const files = ['a', 'b', 'c'].map((path) => ({ path, failures: [{ test: 't', error: 'e' }] }));
-  const run: FailedRun = { files, unhandledErrors: [], isFinished: true };
+  const counts = { passed: 7, failed: 3, skipped: 0 };
+  const run: FailedRun = { counts, files, unhandledErrors: [], isFinished: true };
   expect(refusalOf(run)).toBeUndefined();
   expect(refusalOf({ ...run, files: [...files, ...files.slice(0, 1)] })).toMatch(/^4 test files/);
   expect(refusalOf({ ...run, files: [] })).toMatch(/no test did/);

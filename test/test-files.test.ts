@@ -1,7 +1,11 @@
-import { globSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { leftOutLines } from './support/left-out.ts';
 import { optionalPrograms } from './support/requires.ts';
+import { worldFiles } from './support/world-files.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -64,4 +68,57 @@ test('nothing is asserted of how long it took, or of the processor', () => {
   expect(problemsOf('expect(closedAfterMs).toBeLessThanOrEqual(limit);')).toHaveLength(1);
   expect(problemsOf('const { user } = process.cpuUsage(before);')).toHaveLength(1);
   expect(problemsOf('expect(lines.length).toBeLessThan(10);')).toEqual([]);
+});
+
+test('the pipeline installs the package of each program that does not run', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-programs-'));
+  try {
+    const file = join(directory, 'programs.json');
+    const text = readFileSync(join(root, 'test/support/programs.json'), 'utf8');
+    writeFileSync(file, text.replaceAll(/"program": "[^"]*"/g, '"program": "no-such-program"'));
+    const missing = () =>
+      spawnSync(join(root, 'scripts', 'missing-packages'), [file], { encoding: 'utf8' })
+        .stdout.split('\n')
+        .filter((line) => line !== '');
+    const packages = Object.values(optionalPrograms).flatMap((program) =>
+      (program.package ?? '').split(' ').filter((name) => name !== ''),
+    );
+    expect(missing()).toEqual(packages);
+    writeFileSync(file, '{ "a": { "program": "none sh", "args": "-c true", "package": "x" } }');
+    expect(missing()).toEqual([]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('the end of a run says once what was left out, and for lack of what', () => {
+  const leftOut = new Map([
+    ['a.test.ts', 2],
+    ['b.test.ts', 1],
+    ['c.test.ts', 0],
+    ['d.test.ts', 3],
+  ]);
+  const need = (file: string, name: string, isThere = false) => ({ file, need: name, isThere });
+  const needs = [
+    need('a.test.ts', 'caddy'),
+    need('a.test.ts', 'caddy'),
+    need('a.test.ts', 'root', true),
+    need('b.test.ts', 'caddy'),
+    need('b.test.ts', 'nginx'),
+    need('c.test.ts', 'nginx'),
+  ];
+  expect(leftOutLines(leftOut, needs)).toEqual([
+    '6 tests were left out:',
+    '  by choice: d.test.ts (3)',
+    '  without caddy: a.test.ts (2), b.test.ts (1)',
+    '  without nginx: b.test.ts (1)',
+  ]);
+  expect(leftOutLines(new Map([['c.test.ts', 0]]), needs)).toEqual([]);
+});
+
+test('what starts an engine of containers or jobs is in the world', () => {
+  const world = worldFiles();
+  expect(world).toContain('test/hub/docker-servers.test.ts');
+  expect(world).toContain('src/spawning/slurm/slurm-contract.test.ts');
+  expect(world).not.toContain('test/hub/backup.test.ts');
 });

@@ -1,10 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { longest } from './support/longest-first.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -53,8 +51,4 @@ test('what is left behind is found', async () => {
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
-});
-
-test('each of the longest test files is there', () => {
-  expect(longest.filter((file) => !existsSync(join(root, file)))).toEqual([]);
 });

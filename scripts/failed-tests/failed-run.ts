@@ -1,5 +1,13 @@
-/** What failed in a run of all tests. */
+/** How many tests ended how. */
+export interface TestCounts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/** What failed in a run of tests. */
 export interface FailedRun {
+  readonly counts: TestCounts;
   readonly files: readonly FailedFile[];
   /** Errors that belong to no test, such as a test process that crashed. */
   readonly unhandledErrors: readonly string[];
@@ -29,6 +37,20 @@ export function refusalOf({ files, unhandledErrors, isFinished }: FailedRun): st
     return `${files.length} test files failed; at most ${mostFiles} are tried again.`;
   }
   return undefined;
+}
+
+/** The same run when all that failed has passed at the second time. */
+export function withoutFailures({
+  counts: { passed, failed, skipped },
+  ...run
+}: FailedRun): FailedRun {
+  return { ...run, files: [], counts: { passed: passed + failed, failed: 0, skipped } };
+}
+
+/** The line that a pipeline ends with, over all runs. */
+export function totalsLine(runs: readonly FailedRun[]): string {
+  const sum = (name: keyof TestCounts) => runs.reduce((all, { counts }) => all + counts[name], 0);
+  return `${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`;
 }
 
 /** What is said of tests that passed when they ran alone, with how they failed before. */

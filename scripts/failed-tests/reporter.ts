@@ -1,6 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { env } from 'node:process';
-import type { Reporter, SerializedError, TestModule, TestRunEndReason } from 'vitest/node';
+import type {
+  Reporter,
+  SerializedError,
+  TestModule,
+  TestRunEndReason,
+  TestState,
+} from 'vitest/node';
 import type { FailedFile, FailedRun } from './failed-run.ts';
 
 /** For `vitest --reporter`: writes what failed to the file that FAILED_TESTS names, as a FailedRun. */
@@ -18,7 +24,11 @@ export default class FailedTestsReporter implements Reporter {
     reason: TestRunEndReason,
   ): void {
     if (this.#file === undefined) throw new Error('FAILED_TESTS must name a file');
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    const count = (state: TestState) =>
+      tests.filter((test) => test.result().state === state).length;
     const run: FailedRun = {
+      counts: { passed: count('passed'), failed: count('failed'), skipped: count('skipped') },
       files: modules.filter((module) => !module.ok()).map(failedFile),
       unhandledErrors: unhandledErrors.map(textOf),
       isFinished:

@@ -2,20 +2,25 @@
  * Runs the test files that failed in a run of all once more, by themselves, when few did: one that then
  * passes depends on what runs beside it, which is a fault of the test and told as such, but no reason to
  * refuse the program. Ends with 1 unless all pass. Its first argument is the file that the reporter beside
- * this script wrote; the others go to Vitest.
+ * this script wrote, which then says so; the others go to Vitest.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
-import { type FailedRun, flakyLines, refusalOf } from './failed-run.ts';
+import { type FailedRun, flakyLines, refusalOf, withoutFailures } from './failed-run.ts';
 
 const [file = '', ...vitestArguments] = process.argv.slice(2);
 const written = existsSync(file) ? readFileSync(file, 'utf8') : '';
 const run: FailedRun =
   written === ''
-    ? { files: [], unhandledErrors: [], isFinished: false }
+    ? {
+        counts: { passed: 0, failed: 0, skipped: 0 },
+        files: [],
+        unhandledErrors: [],
+        isFinished: false,
+      }
     : (JSON.parse(written) as FailedRun);
 const refusal = refusalOf(run);
 if (refusal !== undefined) {
@@ -38,5 +43,6 @@ if (status !== 0) {
   console.error('A test failed twice, the second time with nothing beside it.');
   process.exit(1);
 }
+writeFileSync(file, JSON.stringify(withoutFailures(run)));
 const line = '='.repeat(100);
 console.log([line, ...flakyLines(run.files), line].join('\n'));
