@@ -12,6 +12,7 @@ import { startOidcProvider } from '../support/oidc-provider.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { startTlsFront } from '../support/tls-front.ts';
+import { startProxy } from '../support/web-servers.ts';
 
 interface Finding {
   readonly check: string;
@@ -320,6 +321,32 @@ describe('hub doctor', () => {
     other.close();
   });
 });
+
+test.runIf(requires('nginx')).for([
+  { extra: '', trusts: false, state: 'warning' },
+  { extra: '', trusts: true, state: 'failed' },
+  { extra: 'proxy_set_header X-Forwarded-Host $host;', trusts: false, state: 'ok' },
+])(
+  'hub doctor says whether a proxy passes on X-Forwarded-Host of its clients: $state',
+  async (each) => {
+    await using folder = await createHubFolder();
+    await using front = await startProxy(folder.url.replace(/\/$/, ''), each.extra);
+    await folder.configure({
+      Hub: {
+        public_url: `${front.url}/`,
+        trusted_proxies: ['127.0.0.1'],
+        trust_forwarded_host: each.trusts,
+      },
+    });
+    await folder.start();
+    const { found } = await findingsOf(folder);
+    expect(about(found, 'public_url')).toMatchObject({ state: 'ok' });
+    expect(about(found, 'forwarded host')).toMatchObject({
+      state: each.state,
+      ...(each.state !== 'ok' && { fix: expect.stringContaining('X-Forwarded-Host') }),
+    });
+  },
+);
 
 describe.skipIf(!hasPostgres() || !requires('faketime'))('hub doctor on PostgreSQL', () => {
   const cluster = usePostgres();

@@ -113,6 +113,39 @@ async function checkHealth(publicUrl: URL, hubPid: number | undefined): Promise<
   }
 }
 
+/**
+ * Whether the proxy before the hub passes on what its clients say in X-Forwarded-Host. The hub answers with 400 to two
+ * hosts there, and sees them only then.
+ */
+export async function checkForwardedHost(
+  { publicUrl, Hub }: Config,
+  hubPid: number | undefined,
+): Promise<readonly Finding[]> {
+  const isDirect = new URL(Hub.bind_url).port === publicUrl.port;
+  if (hubPid === undefined || Hub.trusted_proxies.length === 0 || isDirect) return [];
+  const check = 'forwarded host';
+  try {
+    const answer = await fetch(new URL('hub/health', publicUrl), {
+      headers: { 'X-Forwarded-Host': `${publicUrl.host}, elsewhere.invalid` },
+      redirect: 'manual',
+      signal: AbortSignal.timeout(answerTimeoutMs),
+    });
+    await answer.body?.cancel();
+    if (answer.status === 200) return [ok(check, 'the proxy replaces X-Forwarded-Host')];
+    if (answer.status !== 400) return [];
+  } catch {
+    // What does not answer is a finding of its own.
+    return [];
+  }
+  const detail = 'the proxy passes X-Forwarded-Host on as its clients send it';
+  const fix = 'let it replace X-Forwarded-Host, or remove it';
+  return [
+    Hub.trust_forwarded_host
+      ? failed(check, `${detail}, and Hub.trust_forwarded_host believes it`, fix)
+      : warning(check, `${detail}; the hub refuses such requests`, fix),
+  ];
+}
+
 const longestHealthBytes = 1024;
 
 /** Whether an answer is what a hub says of its health. What answers in its place may have no end. */

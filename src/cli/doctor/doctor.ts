@@ -5,7 +5,12 @@ import type { PreparedPlugins } from '../../plugin-host/prepare-plugins.ts';
 import { openFilesLimit } from '../../processes/open-files.ts';
 import type { CheckedConfig } from '../checked-config.ts';
 import { checkSubdomainSetup } from '../subdomain-check.ts';
-import { checkExternalServices, checkListeners, checkPublicUrl } from './check-addresses.ts';
+import {
+  checkExternalServices,
+  checkForwardedHost,
+  checkListeners,
+  checkPublicUrl,
+} from './check-addresses.ts';
 import { clockUnknown, readClocks } from './check-clock.ts';
 import { checkDatabase, checkDatabaseFile, checkFolders, checkStore } from './check-storage.ts';
 
@@ -33,6 +38,7 @@ export async function examine(
     checkOpenFiles(config.Proxy.max_connections),
     checkListeners(config, hubPid),
     checkPublicUrl(config, hubPid),
+    checkForwardedHost(config, hubPid),
     checkSubdomains(config),
     checkProviders(plugins),
     checkSpawners(plugins),
