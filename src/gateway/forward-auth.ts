@@ -20,8 +20,9 @@ import { checkRules, isInGroups, notInGroups } from './rule-check.ts';
  * (`forward_auth`). The guard decides as it does for what the gateway forwards itself.
  */
 export interface ForwardAuth {
-  /** Takes a request to one of its two addresses; false leaves any other. */
-  handle(req: IncomingMessage, res: ServerResponse, pathname: string): boolean;
+  /** How a request to this path is answered; undefined unless it is one of its two addresses. */
+  wayOf(pathname: string): ForwardAuthWay | undefined;
+  answer(req: IncomingMessage, res: ServerResponse, way: ForwardAuthWay): void;
 }
 
 /** What the proxy is asked for by its visitor. */
@@ -32,9 +33,9 @@ interface Asked {
 }
 
 /** `redirects`: a browser may be sent to the login. nginx takes 2xx, 401 and 403 only. */
-type Way = 'redirects' | 'status';
+export type ForwardAuthWay = 'redirects' | 'status';
 
-const ways: ReadonlyMap<string, Way> = new Map([
+const ways: ReadonlyMap<string, ForwardAuthWay> = new Map([
   ['forward-auth', 'redirects'],
   ['auth-request', 'status'],
 ]);
@@ -61,7 +62,7 @@ export function createForwardAuth(deps: {
   readonly hubPath: string;
 }): ForwardAuth {
   const { routes, guard, clientAddress, answers } = deps;
-  const wayOf = (pathname: string): Way | undefined =>
+  const wayOf = (pathname: string): ForwardAuthWay | undefined =>
     pathname.startsWith(deps.hubPath) ? ways.get(pathname.slice(deps.hubPath.length)) : undefined;
 
   /** What is asked about. Throws HubError for what no proxy of the operator would ask. */
@@ -99,7 +100,7 @@ export function createForwardAuth(deps: {
     req: IncomingMessage,
     res: ServerResponse,
     decision: GateDecision,
-    way: Way,
+    way: ForwardAuthWay,
   ): void {
     if (decision.kind === 'authorized') {
       allow(req, res, decision);
@@ -114,15 +115,20 @@ export function createForwardAuth(deps: {
     }
   }
 
-  function refuse(req: IncomingMessage, res: ServerResponse, error: HubError, way: Way): void {
+  function refuse(
+    req: IncomingMessage,
+    res: ServerResponse,
+    error: HubError,
+    way: ForwardAuthWay,
+  ): void {
     const shown = way === 'status' && isOfRequest(error) ? closedTo(error) : error;
     answers.respond(req, res, shown, { isExpected: true });
   }
 
   return {
-    handle(req, res, pathname) {
-      const way = wayOf(pathname);
-      if (way === undefined) return false;
+    wayOf,
+
+    answer(req, res, way) {
       try {
         const { route, request, pathname: asked } = read(req);
         const addressOf = () => clientAddress(req).address;
@@ -130,13 +136,13 @@ export function createForwardAuth(deps: {
         if (rule instanceof HubError) throw rule;
         if (rule === 'everyone') {
           allow(req, res);
-          return true;
+          return;
         }
         if (deps.isOutdated()) throw outdated();
         const known = guard.known(route, request);
         if (known !== undefined && isInGroups(known, rule)) {
           allow(req, res, known);
-          return true;
+          return;
         }
         guard.decide(route, request).then(
           (decision) => {
@@ -148,7 +154,6 @@ export function createForwardAuth(deps: {
       } catch (thrown) {
         refuse(req, res, asHubError(thrown), way);
       }
-      return true;
     },
   };
 }

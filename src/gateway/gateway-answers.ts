@@ -8,7 +8,6 @@ import { tokenParameter } from '../protocol/token-parameter.ts';
 import type { Route } from '../proxy/route.ts';
 import { text } from '../texts/text.ts';
 import type { GateDecision } from './gatekeeper.ts';
-import type { HopOptions } from './hop-forwarder.ts';
 import type { Visitor } from './traffic.ts';
 
 /** Whether a request shows a token of the hub, where no one asked for it: the upstream is not to see it. */
@@ -16,10 +15,6 @@ export function showsHubToken(req: IncomingMessage, { access }: Route): boolean 
   if (access !== 'gateway') return false;
   const shown = [headerToken(req), tokenParameter(req.url ?? '/')];
   return shown.some((token) => token?.startsWith(tokenPrefix) === true);
-}
-
-export function hopOptions({ upstreamTimeoutMs }: Route, via: string, path: string): HopOptions {
-  return { via, path, upstreamTimeoutMs };
 }
 
 /** Where the upstream checks visitors itself, the session id still ties a connection to its login. */
@@ -48,6 +43,10 @@ export function ambiguousPath(): HubError {
 
 export function nothingHere(): HubError {
   return new HubError('not_found', text`There is nothing at this address.`);
+}
+
+export function noWebSocket(): HubError {
+  return new HubError('not_found', text`There is no WebSocket at this address.`);
 }
 
 export function behindProxy(): HubError {

@@ -127,26 +127,6 @@ describe('hub doctor', () => {
     expect(JSON.stringify(found)).not.toContain('very-secret');
   });
 
-  test.each([
-    ['is believed', ['127.0.0.1', '::1'], 'warning'],
-    ['is not', [], 'ok'],
-  ])('says whether a host that a client claims %s', async (_, trusted_proxies, state) => {
-    await using folder = await createHubFolder();
-    const port = await freePort();
-    const origin = `http://localhost:${port}`;
-    await folder.configure({
-      Hub: {
-        bind_url: `http://127.0.0.1:${port}/`,
-        public_url: `${origin}/`,
-        subdomain_host: origin,
-        trusted_proxies,
-      },
-    });
-    await folder.start();
-    const { found } = await findingsOf(folder);
-    expect(about(found, 'headers of the proxy')?.state).toBe(state);
-  });
-
   test('asks a provider without registering there', async () => {
     const port = await freePort();
     await using provider = await startOidcProvider({

@@ -32,6 +32,7 @@ function registeredOperations(): string[] {
     renderErrorPage: anything,
     audit: anything,
     sessions: anything,
+    formRedirects: anything,
     csrf: anything,
     callerMiddleware: anything,
     readiness: anything,

@@ -37,55 +37,16 @@ export async function checkListeners(
 
 /** Whether browsers reach the hub at `Hub.public_url`, and with a certificate that they take. */
 export async function checkPublicUrl(
-  config: Config,
+  { publicUrl }: Config,
   hubPid: number | undefined,
 ): Promise<readonly Finding[]> {
-  const { publicUrl } = config;
-  if (publicUrl.protocol !== 'https:') return await checkHub(config, hubPid);
+  if (publicUrl.protocol !== 'https:') return [await checkHealth(publicUrl, hubPid)];
   const certificate = await checkCertificate(publicUrl);
-  if (certificate.state !== 'failed') return [certificate, ...(await checkHub(config, hubPid))];
+  if (certificate.state !== 'failed') return [certificate, await checkHealth(publicUrl, hubPid)];
   return [
     certificate,
     skipped('public_url', `no one asks ${publicUrl.href} without a certificate`),
   ];
-}
-
-async function checkHub(
-  { publicUrl, subdomainHost }: Config,
-  hubPid: number | undefined,
-): Promise<readonly Finding[]> {
-  const health = await checkHealth(publicUrl, hubPid);
-  // Elsewhere no answer of the hub depends on the host.
-  if (health.state !== 'ok' || subdomainHost === undefined) return [health];
-  return [health, await checkForwardedHost(publicUrl)];
-}
-
-/** Whether the proxy passes on what a client says of the host (RFC 7239 §8.1 tells of such headers). */
-async function checkForwardedHost(publicUrl: URL): Promise<Finding> {
-  const check = 'headers of the proxy';
-  const address = new URL('hub/login', publicUrl).href;
-  const statusWith = async (headers: Record<string, string>) => {
-    const signal = AbortSignal.timeout(answerTimeoutMs);
-    const answer = await fetch(address, { redirect: 'manual', headers, signal });
-    await answer.body?.cancel();
-    return answer.status;
-  };
-  try {
-    const plain = await statusWith({});
-    const claimed = await statusWith({ 'x-forwarded-host': 'hub-doctor.invalid' });
-    if (plain === claimed) return ok(check, 'a client’s own X-Forwarded-Host is not believed');
-    return warning(
-      check,
-      `${address} is answered with ${plain}, and with ${claimed} to a client that sends an X-Forwarded-Host of its own`,
-      'let the proxy set that header, or remove it; nginx: proxy_set_header X-Forwarded-Host $http_host;',
-    );
-  } catch (error) {
-    return failed(
-      check,
-      `${address} gives no answer: ${reasonOf(error)}`,
-      'check name, port and proxy',
-    );
-  }
 }
 
 async function checkHealth(publicUrl: URL, hubPid: number | undefined): Promise<Finding> {
