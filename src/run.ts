@@ -10,7 +10,6 @@ import type { ReloadOutcome } from './instances/reload-operation.ts';
 import { type OpenedLog, openLog, writeWithoutWaiting } from './logging/open-log.ts';
 import { limitHeapGrowth } from './processes/memory-settings.ts';
 import { connectServiceManager } from './processes/service-manager.ts';
-import { collectWhenQuiet } from './undocumented/collect-garbage.ts';
 
 /** Runs a hub until SIGTERM or SIGINT, also while it starts; SIGHUP reloads its configuration. */
 async function startHub(
@@ -55,7 +54,6 @@ async function startHub(
     manager.ready(status);
     void announce(hub, openedLog);
     limitHeapGrowth();
-    collectWhenQuiet();
     const reloadNow = async (): Promise<ReloadOutcome> => {
       if (signals.stop.aborted) return { outcome: 'refused', problem: 'The hub is stopping.' };
       manager.reloading();
@@ -118,7 +116,6 @@ async function startGateway(options: Parameters<StartGateway>[0], signals: Signa
     log.info({ url: gateway.publicUrl.href }, 'the gateway is ready');
     process.stdout.write(`The gateway is ready at ${gateway.publicUrl.href}\n`);
     limitHeapGrowth();
-    collectWhenQuiet();
     const stopped = Promise.withResolvers<string>();
     stopping.addEventListener('abort', () => stopped.resolve(String(stopping.reason)));
     const reason = await Promise.race([stopped.promise, gateway.ended]);

@@ -11,10 +11,9 @@ const urlOf = (path: string) => pathToFileURL(join(import.meta.dirname, '..', pa
 const work = `
   import { getHeapStatistics } from 'node:v8';
   const { limitHeapGrowth } = await import(${JSON.stringify(urlOf('processes/memory-settings.ts'))});
-  const { collectGarbage } = await import(${JSON.stringify(urlOf('undocumented/collect-garbage.ts'))});
   limitHeapGrowth();
   const kept = Array.from({ length: 300_000 }, (_, index) => ({ index, text: 'kept ' + index }));
-  collectGarbage();
+  globalThis.gc();
   const inUse = getHeapStatistics().used_heap_size;
   const lost = [];
   let most = 0;
@@ -29,6 +28,7 @@ test('with the settings of the hub, its heap does not grow to a multiple of what
   const settings = ['--max-semi-space-size=16', '--no-memory-reducer'];
   const { stdout } = await run(process.execPath, [
     ...settings,
+    '--expose-gc',
     '--input-type=module',
     '--eval',
     work,

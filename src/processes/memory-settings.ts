@@ -9,8 +9,7 @@ const v8Options = [
    */
   '--max-semi-space-size=16',
   /*
-   * After some seconds without work V8 would give memory back and the compiled code with it, so that each burst
-   * of requests started cold. The hub does it after minutes (`collectWhenQuiet`).
+   * After some seconds without work V8 would give the compiled code back, so that each burst of requests started cold.
    */
   '--no-memory-reducer',
 ];

@@ -3,7 +3,6 @@
  * statement, in order. Started by `threaded-sqlite-engine.ts`, never imported for its effect.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { collectWhenQuiet } from '../undocumented/collect-garbage.ts';
 import {
   openDatabaseFile,
   type Statement,
@@ -68,8 +67,6 @@ function serve(port: MessagePort, options: ThreadOptions): void {
     answer({ ...outcome, isInTransaction: open.isTransaction });
   });
   answer({ isInTransaction: false });
-  // To bring the schema up to date takes more memory than all that follows.
-  collectWhenQuiet();
 }
 
 function outcomesOf(
