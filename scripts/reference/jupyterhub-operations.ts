@@ -86,7 +86,8 @@ export const jupyterHubOperations: readonly JupyterHubOperation[] = [
 
   row('GET /user', '', [200], api('shows a service what it is')),
   row('GET /users', 'list:users', [200], api('of users come in the order of their creation'), {
-    difference: 'A negative `offset` or `limit` is 400, not taken as positive.',
+    difference:
+      'A negative `offset` or `limit` is 400, not taken as positive. `user_options` of servers only with `include_user_options`; `GET /users/{name}` has them.',
   }),
   row('POST /users', 'admin:users', [201], ['hub/user-names.test.ts', 'one bad name, and none']),
   row('GET /users/{name}', readsUser, [200], ['hub/models-by-scope.test.ts', 'a user']),

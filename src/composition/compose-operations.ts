@@ -75,8 +75,8 @@ export function composeOperations(
     roles,
     userInfo: stores.userInfo,
     changes,
-    async serverModelsByUser(userIds, options) {
-      const byUser = await stores.servers.listByUser(userIds, options);
+    async serverModelsByUser(userIds, { withStopped, withUserOptions }) {
+      const byUser = await stores.servers.listByUser(userIds, { withStopped });
       const modelsOf = (listed: readonly Server[]) =>
         listed.map((each) => [
           each.name,
@@ -85,6 +85,7 @@ export function composeOperations(
             apiPath,
             origins,
             withState: true,
+            withUserOptions,
           }),
         ]);
       return new Map(

@@ -59,7 +59,9 @@ export const serverModel = z
       .string()
       .describe('Path of the server; its whole URL where it has an origin of its own.'),
     full_url: z.string(),
-    user_options: freeData,
+    user_options: freeData
+      .optional()
+      .describe('In a list of users only with `include_user_options`.'),
     progress_url: z.string().describe('Path of its progress as server-sent events.'),
     full_progress_url: z.string(),
     failure: z

@@ -43,7 +43,7 @@ const options = {
   user_options: freeData
     .optional()
     .describe(
-      'Any JSON, up to 64 KiB; the fields of the options form and profiles are checked. The last ones unless given.',
+      'Any JSON, up to 64 KiB for all servers of the user; the fields of the options form and profiles are checked. The last ones unless given.',
     ),
 };
 const creation = z.strictObject(options).prefault({});
@@ -313,6 +313,7 @@ function present(
     prefix: servers.prefixOf(server),
     apiPath,
     origins,
+    withUserOptions: true,
     withState: may('admin:server_state', { kind: 'server', userName, serverName: name }),
   });
 }

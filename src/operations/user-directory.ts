@@ -9,7 +9,7 @@ import type { UserDetails } from './user-model.ts';
 
 /** Collects what the API tells about users from the stores that know it. */
 export interface UserDirectory {
-  detailsOf(user: User, options?: DetailOptions): Promise<UserDetails>;
+  detailsOf(user: User, options?: Pick<DetailOptions, 'withStoppedServers'>): Promise<UserDetails>;
   /** The details of many, in their order: a fixed number of queries, however many there are. */
   detailsOfAll(users: readonly User[], options?: DetailOptions): Promise<UserDetails[]>;
 }
@@ -17,6 +17,8 @@ export interface UserDirectory {
 interface DetailOptions {
   /** Whether servers that are stopped are listed too; they are not by default. */
   readonly withStoppedServers: boolean;
+  /** Whether the options of the servers are told; those of one user are by default, those of many are not. */
+  readonly withUserOptions?: boolean;
 }
 
 /** What changes by none but announced changes, so that it can be remembered. */
@@ -31,7 +33,7 @@ export function createUserDirectory(deps: {
   /** Models of servers by the id of their user. */
   readonly serverModelsByUser: (
     userIds: readonly string[],
-    options: { readonly withStopped: boolean },
+    options: { readonly withStopped: boolean; readonly withUserOptions: boolean },
   ) => Promise<ReadonlyMap<string, UserDetails['servers']>>;
   readonly changes: ChangeWatch;
 }): UserDirectory {
@@ -41,10 +43,10 @@ export function createUserDirectory(deps: {
   const keyOf = ({ id, isAdmin, name }: User) => `${id} ${isAdmin} ${name}`;
 
   const allServersOf = createBatchLoader((userIds: readonly string[]) =>
-    deps.serverModelsByUser(userIds, { withStopped: true }),
+    deps.serverModelsByUser(userIds, { withStopped: true, withUserOptions: true }),
   );
   const activeServersOf = createBatchLoader((userIds: readonly string[]) =>
-    deps.serverModelsByUser(userIds, { withStopped: false }),
+    deps.serverModelsByUser(userIds, { withStopped: false, withUserOptions: true }),
   );
 
   async function holdingsOf(users: readonly User[]): Promise<ReadonlyMap<User, Holdings>> {
@@ -79,13 +81,13 @@ export function createUserDirectory(deps: {
 
   async function loadDetails(
     users: readonly User[],
-    { withStoppedServers } = { withStoppedServers: false },
+    { withStoppedServers, withUserOptions = false }: DetailOptions = { withStoppedServers: false },
   ): Promise<UserDetails[]> {
     const ids = users.map(({ id }) => id);
     const [holdings, infos, servers] = await Promise.all([
       holdingsOf(users),
       userInfo.ofAll(ids),
-      deps.serverModelsByUser(ids, { withStopped: withStoppedServers }),
+      deps.serverModelsByUser(ids, { withStopped: withStoppedServers, withUserOptions }),
     ]);
     return users.map((user) =>
       detailsFrom(user, holdings, infos.get(user.id) ?? noInfo, servers.get(user.id)),

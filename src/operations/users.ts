@@ -58,6 +58,9 @@ const listQuery = z.object({
       'Part of the name; also of the display name or e-mail address of users for whom the caller holds `read:users:info`.',
     ),
   ...stoppedServers,
+  include_user_options: flag
+    .optional()
+    .describe('Whether the `user_options` of the servers are told too.'),
 });
 
 const isAdmin = z.boolean().describe('Whether the user is an administrator.');
@@ -97,7 +100,7 @@ export const userOperations = [
     query: listQuery,
     answers: { 200: { description: 'The users.', schema: z.array(userModel) } },
   }).handle(async ({ query, page, rows, caller, may }, deps: Deps) => {
-    const { sort, state, name_filter: nameFilter, include_stopped_servers } = query;
+    const { sort, state, name_filter: nameFilter } = query;
     const membership = await deps.authorizer.membershipFor(caller.scopes);
     // A culler must not take a server for idle that was used a moment ago.
     await deps.catchUpActivity();
@@ -115,8 +118,10 @@ export const userOperations = [
             }),
         ...(rows === 'all' ? {} : { onlyNames: listedUserNames(rows, membership) }),
       });
-      const withStoppedServers = include_stopped_servers ?? false;
-      const details = await deps.directory.detailsOfAll(items, { withStoppedServers });
+      const details = await deps.directory.detailsOfAll(items, {
+        withStoppedServers: query.include_stopped_servers ?? false,
+        withUserOptions: query.include_user_options ?? false,
+      });
       // A caller who may list a user may know the name.
       const models = details.map((entry) => presentUser(entry, may, ['read:users:name']));
       return { items: new JsonText(models), total };

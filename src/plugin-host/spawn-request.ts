@@ -74,8 +74,8 @@ export interface SpawnRequest<ProfileOptions = unknown> extends ServerIdentity, 
   readonly socket: boolean;
   /**
    * What was asked for at the start, an object of any JSON. Fields of `optionsForm` are checked and
-   * have their declared type; everything else is as the API was given it, unchecked: up to 64 KiB,
-   * lists and nested objects included. Trust nothing in it that you have not checked.
+   * have their declared type; everything else is as the API was given it, unchecked: up to 64 KiB for all
+   * servers of the user, lists and nested objects included. Trust nothing in it that you have not checked.
    */
   readonly userOptions: Readonly<Record<string, unknown>>;
   /**

@@ -33,6 +33,10 @@ describe('the last lines of output', () => {
     const kept = long.tail().reduce((sum, line) => sum + line.length, 0);
     expect(kept).toBeLessThanOrEqual(256 * 1024);
     expect(kept).toBeGreaterThan(200 * 1024);
+    expect(long.tail(50, 8_192)).toHaveLength(2);
+    expect(feed.tail(2)).toEqual(['4', '5']);
+    expect(feed.tail(0)).toEqual([]);
+    expect(feed.tail(5, 2)).toEqual(['4', '5']);
   });
 
   test('are left out when they came earlier than asked for', async () => {

@@ -38,7 +38,8 @@ export interface OutputSource {
 export interface OutputFeed extends OutputSource {
   /** `ageMs`: how long ago it was written. */
   push(line: string, ageMs?: number): void;
-  tail(lines?: number): readonly string[];
+  /** The last lines, so many at most, and of so many characters. */
+  tail(lines?: number, characters?: number): readonly string[];
   /** Forgets all lines: those that come next begin another run of them. */
   restart(): void;
 }
@@ -81,7 +82,16 @@ export function createOutputFeed({
       shorten();
       for (const listener of listeners) listener();
     },
-    tail: (count = maxLines) => (count === 0 ? [] : lines.slice(-count)),
+    tail(count = maxLines, mostCharacters = maxCharacters) {
+      let from = lines.length;
+      let left = mostCharacters;
+      while (from > Math.max(0, lines.length - count)) {
+        left -= lines[from - 1]?.length ?? 0;
+        if (left < 0) break;
+        from -= 1;
+      }
+      return lines.slice(from);
+    },
     restart() {
       stream = randomUUID();
       lines = [];

@@ -25,6 +25,7 @@ const options = {
   apiPath: '/hub/api/',
   origins: createOrigins({ publicUrl: new URL('https://hub.example/'), basePath: '/' }),
   withState: false,
+  withUserOptions: true,
 };
 
 test('the API shows a server without its private address or ids', () => {

@@ -16,7 +16,8 @@ export interface ServerModel {
   readonly unreachable_since: string | null;
   readonly url: string;
   readonly full_url: string;
-  readonly user_options: Readonly<Record<string, unknown>>;
+  /** In lists of users only where it is asked for. */
+  readonly user_options?: Readonly<Record<string, unknown>>;
   readonly progress_url: string;
   readonly full_progress_url: string;
   readonly failure: {
@@ -47,6 +48,7 @@ export function presentServer(
     readonly apiPath: string;
     readonly origins: Pick<Origins, 'hub' | 'of' | 'urlOf'>;
     readonly withState: boolean;
+    readonly withUserOptions: boolean;
   },
 ): ServerModel {
   const { prefix, apiPath, origins } = options;
@@ -70,7 +72,7 @@ export function presentServer(
     unreachable_since: unreachable?.toISOString() ?? null,
     url: origins.urlOf(prefix),
     full_url: origins.of(owner) + prefix,
-    user_options: server.userOptions,
+    ...(options.withUserOptions ? { user_options: server.userOptions } : {}),
     progress_url: progressUrl,
     full_progress_url: origins.hub + progressUrl,
     failure:

@@ -10,11 +10,11 @@ test('a full disk fails the start, leaves no process, and is made up for when th
   const world = createLifecycleWorld(database);
   const server = await world.addServer('ann');
   world.spawner.script.afterStart = () => limitPages(database, 1);
-  world.spawner.script.beforeStart = async ({ onOutput }) => onOutput('x'.repeat(40_000), 'stdout');
-  world.readiness = () => Promise.reject(new Error('it never answered'));
+  const reason = `it never answered ${'x'.repeat(40_000)}`;
+  world.readiness = () => Promise.reject(new Error(reason));
   await expect(world.start(server)).rejects.toThrow('it never answered');
   expect(world.spawner.running.size).toBe(0);
-  // What it printed did not fit any more, so the database still takes it for starting.
+  // The reason did not fit any more, so the database still takes it for starting.
   expect(await world.stored(server)).toMatchObject({ state: 'stopping' });
   await limitPages(database, 1_000_000);
   world.spawner.script = {};

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { serverClientId } from '../protocol/client-id.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsIn, textsOf } from '../store/json-list.ts';
@@ -60,6 +60,8 @@ export interface ServerStore {
       readonly userOptions?: Readonly<Record<string, unknown>> | undefined;
     },
   ): Promise<boolean>;
+  /** Bytes of the options of all servers of a user but one, as JSON. */
+  optionsBytesBeside(userName: string, serverName: string): Promise<number>;
   update(id: string, change: ServerChange, ownedBy?: string): Promise<void>;
   delete(id: string): Promise<void>;
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
@@ -243,6 +245,17 @@ export function createServerStore(database: HubDatabase): ServerStore {
         if (!isUniqueViolation(error)) throw error;
         throw nameTaken(error);
       }
+    },
+
+    async optionsBytesBeside(userName, serverName) {
+      const { bytes } = await kysely
+        .selectFrom('servers')
+        .innerJoin('users', 'users.id', 'servers.user_id')
+        .where('users.name', '=', userName)
+        .where('servers.name', '!=', serverName)
+        .select(sql<number | string | null>`sum(octet_length(user_options))`.as('bytes'))
+        .executeTakeFirstOrThrow();
+      return Number(bytes ?? 0);
     },
 
     async update(id, change, ownedBy) {

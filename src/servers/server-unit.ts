@@ -77,7 +77,8 @@ interface Start {
   readonly duration?: StartDuration;
 }
 
-const failureLines = 50;
+/** Shown with the server wherever that is listed. */
+const failureOutput = { lines: 50, characters: 8 * 1024 };
 const keptOutput = { maxLines: 500, maxCharacters: 64 * 1024 };
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
@@ -113,7 +114,7 @@ export function createServerUnit(
   const failureOf = (error: unknown): ServerFailure => ({
     message: error instanceof Error ? error.message : String(error),
     at: new Date(),
-    output: output.tail(failureLines),
+    output: output.tail(failureOutput.lines, failureOutput.characters),
   });
 
   function settle(): void {

@@ -153,7 +153,7 @@ describe('options of no form', () => {
   });
 
   test.each([
-    [{ big: 'x'.repeat(64 * 1024) }, 'Options may take 64 KiB, written as JSON.'],
+    [{ big: 'x'.repeat(64 * 1024) }, 'may take 64 KiB together, written as JSON.'],
     [{ deep: JSON.parse(`${'['.repeat(9_000)}${']'.repeat(9_000)}`) }, 'nested 100 levels deep'],
   ])('are refused when they are too much to keep: %#', (submitted, message) => {
     expect(() => choose(submitted)).toThrow(message);

@@ -38,8 +38,8 @@ export function hasChoices({ profiles, forms }: SpawnChoices): boolean {
   return profiles.length > 0 || [...forms.values()].some(({ fields }) => fields.length > 0);
 }
 
-/** Largest choice, as JSON: it is stored with the server and shown in every list of servers. */
-const largestChoiceBytes = 64 * 1024;
+/** Of the choices for all servers of a user, as JSON: they are stored, and shown with the user. */
+const mostChoiceBytes = 64 * 1024;
 
 /**
  * Checks a choice and works out what it means. Throws `bad_request` naming the field. Profiles and the
@@ -52,7 +52,8 @@ export function chooseOptions(
   config: SpawnerConfig,
   placeholders: Readonly<Record<string, string>>,
 ): ChosenOptions {
-  requireStorable(submitted);
+  requireBoundedDepth(submitted);
+  requireRoom(submitted);
   if (choices.isClosed === true) {
     throw new HubError('forbidden', text`No kind of server is open to you.`, {
       hint: text`The administrator can add you to a group that has one.`,
@@ -106,15 +107,14 @@ export function chooseOptions(
   };
 }
 
-/** Throws `bad_request` for a choice that is too large, or nested too deep to be written as JSON. */
-function requireStorable(submitted: Readonly<Record<string, unknown>>): void {
-  requireBoundedDepth(submitted);
-  if (Buffer.byteLength(JSON.stringify(submitted)) > largestChoiceBytes) {
-    throw new HubError(
-      'bad_request',
-      text`Options may take ${largestChoiceBytes / 1024} KiB, written as JSON.`,
-    );
-  }
+/** Throws `bad_request` for a choice that is too large beside those for the other servers of the user. */
+export function requireRoom(choice: Readonly<Record<string, unknown>>, otherBytes = 0): void {
+  if (Buffer.byteLength(JSON.stringify(choice)) + otherBytes <= mostChoiceBytes) return;
+  throw new HubError(
+    'bad_request',
+    text`The options of all servers of a user may take ${mostChoiceBytes / 1024} KiB together, written as JSON.`,
+    { hint: text`Choose less, or delete a server that is no longer needed.` },
+  );
 }
 
 /** Fills `{name}` where there is such a placeholder; everything else stays, `{port}` for the spawner. */

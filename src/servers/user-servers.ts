@@ -20,7 +20,7 @@ import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-life
 import { serverDeed } from './server-row-store.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
-import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
+import { chooseOptions, requireRoom, type SpawnChoices } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
 import { comingStop, type LimitKind, limitMs } from './time-limits.ts';
 
@@ -170,11 +170,14 @@ export function createUserServers(deps: {
     userName: string,
     serverName: string,
     userOptions: Readonly<Record<string, unknown>> | undefined,
+    formerName = serverName,
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
     if (userOptions === undefined) return undefined;
     const choices = await choicesFor(userName);
     const placeholders = placeholdersOf(userName, serverName);
-    return chooseOptions(choices, userOptions, spawnerConfig, placeholders).userOptions;
+    const chosen = chooseOptions(choices, userOptions, spawnerConfig, placeholders).userOptions;
+    requireRoom(chosen, await store.optionsBytesBeside(userName, formerName));
+    return chosen;
   }
 
   async function deleteForEver(
@@ -244,7 +247,7 @@ export function createUserServers(deps: {
         requireServerName(name);
         await requireOwnClientId({ name: userName }, name);
       }
-      const checked = await checkedOptions(userName, name ?? serverName, userOptions);
+      const checked = await checkedOptions(userName, name ?? serverName, userOptions, serverName);
       const change = { name, displayName, userOptions: checked };
       if (!(await store.changeStopped(server.id, change))) throw stopFirst();
       // What was given to the server under its old name does not pass to the new one.

@@ -82,6 +82,38 @@ test('a user makes no more servers than allowed, also by asking for many at once
   expect(Object.keys(servers)).toHaveLength(3);
 });
 
+test('the options of all servers of a user have one bound, and are in lists only when asked for', async () => {
+  await using hub = await createServerHub({ Hub: { allow_named_servers: true } });
+  await createUsers(hub, 'alice', 'bob');
+  const put = async (user: string, server: string, bytes: number, method = 'PUT') => {
+    const body = JSON.stringify({ user_options: { large: 'x'.repeat(bytes) } });
+    const answer = await hub.api(serverPath(user, server), admin, { method, body });
+    return { status: answer.status, ...((await answer.json()) as { message?: string }) };
+  };
+  const refusal = {
+    status: 400,
+    message: 'The options of all servers of a user may take 64 KiB together, written as JSON.',
+  };
+  expect(await put('alice', 'one', 40_000)).toMatchObject({ status: 201 });
+  expect(await put('alice', 'two', 30_000)).toMatchObject(refusal);
+  expect(await put('alice', 'two', 20_000)).toMatchObject({ status: 201 });
+  expect(await put('alice', 'two', 30_000, 'PATCH')).toMatchObject(refusal);
+  expect(await put('alice', 'one', 44_000, 'PATCH')).toMatchObject({ status: 200 });
+  expect(await put('bob', 'one', 60_000)).toMatchObject({ status: 201 });
+
+  const optionsIn = async (path: string) => {
+    const answer = await (await hub.api(path, admin)).json();
+    type Listed = { servers: Record<string, { user_options?: { large: string } }> };
+    return ([answer].flat() as Listed[])
+      .flatMap(({ servers }) => Object.values(servers))
+      .map((server) => server.user_options?.large.length);
+  };
+  const all = 'include_stopped_servers=1';
+  expect(await optionsIn(`/users/alice?${all}`)).toEqual([44_000, 20_000]);
+  expect(await optionsIn(`/users?${all}`)).toEqual([undefined, undefined, undefined]);
+  expect(await optionsIn(`/users?${all}&include_user_options=1`)).toEqual([44_000, 20_000, 60_000]);
+});
+
 test('each limit is off with 0', async () => {
   await using hub = await createPasswordHub(['ada'], {
     Hub: { api_token_limit_per_user: 0, session_limit_per_user: 0 },

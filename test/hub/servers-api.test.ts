@@ -97,7 +97,7 @@ test('what may not be asked for is refused with the reason', async () => {
     'Named servers are not enabled.',
   );
   expect(await refused(await startServer(hub, path, { big: 'x'.repeat(70_000) }), 400)).toBe(
-    'Options may take 64 KiB, written as JSON.',
+    'The options of all servers of a user may take 64 KiB together, written as JSON.',
   );
   const bad = await hub.api(path, adminToken, { method: 'POST', body: '{"user_options": ' });
   await refused(bad, 400);
