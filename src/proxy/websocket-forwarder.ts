@@ -44,18 +44,6 @@ export type WebSocketOptions = Pick<
 const defaultHandshakeTimeoutMs = 120_000;
 const trafficIntervalMs = 10_000;
 
-/** What http-proxy-3 reads of a request: a copy, so that nothing it does shows in the request itself. */
-interface UpgradeRequest {
-  readonly method: 'GET';
-  readonly url: string;
-  readonly headers: Record<string, string | string[]>;
-  readonly httpVersion: '1.1';
-  readonly httpVersionMajor: 1;
-  readonly socket: Socket;
-  readonly connection: Socket;
-  readonly tunnel: WebSocketTunnel;
-}
-
 class PlainAgent extends HttpAgent {
   override createConnection(
     options: ClientRequestArgs,
@@ -77,6 +65,8 @@ export function createWebSocketForwarder(options: {
 }): WebSocketForwarder {
   const { config, log, liveConnections, now = monotonicMs, closeGraceMs = 5_000 } = options;
   const tunnels = new Set<WebSocketTunnel>();
+  const connecting = new WeakMap<IncomingMessage, WebSocketTunnel>();
+  const opening = new WeakMap<Socket, WebSocketTunnel>();
   const countByUser = new Map<string, number>();
   const agents = { 'http:': new PlainAgent(), 'https:': new HttpsAgent() };
   const idleTimeoutMs = config.websocket_idle_timeout * 1000;
@@ -84,9 +74,8 @@ export function createWebSocketForwarder(options: {
   const proxy = new ProxyServer({ prependPath: false, toProxy: true });
   // Every failure also reaches the callback of its own tunnel; without a listener it would be thrown.
   proxy.on('error', () => {});
-  proxy.on('proxyReqWs', (proxyRequest, req) => {
-    (req as unknown as UpgradeRequest).tunnel.connecting(proxyRequest);
-  });
+  proxy.on('proxyReqWs', (proxyRequest, req) => connecting.get(req)?.connecting(proxyRequest));
+  proxy.on('open', (upstream) => opening.get(upstream)?.opened());
 
   function changeCount(userName: string | undefined, change: 1 | -1): void {
     if (userName === undefined) return;
@@ -110,7 +99,9 @@ export function createWebSocketForwarder(options: {
   function hostOf({ upstreamTimeoutMs }: Route): TunnelHost {
     const timeoutMs = upstreamTimeoutMs ?? config.upstream_timeout * 1000;
     const handshakeTimeoutMs = timeoutMs > 0 ? timeoutMs : defaultHandshakeTimeoutMs;
-    return { handshakeTimeoutMs, closeGraceMs, closed, failed, now };
+    const upgraded = (tunnel: WebSocketTunnel, upstream: Socket) =>
+      void opening.set(upstream, tunnel);
+    return { handshakeTimeoutMs, closeGraceMs, upgraded, closed, failed, now };
   }
 
   function recordTraffic(): void {
@@ -143,8 +134,9 @@ export function createWebSocketForwarder(options: {
       // The server's own listener is gone since the upgrade; a socket without one throws.
       socket.on('error', () => {});
       if (socket.destroyed) return;
-      const { route, client, userName, sessionId, accessTokenId, expiresAtMs, groups } =
+      const { route, path, client, userName, sessionId, accessTokenId, expiresAtMs, groups } =
         forwardOptions;
+      const { stripAuthorization } = forwardOptions;
       const headers = refusalOf(route, userName) ?? handshakeHeaders(req, forwardOptions);
       if (headers instanceof HubError) {
         answerErrorOnSocket(socket, headers, recordOf(req).id);
@@ -163,21 +155,12 @@ export function createWebSocketForwarder(options: {
       route.load.openWebSockets += 1;
       changeCount(userName, 1);
 
-      const upgradeRequest: UpgradeRequest = {
-        method: 'GET',
-        url:
-          forwardOptions.stripAuthorization === true
-            ? withoutTokenParameter(forwardOptions.path)
-            : forwardOptions.path,
-        headers,
-        httpVersion: '1.1',
-        httpVersionMajor: 1,
-        socket,
-        connection: socket,
-        tunnel,
-      };
+      connecting.set(req, tunnel);
+      // As middleware does before it hands a request on: the package sends what the request says by then.
+      req.url = stripAuthorization === true ? withoutTokenParameter(path) : path;
+      req.headers = headers;
       proxy.ws(
-        upgradeRequest as unknown as IncomingMessage,
+        req,
         socket,
         head,
         targetOptions(route, { agent: agents[route.upstream.protocol], config }),

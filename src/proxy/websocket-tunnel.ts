@@ -18,6 +18,8 @@ export interface TunnelHost {
   readonly handshakeTimeoutMs: number;
   /** How long one side may take to close after the other has. */
   readonly closeGraceMs: number;
+  /** The upstream has taken the handshake; `opened` is to be called once http-proxy-3 has answered the client. */
+  upgraded(tunnel: WebSocketTunnel, upstream: Socket): void;
   /** Called once, when the client's connection is closed. */
   closed(tunnel: WebSocketTunnel): void;
   failed(tunnel: WebSocketTunnel, error: unknown): void;
@@ -48,6 +50,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   #state: 'connecting' | 'open' | 'closing' = 'connecting';
   #proxyRequest: ClientRequest | undefined;
   #detachClient: (() => void) | undefined;
+  #detachUpstream: (() => void) | undefined;
   #upstream: Socket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #bytes = 0;
@@ -136,10 +139,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     this.#closeSoon();
   }
 
-  /**
-   * http-proxy-3 answers the client and joins the sockets next. On the next tick, before any data has
-   * moved, its pipes and listeners make room for our own.
-   */
+  /** http-proxy-3 answers the client next, and joins the sockets. */
   #upgraded(answer: IncomingMessage, upstream: Socket): void {
     this.#clearTimer();
     this.#proxyRequest = undefined;
@@ -160,15 +160,21 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
       connection: 'Upgrade',
       upgrade: 'websocket',
     };
-    const detachUpstream = detachableSocket(upstream);
-    process.nextTick(() => {
-      detachUpstream();
-      this.#detachClient?.();
-      this.#detachClient = undefined;
-      joinSockets(this.#socket, upstream, this);
-      this.#socket.setKeepAlive(true, keepAliveDelayMs);
-      upstream.setKeepAlive(true, keepAliveDelayMs);
-    });
+    this.#detachUpstream = detachableSocket(upstream);
+    this.#host.upgraded(this, upstream);
+  }
+
+  /** Before any data has moved, the pipes and listeners of http-proxy-3 make room for ours, which take less memory. */
+  opened(): void {
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    this.#detachUpstream?.();
+    this.#detachClient?.();
+    this.#detachUpstream = undefined;
+    this.#detachClient = undefined;
+    joinSockets(this.#socket, upstream, this);
+    this.#socket.setKeepAlive(true, keepAliveDelayMs);
+    upstream.setKeepAlive(true, keepAliveDelayMs);
   }
 
   /** The upstream answered with a plain response, whose body ends with the connection or is of known length. */
