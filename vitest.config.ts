@@ -2,6 +2,9 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { defineConfig } from 'vitest/config';
+import FailedTestsReporter from './scripts/failed-tests/reporter.ts';
+import { DurationsReporter } from './test/support/durations.ts';
+import { LeftOutReporter } from './test/support/left-out.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { worldFiles } from './test/support/world-files.ts';
 
@@ -23,9 +26,9 @@ export default defineConfig({
     ],
     reporters: [
       'default',
-      'test/support/left-out.ts',
-      'test/support/durations.ts',
-      ...(env['FAILED_TESTS'] === undefined ? [] : ['scripts/failed-tests/reporter.ts']),
+      new LeftOutReporter(),
+      new DurationsReporter(),
+      ...(env['FAILED_TESTS'] === undefined ? [] : [new FailedTestsReporter()]),
     ],
     setupFiles: 'test/support/each-file.ts',
     globalSetup: 'test/support/shared-postgres.ts',

@@ -36,37 +36,59 @@ export function describeEachDatabase(
   });
 
   describe.skipIf(!hasPostgres())(`${name} (PostgreSQL)`, () => {
-    const opened = closeAfterEach();
-    const used: UsedDatabase[] = [];
-    const free: UsedDatabase[] = [];
-    afterEach(() => {
-      free.push(...used.splice(0));
+    const used: ReusableDatabase[] = [];
+    const free: ReusableDatabase[] = [];
+    afterEach(async () => {
+      for (const database of used.splice(0)) {
+        if (await database.makeReusable()) free.push(database);
+      }
+    });
+    afterAll(async () => {
+      for (const { database } of free) await database[Symbol.asyncDispose]();
     });
     declareTests(async () => {
-      const { url, schema } = (await takeEmptied(free)) ?? {
-        url: await createHubDatabase(await sharedPostgres(inject('postgresSocket'))),
-      };
-      const database = await openDatabase(url, { directory: '.', log });
-      opened.push(database);
-      used.push({ url, schema: schema ?? (await readSchema(url)) });
-      return database;
+      const next = free.pop() ?? (await openReusable());
+      used.push(next);
+      return next.database;
     }, 'postgres');
   });
 }
 
-interface UsedDatabase {
-  readonly url: string;
-  /** What it was before a test could change it. */
-  readonly schema: string | undefined;
+/** A database that stays open from test to test, since to connect takes far longer than to empty it. */
+interface ReusableDatabase {
+  readonly database: HubDatabase;
+  /** Makes it what it was when it was opened; false, and closed, where the test has left it otherwise. */
+  makeReusable(): Promise<boolean>;
 }
 
-/** An empty one of the databases of earlier tests, if any has kept its schema. */
-async function takeEmptied(free: UsedDatabase[]): Promise<UsedDatabase | undefined> {
-  for (let next = free.pop(); next !== undefined; next = free.pop()) {
-    const { url, schema } = next;
-    if (schema !== undefined && (await emptyDatabase(url, schema))) return next;
-  }
-  return undefined;
+async function openReusable(): Promise<ReusableDatabase> {
+  const url = await createHubDatabase(await sharedPostgres(inject('postgresSocket')));
+  const database = await openDatabase(url, { directory: '.', log });
+  const schema = await readSchema(database);
+  const { announceChange, onChange } = database;
+  const stops: (() => void)[] = [];
+  database.onChange = (listener) => {
+    const stop = onChange(listener);
+    stops.push(stop);
+    return stop;
+  };
+  return {
+    database,
+    async makeReusable() {
+      for (const stop of stops.splice(0)) stop();
+      database.announceChange = announceChange;
+      try {
+        if ((await readSchema(database)) === schema) {
+          await emptyDatabase(database);
+          return true;
+        }
+      } catch {
+        // The test has closed it, or left it without tables.
+      }
+      await database[Symbol.asyncDispose]();
+      return false;
+    },
+  };
 }
 
 /** Where databases can be made; tests may not stop it, since other files use it at the same time. */

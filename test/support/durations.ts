@@ -20,7 +20,7 @@ export function readDurations(): Durations {
 }
 
 /** Keeps what `readDurations` gives. */
-export default class DurationsReporter implements Reporter {
+export class DurationsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const seen = modules
       // What was left out would have taken longer.

@@ -6,7 +6,7 @@ import type { Reporter, TestModule } from 'vitest/node';
 import type { TestNeed } from './requires.ts';
 
 /** Says once, at the end of a run, which tests were left out and what they would have needed. */
-export default class LeftOutReporter implements Reporter {
+export class LeftOutReporter implements Reporter {
   #directory: string | undefined;
 
   onInit(): void {

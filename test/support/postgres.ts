@@ -12,7 +12,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { sql } from 'kysely';
 import pg from 'pg';
+import type { HubDatabase } from '../../src/store/database.ts';
 import { freePort } from './free-port.ts';
 import { memoryFolder } from './memory-folder.ts';
 import { pathOf, requires } from './requires.ts';
@@ -228,45 +230,31 @@ function urlOf({ user, password, host, port }: PostgresLogin, database: string):
 }
 
 /** Identifies the tables, columns and triggers of a database; undefined without a schema. */
-export function readSchema(url: string): Promise<string | undefined> {
-  return withClient({ connectionString: url }, schemaOf);
+export async function readSchema({ kysely }: HubDatabase): Promise<string | undefined> {
+  const { rows } = await sql<{ schema: string }>`
+    select md5(string_agg(part, ',' order by part)) as schema from (
+      select format('%s %s %s', attrelid, attname, atttypid) as part
+        from pg_attribute join pg_class on pg_class.oid = attrelid
+        where relnamespace = 'public'::regnamespace
+      union all select format('trigger %s', oid) from pg_trigger
+      union all select format('version %s', version) from hub_schema
+    ) parts`.execute(kysely);
+  return rows[0]?.schema;
 }
 
-async function schemaOf(client: pg.Client): Promise<string | undefined> {
-  const { rows } = await client
-    .query(
-      `select md5(string_agg(part, ',' order by part)) as schema from (
-        select format('%s %s %s', attrelid, attname, atttypid) as part
-          from pg_attribute join pg_class on pg_class.oid = attrelid
-          where relnamespace = 'public'::regnamespace
-        union all select format('trigger %s', oid) from pg_trigger
-        union all select format('version %s', version) from hub_schema
-      ) parts`,
-    )
-    .catch(() => ({ rows: [] }));
-  return (rows[0] as { schema: string } | undefined)?.schema;
-}
-
-/**
- * Removes all rows, which takes a fraction of the time to make another database. False when the schema
- * is not the one that it was.
- */
-export function emptyDatabase(url: string, schema: string): Promise<boolean> {
-  return withClient({ connectionString: url }, async (client) => {
-    if ((await schemaOf(client)) !== schema) return false;
-    await client.query(`do $$
-      declare name text;
-      begin
-        -- Neither triggers nor foreign keys.
-        perform set_config('session_replication_role', 'replica', true);
-        for name in
-          select tablename from pg_tables where schemaname = 'public' and tablename <> 'hub_schema'
-        loop
-          execute format('delete from %I', name);
-        end loop;
-      end $$`);
-    return true;
-  });
+/** Removes all rows, which takes a fraction of the time to make another database. */
+export async function emptyDatabase({ kysely }: HubDatabase): Promise<void> {
+  await sql`do $$
+    declare name text;
+    begin
+      -- Neither triggers nor foreign keys.
+      perform set_config('session_replication_role', 'replica', true);
+      for name in
+        select tablename from pg_tables where schemaname = 'public' and tablename <> 'hub_schema'
+      loop
+        execute format('delete from %I', name);
+      end loop;
+    end $$`.execute(kysely);
 }
 
 /** Runs a statement over a connection of its own and returns its rows. */
