@@ -18,7 +18,7 @@ async function identify(
     isTrustedProxy,
     userAgent: '',
     headers,
-    signal: AbortSignal.timeout(1000),
+    signal: AbortSignal.timeout(300_000),
   });
 }
 

@@ -91,7 +91,7 @@ async function createAuthenticator(given: object = {}, surroundings: object = {}
       isTrustedProxy,
       userAgent: '',
       headers,
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(300_000),
     });
   return { identify, host };
 }

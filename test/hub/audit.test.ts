@@ -71,13 +71,16 @@ test('logins and logouts are there, and failed ones without a name that is no us
   const done = await entriesOf('target=bob&limit=2');
   expect(done.map(({ action }) => action)).toEqual(['logout', 'login']);
   expect(done[0]?.actor).toMatchObject({ kind: 'user', name: 'bob' });
-  await vi.waitFor(async () => {
-    const refused = await entriesOf('action=login&result=refused&limit=2');
-    expect(refused).toMatchObject([
-      { target: null, actor: { kind: 'anonymous' } },
-      { target: { name: 'bob' }, detail: { authenticator: 'password', reason: 'credentials' } },
-    ]);
-  });
+  await vi.waitFor(
+    async () => {
+      const refused = await entriesOf('action=login&result=refused&limit=2');
+      expect(refused).toMatchObject([
+        { target: null, actor: { kind: 'anonymous' } },
+        { target: { name: 'bob' }, detail: { authenticator: 'password', reason: 'credentials' } },
+      ]);
+    },
+    { timeout: 30_000 },
+  );
   const all = JSON.stringify(await entriesOf('limit=1000'));
   for (const secret of ['my secret password', 'wrong password', testPassword]) {
     expect(all).not.toContain(secret);
@@ -90,13 +93,16 @@ test('what is refused is recorded, of operations that change and of those that r
   expect((await hub.api('/users/ada', token, { method: 'DELETE' })).status).toBe(403);
   expect((await hub.api('/users/ada', token)).status).toBe(404);
   expect((await hub.api('/audit', token)).status).toBe(403);
-  await vi.waitFor(async () => {
-    expect(await entriesOf('actor=bob&result=refused')).toMatchObject([
-      { action: 'access', detail: { operation: 'listAudit', code: 'forbidden' } },
-      { action: 'access', target: { name: 'ada' }, detail: { operation: 'getUser' } },
-      { action: 'user.delete', target: { name: 'ada' }, detail: { operation: 'deleteUser' } },
-    ]);
-  });
+  await vi.waitFor(
+    async () => {
+      expect(await entriesOf('actor=bob&result=refused')).toMatchObject([
+        { action: 'access', detail: { operation: 'listAudit', code: 'forbidden' } },
+        { action: 'access', target: { name: 'ada' }, detail: { operation: 'getUser' } },
+        { action: 'user.delete', target: { name: 'ada' }, detail: { operation: 'deleteUser' } },
+      ]);
+    },
+    { timeout: 30_000 },
+  );
   expect(JSON.stringify(await entriesOf('limit=1000'))).not.toContain(token);
 });
 
@@ -129,14 +135,17 @@ test('pages follow one another, and a query that cannot be is refused with a wor
 test('the file has the same entries', async () => {
   const file = join(hub.directory, 'audit.jsonl');
   const all = await entriesOf('limit=1000');
-  await vi.waitFor(async () => {
-    const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
-    const written = lines.map((line) => JSON.parse(line) as Entry);
-    const byContent = (one: string, other: string) => (one < other ? -1 : 1);
-    const contents = (entries: readonly Entry[]) =>
-      entries.map(({ id, ...content }) => JSON.stringify(content)).toSorted(byContent);
-    expect(contents(written)).toEqual(contents(all));
-  });
+  await vi.waitFor(
+    async () => {
+      const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+      const written = lines.map((line) => JSON.parse(line) as Entry);
+      const byContent = (one: string, other: string) => (one < other ? -1 : 1);
+      const contents = (entries: readonly Entry[]) =>
+        entries.map(({ id, ...content }) => JSON.stringify(content)).toSorted(byContent);
+      expect(contents(written)).toEqual(contents(all));
+    },
+    { timeout: 30_000 },
+  );
 });
 
 test('the page shows and narrows it to those who may read it, and users see their own account', async () => {

@@ -66,7 +66,7 @@ describe.runIf(canRunPods())('servers in pods', () => {
       Spawner: {
         class: 'kubernetes',
         cmd: trivial,
-        start_timeout: 60,
+        start_timeout: 300,
         slow_start_timeout: 0,
         ...Spawner,
       },
