@@ -39,6 +39,8 @@ export interface Deed {
 export interface AuditEntry {
   readonly id: number;
   readonly at: Date;
+  /** For how many entries alike it stands: it is like the last of them. */
+  readonly count: number;
   readonly actor: {
     readonly kind: ActorKind;
     readonly name: string | undefined;

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { openAuditFile } from '../audit/audit-file.ts';
+import { createAlikeEntries, entriesOf } from '../store/alike-entries.ts';
 import { targetsOf } from '../store/audit-store.ts';
 import type { AuditRow } from '../store/tables.ts';
 import type { Foundation } from './foundation.ts';
@@ -17,16 +18,18 @@ export function composeAudit({
     file === undefined
       ? undefined
       : disposables.use(openAuditFile({ file: resolve(config.directory, file), log }));
+  const calm = lines && disposables.use(createAlikeEntries((row) => lines.write(present(row))));
   metrics.observeAuditFile(() => lines?.droppedLines ?? 0);
   database.audit.onRecord((row) => {
     metrics.countAudit(row.result);
-    lines?.write(present(row));
+    calm?.add(row);
   });
 }
 
 /** As the API presents a row, but for its id, which the database gives. */
 function present(row: AuditRow): object {
   const { target, users } = targetsOf(row);
+  const { entry_count: count = 1 } = row;
   return {
     at: new Date(row.at).toISOString(),
     actor: {
@@ -42,5 +45,7 @@ function present(row: AuditRow): object {
     result: row.result,
     detail: JSON.parse(row.detail),
     instance: row.instance,
+    count,
+    ...(count > 1 && { entries: entriesOf(row).map(present) }),
   };
 }

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { readPlace, readTime, writePlace } from '../audit/audit-query.ts';
 import type { AuditEntry } from '../audit/deed.ts';
+import { HubError } from '../errors.ts';
 import type { AuditStore } from '../store/audit-store.ts';
+import { text } from '../texts/text.ts';
 import { freeData, time, wholeNumber } from './models.ts';
 import { type ModelOf, operation, view } from './operation.ts';
 
 export interface Deps {
-  readonly auditLog: Pick<AuditStore, 'list'>;
+  readonly auditLog: Pick<AuditStore, 'list' | 'entriesOf'>;
 }
 
 const defaultLimit = 100;
@@ -59,6 +61,11 @@ const entryModel = z
       .string()
       .nullable()
       .describe('Instance of the hub that did it; null for a command.'),
+    count: z
+      .int()
+      .describe(
+        'For how many entries alike it stands, of one actor, action, result and target: it is like the last of them. `GET /audit/{entry}` has them all.',
+      ),
   })
   .meta({ id: 'AuditEntry', description: 'Who did what.' });
 
@@ -186,11 +193,32 @@ export const auditOperations = [
       .toSorted((one, other) => other.at.getTime() - one.at.getTime() || other.id - one.id)
       .at(0);
   }),
+  operation({
+    id: 'getAuditEntry',
+    method: 'GET',
+    path: '/audit/{entry}',
+    tag: 'hub',
+    summary: 'Read the entries for which one stands',
+    scopes: ['read:audit'],
+    answers: {
+      200: {
+        description: 'Oldest first; itself where it stands for no others.',
+        schema: z.object({ entries: z.array(entryModel) }),
+      },
+    },
+  }).handle(async ({ params: { entry } }, { auditLog }: Deps) => {
+    const id = /^\d{1,15}$/.test(entry) ? Number(entry) : 0;
+    const entries = await auditLog.entriesOf(id);
+    if (entries === undefined) {
+      throw new HubError('not_found', text`There is no such entry of the audit log.`);
+    }
+    return { status: 200, body: { entries: entries.map(present) } };
+  }),
 ];
 
 /** A row as JSON. */
 function present(entry: AuditEntry): ModelOf<typeof entryModel> {
-  const { id, at, actor, action, target, users, result, detail, instance } = entry;
+  const { id, at, count, actor, action, target, users, result, detail, instance } = entry;
   return {
     id,
     at: at.toISOString(),
@@ -210,5 +238,6 @@ function present(entry: AuditEntry): ModelOf<typeof entryModel> {
     result,
     detail: { ...detail },
     instance: instance ?? null,
+    count,
   };
 }

@@ -13,6 +13,7 @@ import { quoteScope } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { scopeProblem } from '../rbac/validate-roles.ts';
 import { fieldProblem } from '../texts/field-problem.ts';
+import { text } from '../texts/text.ts';
 import {
   isDisplaced,
   type RuntimeService,
@@ -188,9 +189,9 @@ export function createServiceAdministration(
     const needed = `access:services${before === undefined ? '' : `!service=${after.definition.name}`}`;
     const [missing] = await scopesBeyond(caller, [needed]);
     if (missing !== undefined) {
-      const message = 'You may not decide who gets into this service, or where its visitors go.';
+      const message = text`You may not decide who gets into this service, or where its visitors go.`;
       throw new HubError('forbidden', message, {
-        hint: `You lack ${missing}, which ${fields.join(', ')} need.`,
+        hint: text`You lack ${missing}, which this needs: ${fields.join(', ')}.`,
       });
     }
     const groups = before?.definition.rules.flatMap((rule) => rule.groups ?? []);

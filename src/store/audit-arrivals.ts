@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
+import { alikeBy, alikeKey, mergeAlike, mostAlike } from './alike-entries.ts';
+import { jsonRows } from './json-list.ts';
 import type { AuditRow, Tables } from './tables.ts';
 
 /** Moves rows that were recorded into the audit log, where they can be found by what they tell. */
@@ -29,12 +31,23 @@ const entryColumns = [
   'instance',
 ] as const satisfies readonly (keyof AuditRow)[];
 
-/** A row as it arrives, all in one value. */
+/** A row as it arrives, all in one value. One that stands for others says for how many, and what they have. */
 export function packRow(row: AuditRow): string {
-  return JSON.stringify(entryColumns.map((name) => row[name] ?? null));
+  const values = entryColumns.map((name) => row[name] ?? null);
+  const { entry_count: count = 1, repeats = null } = row;
+  return JSON.stringify(count === 1 ? values : [...values, count, repeats]);
 }
 
-const delayMs = 5_000;
+function unpackRow(entry: string): AuditRow {
+  const values = JSON.parse(entry) as unknown[];
+  const row = Object.fromEntries(entryColumns.map((name, index) => [name, values[index]]));
+  return row as unknown as AuditRow;
+}
+
+/** Who reads the log does not wait for it. */
+const delayMs = 60_000;
+/** Entries among which those that are alike are merged. */
+const foldedAtOnce = 5_000;
 /** Other writers wait no longer than for these. */
 const rowsAtOnce = 1_000;
 /** In their order many names at once touch far fewer pages of the table than a few at a time. */
@@ -52,15 +65,27 @@ export function createAuditArrivals({
   let timer: NodeJS.Timeout | undefined;
   let moving = Promise.resolve();
   let isStopped = false;
-  const columns = sql.raw([...entryColumns, 'users'].join(', '));
+  const columns = sql.raw([...entryColumns, 'entry_count', 'repeats', 'users'].join(', '));
   const entry = dialect === 'sqlite' ? 'entry' : 'entry::json';
   const values = sql.raw(
     entryColumns
       .map((name, index) =>
         name === 'at' ? `cast(${entry} ->> ${index} as bigint)` : `${entry} ->> ${index}`,
       )
+      .concat(
+        `coalesce(cast(${entry} ->> ${entryColumns.length} as integer), 1)`,
+        `${entry} ->> ${entryColumns.length + 1}`,
+      )
       .join(', '),
   );
+  /** Not those that name several users, or stand for others already. */
+  const foldable = sql`from audit_arrivals
+    where users is null and ${sql.raw(`${entry} ->> ${entryColumns.length}`)} is null
+    order by id limit ${sql.lit(foldedAtOnce)}`;
+  const keyColumns = alikeBy.map((name, index) =>
+    sql.raw(`${entry} ->> ${entryColumns.indexOf(name)} as key_${index}`),
+  );
+  const keys = sql.raw(alikeBy.map((_name, index) => `key_${index}`).join(', '));
   /** Rows until they name as many users as are moved at once. */
   const first = (locked: 'for update' | '') => sql`
     select id, user_count from (
@@ -108,7 +133,39 @@ export function createAuditArrivals({
       return isFull(found);
     });
 
+  /**
+   * Merges arrivals alike beyond the first few, so that no one pushes what others do out of sight. Tells whether there
+   * were any.
+   */
+  async function foldSome(): Promise<boolean> {
+    const { rows: floods } = await sql`select 1 from (select ${sql.join(keyColumns)} ${foldable})
+      as arrived group by ${keys} having count(*) > ${sql.lit(mostAlike)} limit 1`.execute(kysely);
+    if (floods.length === 0) return false;
+    return await kysely.transaction().execute(async (transaction) => {
+      const locked = sql.raw(dialect === 'sqlite' ? '' : 'for update');
+      const { rows } = await sql<{ id: number; entry: string }>`
+        select id, entry ${foldable} ${locked}`.execute(transaction);
+      const arrived = rows.map(({ id, entry }) => ({ id, row: unpackRow(entry) }));
+      const alike = [...Map.groupBy(arrived, ({ row }) => alikeKey(row)).values()];
+      const folded = alike.map((each) => each.slice(mostAlike)).filter((each) => each.length > 1);
+      if (folded.length === 0) return false;
+      const ids = jsonRows(
+        folded.flat().map(({ id }) => [Number(id)]),
+        { dialect },
+      );
+      await sql`delete from audit_arrivals
+        where id in (select cast(value ->> 0 as bigint) from ${ids})`.execute(transaction);
+      const merged = folded.flatMap((each) => mergeAlike(each.map(({ row }) => row)));
+      await transaction
+        .insertInto('audit_arrivals')
+        .values(merged.map((row) => ({ entry: packRow(row) })))
+        .execute();
+      return true;
+    });
+  }
+
   async function moveAll(): Promise<void> {
+    while (await foldSome());
     const moveSome = dialect === 'sqlite' ? moveSomeOnSqlite : moveSomeOnPostgres;
     while (await moveSome());
   }

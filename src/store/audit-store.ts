@@ -3,6 +3,7 @@ import type { AuditPlace } from '../audit/audit-query.ts';
 import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/deed.ts';
 import { isStorageUnavailable } from '../errors.ts';
 import { inTransaction } from './after-commit.ts';
+import { entriesOf } from './alike-entries.ts';
 import type { HubDatabase } from './database.ts';
 import { jsonRows } from './json-list.ts';
 import type { AuditRow, Row, Tables } from './tables.ts';
@@ -32,6 +33,8 @@ export interface AuditStore {
   list(
     options: ListOptions,
   ): Promise<{ readonly entries: AuditEntry[]; readonly next: AuditPlace | undefined }>;
+  /** The entries for which one stands, oldest first; undefined when there is none of that id. */
+  entriesOf(id: number): Promise<AuditEntry[] | undefined>;
   /** Deletes what is older, and the oldest beyond so many rows; tells how many. Stops when aborted. */
   purge(options: {
     readonly before: Date;
@@ -40,6 +43,27 @@ export interface AuditStore {
     readonly signal?: AbortSignal;
   }): Promise<number>;
 }
+
+/** What entries have of those for which they stand is long, and read one by one. */
+type ListedRow = Omit<Row<'audit'>, 'repeats'>;
+const listed = [
+  'audit.id',
+  'audit.at',
+  'actor_kind',
+  'actor_name',
+  'session_id',
+  'token_id',
+  'address',
+  'action',
+  'target_kind',
+  'target_name',
+  'target_part',
+  'result',
+  'detail',
+  'instance',
+  'users',
+  'entry_count',
+] as const;
 
 /** So many rows are deleted at once: other writers wait no longer. */
 const purgedAtOnce = 1_000;
@@ -88,10 +112,10 @@ export function createAuditStore({
 
   /** Rows of one index in its order: newest first. */
   async function page(
-    query: SelectQueryBuilder<Tables, 'audit' | 'audit_users', Row<'audit'>>,
+    query: SelectQueryBuilder<Tables, 'audit' | 'audit_users', ListedRow>,
     index: 'audit' | 'audit_users',
     { filter: { actor, action, result, since, until }, limit, after }: ListOptions,
-  ): Promise<Row<'audit'>[]> {
+  ): Promise<ListedRow[]> {
     const at = `${index}.at` as const;
     const id = `${index}.id` as const;
     let narrowed = query;
@@ -115,14 +139,14 @@ export function createAuditStore({
       .execute();
   }
 
-  async function find(options: ListOptions): Promise<Row<'audit'>[]> {
+  async function find(options: ListOptions): Promise<ListedRow[]> {
     const { target } = options.filter;
-    const all = kysely.selectFrom('audit').selectAll('audit');
+    const all = kysely.selectFrom('audit').select(listed);
     if (target === undefined) return await page(all, 'audit', options);
     const ofMany = kysely
       .selectFrom('audit_users')
       .innerJoin('audit', 'audit.id', 'audit_users.id')
-      .selectAll('audit')
+      .select(listed)
       .where('audit_users.name', '=', target);
     const [own, amongMany] = await Promise.all([
       page(all.where('target_name', '=', target), 'audit', options),
@@ -133,12 +157,16 @@ export function createAuditStore({
     return [...found.values()].sort((one, other) => other.at - one.at || other.id - one.id);
   }
 
+  /** Where nothing can be written, as on a full disk, the log is still to be read, but for its last minute. */
+  async function catchUp(): Promise<void> {
+    await audit.catchUp().catch((error: unknown) => {
+      if (!isStorageUnavailable(error)) throw error;
+    });
+  }
+
   return {
     async list({ filter, limit, after }) {
-      // Where nothing can be written, as on a full disk, the log is still to be read, but for its last seconds.
-      await audit.catchUp().catch((error: unknown) => {
-        if (!isStorageUnavailable(error)) throw error;
-      });
+      await catchUp();
       const rows = await find({ filter, limit, after });
       const entries = rows.slice(0, limit).map(toEntry);
       const last = rows[limit - 1];
@@ -146,6 +174,18 @@ export function createAuditStore({
         entries,
         next: rows.length > limit && last !== undefined ? { at: last.at, id: last.id } : undefined,
       };
+    },
+
+    async entriesOf(id) {
+      await catchUp();
+      const row = await kysely
+        .selectFrom('audit')
+        .selectAll()
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return (
+        row && entriesOf({ ...row, user_count: 1 }).map((each) => toEntry({ ...row, ...each }))
+      );
     },
 
     async purge({ before, mostRows, signal }) {
@@ -162,15 +202,35 @@ export function createAuditStore({
       const least = (newest?.id ?? 0) - mostRows;
       const surplus = () =>
         kysely.selectFrom('audit').select('id').where('id', '<=', least).orderBy('id');
-      return old + (least > 0 ? await deleteEach(surplus, signal) : 0);
+      // What was merged counts for itself: it is the flood that makes way for the flood.
+      const repeats = () =>
+        kysely
+          .selectFrom('audit')
+          .select('id')
+          .where('id', 'in', (from) =>
+            from
+              .selectFrom((audit) =>
+                audit
+                  .selectFrom('audit')
+                  .select(['id', sql<number>`sum(entry_count) over (order by id desc)`.as('sum')])
+                  .where('entry_count', '>', sql.lit(1))
+                  .as('merged'),
+              )
+              .select('merged.id')
+              .where('merged.sum', '>', mostRows),
+          )
+          .orderBy('id');
+      const merged = await deleteEach(repeats, signal);
+      return old + merged + (least > 0 ? await deleteEach(surplus, signal) : 0);
     },
   };
 }
 
-function toEntry(row: Row<'audit'>): AuditEntry {
+function toEntry(row: ListedRow): AuditEntry {
   return {
     id: row.id,
     at: new Date(row.at),
+    count: row.entry_count,
     actor: {
       kind: row.actor_kind as ActorKind,
       name: row.actor_name ?? undefined,

@@ -28,6 +28,7 @@ import { migration0023 } from './migrations/0023-audit-users.ts';
 import { migration0024 } from './migrations/0024-server-order.ts';
 import { migration0025 } from './migrations/0025-audit-entries.ts';
 import { migration0026 } from './migrations/0026-server-end.ts';
+import { migration0027 } from './migrations/0027-audit-repeats.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -57,6 +58,7 @@ export const migrations: readonly Migration[] = [
   migration0024,
   migration0025,
   migration0026,
+  migration0027,
 ];
 
 export interface MigrateOptions {

@@ -349,11 +349,15 @@ export interface AuditTable {
   instance: string | null;
   /** JSON list of names: `Deed.users`; null for none. */
   users: string | null;
+  /** For how many entries alike it stands. */
+  entry_count: Generated<number>;
+  /** JSON list of `AuditRepeat`, oldest first; null where it stands for itself alone. */
+  repeats: string | null;
 }
 
 export interface AuditArrivalsTable {
   id: GeneratedAlways<number>;
-  /** JSON list of what `AuditTable` has in columns, but for `users`. */
+  /** JSON list of what `AuditTable` has in columns, but for `users`; see `packRow`. */
   entry: string;
   /** As in `AuditTable`. */
   users: string | null;
@@ -377,5 +381,7 @@ export interface KeyvTable {
 export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>;
 export type NewRow<Name extends keyof Tables> = Insertable<Tables[Name]>;
 /** A row of the audit log before it has an id. */
-export type AuditRow = NewRow<'audit'> & Pick<NewRow<'audit_arrivals'>, 'user_count'>;
+export type AuditRow = Omit<NewRow<'audit'>, 'repeats'> &
+  Partial<Pick<NewRow<'audit'>, 'repeats'>> &
+  Pick<NewRow<'audit_arrivals'>, 'user_count'>;
 export type RowChange<Name extends keyof Tables> = Updateable<Tables[Name]>;

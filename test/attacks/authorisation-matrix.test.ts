@@ -171,6 +171,7 @@ function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUse
     owner: world.other.name,
     service: world.service,
     role: world.role,
+    entry: '1',
     id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
     token: idOf.token,
     cookie: 'hub-login',

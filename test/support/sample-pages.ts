@@ -1627,6 +1627,7 @@ function auditEntries(text: (text: string) => string): AuditEntry[] {
     result: 'done',
     detail: {},
     instance: 'hub-a',
+    count: 1,
   } as const;
   return [
     {
@@ -1639,6 +1640,7 @@ function auditEntries(text: (text: string) => string): AuditEntry[] {
     {
       ...entry,
       id: 4,
+      count: 950,
       action: 'server.stop',
       target: { kind: 'server', name: text('bob'), part: text('gpu') },
       actor: { ...entry.actor, kind: 'service', name: text('culler') },

@@ -41,8 +41,8 @@ export function auditTable(
       {
         label: text`Action`,
         style: 'name',
-        cell: ({ action, result }) =>
-          html`<span title="${action}">${wordsFor(action)}</span>${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
+        cell: ({ action, result, count }) =>
+          html`<span title="${action}">${wordsFor(action)}</span>${count > 1 && html` <span class="tag">${message('{count, plural, one {once} other {# times}}', { count })}</span>`}${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
       },
       { label: text`When`, cell: ({ at }) => timeElement(at, now) },
       {
