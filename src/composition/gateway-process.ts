@@ -122,7 +122,7 @@ export async function createGatewayProcess(
       ...hubOptions,
       config: { ...hubOptions.config, reconnect_timeout: hubReconnectSeconds },
       routes: createRouteTable(),
-      checkConnection: isLocal ? () => requireOwnHub(hubUrl) : undefined,
+      verifyConnection: isLocal ? () => requireOwnHub(hubUrl) : undefined,
       liveConnections: hubConnections,
       onClosed: () => {},
       answerError: (req, res, error) =>

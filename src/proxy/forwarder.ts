@@ -67,8 +67,8 @@ export function createForwarder(options: {
   readonly answerError: AnswerError;
   /** Called once for each request, when the client has its whole answer or is gone. */
   readonly onClosed: (req: IncomingMessage, res: ServerResponse, tags: ConnectionTags) => void;
-  /** Before anything is sent on a new connection; rejects with the error that it then fails with. */
-  readonly checkConnection?: (() => Promise<void>) | undefined;
+  /** Resolves where a connection that was just opened may be used; what it rejects with is answered. */
+  readonly verifyConnection?: (() => Promise<void>) | undefined;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 }): Forwarder {
@@ -81,7 +81,7 @@ export function createForwarder(options: {
     onClosed,
     now = monotonicMs,
   } = options;
-  const pools = createUpstreamPools(config, now, options.checkConnection);
+  const pools = createUpstreamPools({ ...config, verify: options.verifyConnection }, now);
   const stopListening = routes.onRemove((route) => pools.release(route));
   const host: ExchangeHost = {
     now,

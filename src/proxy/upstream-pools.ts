@@ -31,41 +31,35 @@ const mostUnsentBytes = 128 * 1024;
 /** How often connections are checked for timeouts: as exact as any of them has to be. */
 const checkMs = 250;
 
-/**
- * `now` is milliseconds on a monotonic clock. `check` is called for each new connection, which is used once it resolves
- * and fails with what it rejects with.
- */
+/** `now` is milliseconds on a monotonic clock. `verify`: whether a connection that was just opened may be used. */
 export function createUpstreamPools(
-  options: UpstreamOptions,
+  options: UpstreamOptions & { readonly verify?: (() => Promise<void>) | undefined },
   now: () => number,
-  check?: () => Promise<void>,
 ): UpstreamPools {
   const pools = new Map<Route, UpstreamPool>();
   const closing = new Set<UpstreamPool>();
-  const timer = setInterval(() => {
+  /** Only while there are connections: each hub-singleuser has pools, and hundreds of those run on one machine. */
+  let timer: NodeJS.Timeout | undefined;
+
+  function check(): void {
     const nowMs = now();
-    for (const pool of pools.values()) pool.checkDeadlines(nowMs);
-    for (const pool of closing) {
+    let isIdle = true;
+    for (const pool of [...pools.values(), ...closing]) {
       pool.checkDeadlines(nowMs);
       if (pool.isEmpty) closing.delete(pool);
+      else isIdle = false;
     }
-  }, checkMs).unref();
+    if (!isIdle) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
 
   function open(route: Route): UpstreamPool {
     const { upstream, upstreamTimeoutMs } = route;
-    const connectEvent = upstream.protocol === 'https:' ? 'secureConnect' : 'connect';
     const pool = new UpstreamPool({
-      open(onread) {
-        const socket = connectTo(upstream, onread);
-        if (check === undefined) return socket;
-        return socket.once(connectEvent, () => {
-          check().then(
-            () => socket.emit('checked'),
-            (error: Error) => socket.destroy(error),
-          );
-        });
-      },
-      openEvent: check === undefined ? connectEvent : 'checked',
+      open: (onread) => connectTo(upstream, onread),
+      openEvent: upstream.protocol === 'https:' ? 'secureConnect' : 'connect',
+      verify: options.verify,
       host: new URL(upstream.origin).host,
       maxConnections: options.max_upstream_connections,
       timeouts: {
@@ -81,7 +75,10 @@ export function createUpstreamPools(
   }
 
   return {
-    of: (route) => pools.get(route) ?? open(route),
+    of(route) {
+      timer ??= setInterval(check, checkMs).unref();
+      return pools.get(route) ?? open(route);
+    },
     release(route) {
       const pool = pools.get(route);
       if (pool === undefined) return;

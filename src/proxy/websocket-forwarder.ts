@@ -58,6 +58,8 @@ export function createWebSocketForwarder(options: {
   readonly config: WebSocketOptions;
   readonly log: Logger;
   readonly liveConnections: LiveConnections;
+  /** Makes connections to upstreams without TLS. */
+  readonly httpAgent?: HttpAgent;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
   /** How long one side of a WebSocket may take to close after the other has. */
@@ -68,7 +70,8 @@ export function createWebSocketForwarder(options: {
   const connecting = new WeakMap<IncomingMessage, WebSocketTunnel>();
   const opening = new WeakMap<Socket, WebSocketTunnel>();
   const countByUser = new Map<string, number>();
-  const agents = { 'http:': new PlainAgent(), 'https:': new HttpsAgent() };
+  const { httpAgent = new PlainAgent() } = options;
+  const agents = { 'http:': httpAgent, 'https:': new HttpsAgent() };
   const idleTimeoutMs = config.websocket_idle_timeout * 1000;
 
   const proxy = new ProxyServer({ prependPath: false, toProxy: true });

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { dateOf } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 
 /** Tells the hub when the server was last used, so that idle ones can be stopped. */
@@ -18,10 +19,21 @@ export function createActivityReport(options: {
   readonly token: string;
   readonly serverName: string;
   readonly intervalMs: number;
+  /** When there was traffic last, on the monotonic clock; counted beside what is noted. */
+  readonly lastTrafficMs?: () => number | undefined;
   readonly log: Logger;
 }): ActivityReport {
-  const { url, token, serverName, intervalMs, log } = options;
+  const { url, token, serverName, intervalMs, lastTrafficMs, log } = options;
   let lastActivity: Date | undefined;
+  let seenTrafficMs: number | undefined;
+
+  /** What was there when it was first looked at is the start of the app. */
+  function lookAtTraffic(): void {
+    const trafficMs = lastTrafficMs?.();
+    if (trafficMs === undefined || trafficMs === seenTrafficMs) return;
+    if (seenTrafficMs !== undefined) lastActivity = dateOf(trafficMs);
+    seenTrafficMs = trafficMs;
+  }
 
   async function send(reported: Date): Promise<void> {
     const last_activity = reported.toISOString();
@@ -39,6 +51,7 @@ export function createActivityReport(options: {
     // Spread out, because many servers may have been started together.
     intervalMs: intervalMs * (0.9 + Math.random() * 0.2),
     async work() {
+      lookAtTraffic();
       if (lastActivity === undefined) return;
       const reported = lastActivity;
       lastActivity = undefined;

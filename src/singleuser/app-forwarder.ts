@@ -1,203 +1,90 @@
-import {
-  type Agent,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  request,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Duplex, pipeline } from 'node:stream';
+import type { Logger } from 'pino';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
-import { recordOf } from '../http/request-record.ts';
-import { toHeaderObject, upstreamRequestHeaders } from '../proxy/request-headers.ts';
-import { clientResponseHeaders } from '../proxy/response-headers.ts';
+import { type AnswerError, createForwarder } from '../proxy/forwarder.ts';
+import { createLiveConnections } from '../proxy/live-connections.ts';
 import type { Route } from '../proxy/route.ts';
+import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import type { OwnConnections } from './own-connections.ts';
 
 /** What is sent on: already allowed, its path checked. */
 export interface AppRequest {
   /** Path and query for the app. */
   readonly path: string;
   /** Names and values in turn. */
-  readonly identity: readonly string[];
+  readonly headersToAdd: readonly string[];
   /** Whether the request's own credential was the hub's, which the app must not see. */
   readonly stripAuthorization: boolean;
 }
 
 /** Sends requests and WebSocket connections on to the app. */
-export interface AppForwarder extends Disposable {
-  forward(
-    incoming: IncomingMessage,
-    response: ServerResponse,
-    appRequest: AppRequest,
-    onFailure: (error: HubError) => void,
-  ): void;
-  forwardUpgrade(
-    incoming: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
-    appRequest: AppRequest,
-    onFailure: (error: HubError) => void,
-  ): void;
+export interface AppForwarder extends AsyncDisposable {
+  forward(req: IncomingMessage, res: ServerResponse, appRequest: AppRequest): void;
+  forwardUpgrade(req: IncomingMessage, socket: Socket, head: Buffer, appRequest: AppRequest): void;
+  /** When something last went either way, on the monotonic clock. */
+  lastTrafficMs(): number;
 }
 
-/** The headers that are forwarded are those that the gateway forwards. */
+/** In seconds and bytes; 0 is no limit. The gateway before it has limits for all, and an app may think as long as it likes. */
+const limits = {
+  connect_timeout: 10,
+  upstream_timeout: 0,
+  body_timeout: 0,
+  upstream_idle_timeout: 55,
+  max_upstream_connections: 1_000,
+  reconnect_timeout: 0,
+  max_body_size: 0,
+  max_websockets_per_user: 0,
+  websocket_idle_timeout: 0,
+} as const;
+
+/** The forwarders of the gateway, with one route. */
 export function createAppForwarder(options: {
   readonly route: Route;
-  /** What makes connections to the app; `forUpgrades` those that become WebSockets. */
-  readonly agents: { readonly forRequests: Agent; readonly forUpgrades: Agent };
+  readonly connections: OwnConnections;
   readonly readClient: ClientAddressReader;
-  /** Corrects a Location of the app, which may not know its public path. */
-  readonly publicLocation: (location: string) => string;
-  readonly onTraffic: () => void;
+  readonly answerError: AnswerError;
+  readonly log: Logger;
 }): AppForwarder {
-  const { route, agents, readClient, publicLocation, onTraffic } = options;
-  const { hostname, port, socketPath } = route.upstream;
-
-  function requestOptions(incoming: IncomingMessage, appRequest: AppRequest) {
-    const headers: OutgoingHttpHeaders = toHeaderObject(
-      upstreamRequestHeaders({
-        rawHeaders: incoming.rawHeaders,
-        route,
-        client: readClient(incoming),
-        requestId: recordOf(incoming).id,
-        headersToAdd: appRequest.identity,
-        stripAuthorization: appRequest.stripAuthorization,
-      }),
-    );
-    return {
-      ...(socketPath === undefined ? { host: hostname, port } : { socketPath }),
-      method: incoming.method,
-      path: appRequest.path,
-      headers,
-      agent: agents.forRequests,
-    };
-  }
-
-  function responseHeaders(response: IncomingMessage, incoming: IncomingMessage): string[] {
-    const pairs = clientResponseHeaders(response.headersDistinct, route, [
-      readClient(incoming).host,
-      incoming.headers.host,
-    ]);
-    return pairs.map((item, index) =>
-      index % 2 === 1 && pairs[index - 1]?.toLowerCase() === 'location'
-        ? publicLocation(item)
-        : item,
-    );
-  }
-
-  function relay(answer: IncomingMessage, response: ServerResponse): void {
-    onTraffic();
-    if (response.destroyed) {
-      answer.destroy();
-      return;
-    }
-    response.writeHead(answer.statusCode ?? 502, responseHeaders(answer, response.req));
-    // Sent at once: an event stream may begin long before its first event.
-    response.flushHeaders();
-    answer.on('data', onTraffic);
-    // A failure on either side has destroyed both; there is no one left to tell.
-    pipeline(answer, response, () => undefined);
-  }
+  const { route, connections, readClient, answerError, log } = options;
+  const liveConnections = createLiveConnections();
+  const shared = { config: limits, log, liveConnections };
+  const forwarder = createForwarder({
+    ...shared,
+    routes: { onRemove: () => () => true },
+    verifyConnection: connections.verify,
+    answerError: (req, res, error) =>
+      answerError(req, res, error.code === 'unavailable' ? notAnswering(error) : error),
+    onClosed: () => {},
+  });
+  const webSockets = createWebSocketForwarder({ ...shared, httpAgent: connections.agent });
+  const optionsFor = (req: IncomingMessage, appRequest: AppRequest) => ({
+    ...appRequest,
+    route,
+    client: readClient(req),
+  });
+  route.lastActivityMs = monotonicMs();
 
   return {
-    forward(incoming, response, appRequest, onFailure) {
-      const framing = framingOf(incoming);
-      const hasBody = Object.keys(framing).length > 0;
-      const { headers, ...rest } = requestOptions(incoming, appRequest);
-
-      function send(isRetry: boolean): void {
-        const outgoing = request({ ...rest, headers: { ...headers, ...framing } });
-        const abandon = () => outgoing.destroy();
-        response.once('close', abandon);
-        outgoing.once('response', (answer) => relay(answer, response));
-        outgoing.on('error', (cause) => {
-          response.off('close', abandon);
-          if (response.headersSent) response.destroy();
-          else if (response.destroyed) return;
-          // An idle connection may be closed by the app just when it is used again.
-          else if (outgoing.reusedSocket && !hasBody && !isRetry) send(true);
-          else onFailure(notAnswering(cause));
-        });
-        if (hasBody) incoming.pipe(outgoing);
-        else outgoing.end();
-      }
-      send(false);
+    forward: (req, res, appRequest) => forwarder.forward(req, res, optionsFor(req, appRequest)),
+    forwardUpgrade: (req, socket, head, appRequest) =>
+      webSockets.forward(req, socket, head, optionsFor(req, appRequest)),
+    lastTrafficMs() {
+      webSockets.recordTraffic();
+      return route.lastActivityMs;
     },
-
-    forwardUpgrade(incoming, socket, head, appRequest, onFailure) {
-      const { headers, ...rest } = requestOptions(incoming, appRequest);
-      const outgoing = request({
-        ...rest,
-        agent: agents.forUpgrades,
-        headers: { ...headers, connection: 'Upgrade', upgrade: 'websocket' },
-      });
-      const abandon = () => outgoing.destroy();
-      socket.once('close', abandon);
-      socket.on('error', abandon);
-      outgoing.on('error', (cause) => {
-        if (!socket.destroyed) onFailure(notAnswering(cause));
-      });
-      outgoing.once('response', (answer) => {
-        writeHead(socket, answer, [...responseHeaders(answer, incoming), 'connection', 'close']);
-        pipeline(answer, socket, () => undefined);
-      });
-      outgoing.once('upgrade', (answer, appSocket, appHead) => {
-        socket.off('close', abandon);
-        const upgrade = ['connection', 'Upgrade', 'upgrade', 'websocket'];
-        writeHead(socket, answer, [...responseHeaders(answer, incoming), ...upgrade]);
-        join(socket as Socket, head, appSocket as Socket, appHead);
-      });
-      outgoing.end();
-    },
-
-    [Symbol.dispose]() {
-      agents.forRequests.destroy();
-      agents.forUpgrades.destroy();
+    async [Symbol.asyncDispose]() {
+      await webSockets[Symbol.asyncDispose]();
+      await forwarder[Symbol.asyncDispose]();
     },
   };
-
-  /** Lets bytes flow both ways until either side closes. */
-  function join(socket: Socket, head: Buffer, appSocket: Socket, appHead: Buffer): void {
-    const end = () => {
-      socket.destroy();
-      appSocket.destroy();
-    };
-    for (const side of [socket, appSocket]) {
-      side.setNoDelay(true);
-      side.setTimeout(0);
-      side.on('data', onTraffic);
-      side.on('error', end);
-    }
-    socket.write(appHead);
-    appSocket.write(head);
-    pipeline(socket, appSocket, end);
-    pipeline(appSocket, socket, end);
-  }
 }
 
-/**
- * How the body is framed for the app (RFC 9112 §6). Always said in so many words: of some methods
- * Node would send a body without a frame, and the app would read it as the next request.
- */
-function framingOf(incoming: IncomingMessage): Record<string, string> {
-  if (incoming.headers['transfer-encoding'] !== undefined)
-    return { 'transfer-encoding': 'chunked' };
-  const length = incoming.headers['content-length'];
-  return length === undefined || length === '0' ? {} : { 'content-length': length };
-}
-
-function writeHead(socket: Duplex, answer: IncomingMessage, pairs: readonly string[]): void {
-  const status = answer.statusCode ?? 502;
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
-  for (let index = 0; index + 1 < pairs.length; index += 2) {
-    head += `${pairs[index]}: ${pairs[index + 1]}\r\n`;
-  }
-  socket.write(`${head}\r\n`, 'latin1');
-}
-
-function notAnswering(cause: Error): HubError {
+/** What a visitor is told while the app takes no connection. */
+function notAnswering(cause: HubError): HubError {
   return new HubError('unavailable', 'The app does not answer.', {
     cause,
     hint: 'It may be busy or starting again. Try again in a moment.',

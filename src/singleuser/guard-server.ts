@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import {
   type Allowed,
@@ -64,32 +64,26 @@ export function createGuardServer(options: {
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const decision = await decide(request);
     if (decision.kind !== 'allowed') return answer(request, response, decision);
-    const onFailure = (error: HubError) => {
-      log.warn({ err: error }, 'the app does not answer');
-      answer(request, response, deny(error));
-    };
     const forwarder = options.forwarder();
-    if (forwarder === undefined) return onFailure(stillStarting());
-    forwarder.forward(request, response, toAppRequest(decision), onFailure);
+    if (forwarder === undefined) return answer(request, response, deny(stillStarting()));
+    forwarder.forward(request, response, toAppRequest(decision));
   }
 
-  async function serveUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+  async function serveUpgrade(request: IncomingMessage, socket: Socket, head: Buffer) {
     socket.on('error', () => socket.destroy());
     const decision = await decide(request);
     if (socket.destroyed) return;
     if (decision.kind !== 'allowed') return answerOnSocket(socket, toAnswer(decision, false));
-    recheckRegularly(request, socket, decision);
-    const onFailure = (error: HubError) => {
-      log.warn({ err: error }, 'the app does not answer');
-      answerOnSocket(socket, toAnswer(deny(error), false));
-    };
     const forwarder = options.forwarder();
-    if (forwarder === undefined) return onFailure(stillStarting());
-    forwarder.forwardUpgrade(request, socket, head, toAppRequest(decision), onFailure);
+    if (forwarder === undefined) {
+      return answerOnSocket(socket, toAnswer(deny(stillStarting()), false));
+    }
+    recheckRegularly(request, socket, decision);
+    forwarder.forwardUpgrade(request, socket, head, toAppRequest(decision));
   }
 
   /** A WebSocket outlives the check at its start: revoked means gone for it too. */
-  function recheckRegularly(request: IncomingMessage, socket: Duplex, { token }: Allowed): void {
+  function recheckRegularly(request: IncomingMessage, socket: Socket, { token }: Allowed): void {
     const sessionId = sessionIdOf(request);
     async function recheck(): Promise<void> {
       const user = await hubAuth.user_for_token(token, { sessionId });
@@ -109,14 +103,13 @@ export function createGuardServer(options: {
     return {
       path: pathForApp(url) ?? '/',
       stripAuthorization: source !== 'cookie',
-      identity: [
+      headersToAdd: [
         'X-Hub-User',
         encodeHeader(user.name),
         'X-Hub-Groups',
         (user.groups ?? []).map(encodeHeader).join(','),
         'X-Hub-Scopes',
         (user.scopes ?? []).map(encodeHeader).join(' '),
-        ...(stripsPrefix ? ['X-Forwarded-Prefix', prefix.slice(0, -1)] : []),
       ],
     };
   }
@@ -144,6 +137,15 @@ function stillStarting(): HubError {
     hint: 'Try again in a moment.',
     retryAfterSeconds: 1,
   });
+}
+
+/** Answers what could not be forwarded to the app. */
+export function answerFailure(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: HubError,
+): void {
+  answer(request, response, deny(error));
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, decision: Answered): void {

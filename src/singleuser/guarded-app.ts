@@ -5,10 +5,10 @@ import { systemClock } from '../processes/clock.ts';
 import { createFindStranger } from '../processes/port-owner.ts';
 import { newTag, processTagVariable } from '../processes/process-tag.ts';
 import type { AppAddress } from './app-address.ts';
-import { createAppAgents } from './app-agents.ts';
 import { appEnvironment, fillCommand } from './app-command.ts';
 import type { AppForwarder } from './app-forwarder.ts';
 import { endingSignals, startApp } from './app-process.ts';
+import { createOwnConnections, type OwnConnections } from './own-connections.ts';
 import { waitForApp } from './readiness.ts';
 
 /** The app behind the guard, wherever it listens. */
@@ -35,10 +35,7 @@ export interface GuardedAppSettings {
   readonly address: AppAddress;
   /** Where it listens when another program took its port; undefined when there is no other place. */
   readonly nextAddress: (() => Promise<AppAddress>) | undefined;
-  readonly createForwarder: (
-    url: string,
-    agents: ReturnType<typeof createAppAgents>,
-  ) => AppForwarder;
+  readonly createForwarder: (url: string, connections: OwnConnections) => AppForwarder;
   readonly log: Logger;
 }
 
@@ -121,10 +118,10 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
       .catch((error: unknown) =>
         log.warn({ err: error }, 'could not protect the socket of the app'),
       );
-    const agents = createAppAgents(address.socketPath !== undefined, () =>
+    const connections = createOwnConnections(address.socketPath !== undefined, () =>
       findStranger({ isAnswered: true, mayBeOld: true }),
     );
-    forwarder = settings.createForwarder(url, agents);
+    forwarder = settings.createForwarder(url, connections);
     log.info({ prefix: settings.prefix }, 'the app is ready');
     becomeReady();
     return { code: await exited, stranger: undefined };
@@ -145,7 +142,7 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
       isEnding = true;
       app.process.kill();
       await exited;
-      forwarder?.[Symbol.dispose]();
+      await forwarder?.[Symbol.asyncDispose]();
     },
   };
 }

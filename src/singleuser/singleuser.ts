@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { type Environment, missing } from '../client/client-options.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { jupyterHubSessionIdCookie } from '../protocol/cookie-names.ts';
 import { createRoute } from '../proxy/route.ts';
@@ -14,7 +15,7 @@ import { reportAddress } from './address-report.ts';
 import { choosePort, chooseSocket } from './app-address.ts';
 import { fillCommand } from './app-command.ts';
 import { createAppForwarder } from './app-forwarder.ts';
-import { createGuardServer } from './guard-server.ts';
+import { answerFailure, createGuardServer } from './guard-server.ts';
 import { type GuardedApp, startGuardedApp } from './guarded-app.ts';
 
 /** What the command line says. */
@@ -63,23 +64,21 @@ export async function startSingleuser(
   );
   // Said before anything is started.
   fillCommand(options.command, address, prefix);
-  const activity = startActivityReport(hubAuth, environment, log);
+  let app: GuardedApp | undefined;
+  const lastTrafficMs = () => app?.forwarder?.lastTrafficMs();
+  const activity = startActivityReport({ hubAuth, environment, lastTrafficMs, log });
   if (activity !== undefined) disposables.use(activity);
-  const onTraffic = () => activity?.touch();
 
   // What connects here is the hub's gateway, or is on the same machine.
   const readClient = createClientAddressReader(['127.0.0.0/8', '::1'], {
     trustForwardedHost: true,
   });
-  const publicLocation = (location: string) =>
-    options.stripsPrefix ? withPrefix(location, prefix) : location;
-  let app: GuardedApp | undefined;
   const { stripsPrefix } = options;
   const server = createGuardServer({
     hubAuth,
     forwarder: () => app?.forwarder,
     stripsPrefix,
-    onTraffic,
+    onTraffic: () => activity?.touch(),
     log,
   });
   const connections = new Set<Socket>();
@@ -115,20 +114,22 @@ export async function startSingleuser(
       address,
       nextAddress:
         options.usesSocket || options.port !== undefined ? undefined : () => choosePort(),
-      createForwarder(target, agents) {
+      createForwarder(target, connections) {
         const route = createRoute(
           {
             prefix,
             target,
+            stripsPrefix,
             // The app never sees the hub's cookies, as behind a gateway that guards it.
             access: 'gateway',
             owner: { kind: 'extra' },
             cookieName: hubAuth.cookie_name,
             sessionIdAliases: [jupyterHubSessionIdCookie],
           },
-          Date.now(),
+          monotonicMs(),
         );
-        return createAppForwarder({ route, agents, readClient, publicLocation, onTraffic });
+        const answerError = answerFailure;
+        return createAppForwarder({ route, connections, readClient, answerError, log });
       },
       log,
     }),
@@ -148,11 +149,17 @@ export async function startSingleuser(
   };
 }
 
-function startActivityReport(
-  hubAuth: HubOAuth,
-  environment: Environment,
-  log: Logger,
-): ActivityReport | undefined {
+function startActivityReport({
+  hubAuth,
+  environment,
+  lastTrafficMs,
+  log,
+}: {
+  readonly hubAuth: HubOAuth;
+  readonly environment: Environment;
+  readonly lastTrafficMs: () => number | undefined;
+  readonly log: Logger;
+}): ActivityReport | undefined {
   const userName = environment['HUB_USER'];
   const url =
     environment['HUB_ACTIVITY_URL'] ||
@@ -164,14 +171,9 @@ function startActivityReport(
     token: hubAuth.api_token,
     serverName: environment['HUB_SERVER_NAME'] ?? '',
     intervalMs: intervalSeconds * 1000,
+    lastTrafficMs,
     log,
   });
-}
-
-/** An app without its prefix names paths of its own root. */
-function withPrefix(location: string, prefix: string): string {
-  const isRootRelative = /^\/(?![/\\])/.test(location) && !location.startsWith(prefix);
-  return isRootRelative ? prefix + location.slice(1) : location;
 }
 
 async function listen(server: Server, serviceUrl: string): Promise<void> {

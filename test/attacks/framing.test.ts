@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startGuardedApp } from '../support/guarded-app.ts';
 import {
   eventually,
   head,
@@ -162,5 +163,47 @@ describe('row 46: an interim answer', () => {
     expect(upstream.received()).not.toContain('tunnelled');
     await upstream.peers[0]?.closed;
     await eventually(() => proxy.liveConnections.size === 0);
+  });
+});
+
+describe('row 46: an app behind hub-singleuser', () => {
+  const appSource = `
+    const answers = {
+      plain: 'HTTP/1.1 101 X\\r\\n\\r\\nevil',
+      wrong: 'HTTP/1.1 101 X\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\nSec-WebSocket-Accept: x\\r\\n\\r\\nevil',
+      feed: 'HTTP/1.1 200 OK\\nContent-Length: 4\\n\\nevil',
+    };
+    require('node:net').createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', (bytes) => {
+        const name = /^GET \\/user\\/alice\\/(\\w*) /.exec(bytes.toString())[1];
+        socket.write(answers[name] ?? 'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n');
+      });
+    }).listen(Number(process.env.PORT), '127.0.0.1');
+  `;
+  let app: Awaited<ReturnType<typeof startGuardedApp>>;
+  beforeAll(async () => {
+    app = await startGuardedApp({ command: [process.execPath, '--eval', appSource] });
+    await app.singleuser.ready;
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  const authorization = 'Authorization: token good';
+  const handshake = [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  ];
+  test.for([
+    ['101 without a handshake', 'plain', ['Connection: close']],
+    ['101 to a handshake without its headers', 'plain', handshake],
+    ['101 that accepts another key', 'wrong', handshake],
+    ['101 of a WebSocket that nobody asked for', 'wrong', ['Connection: close']],
+    ['a bare line feed', 'feed', ['Connection: close']],
+  ] as const)('%s is 502', async ([, name, headers]) => {
+    const text = head(`GET /user/alice/${name}`, authorization, ...headers);
+    const answer = await rawRequest(app.port, text);
+    expect([statuses(answer), answer.includes('evil')]).toEqual([[502], false]);
   });
 });

@@ -56,8 +56,8 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
 
   constructor(options: {
     readonly open: (onread: OnReadOpts) => Socket;
-    /** `connect`, `secureConnect` with TLS, or what is emitted once it may be used. */
-    readonly openEvent: string;
+    readonly openEvent: 'connect' | 'secureConnect';
+    readonly verify?: (() => Promise<void>) | undefined;
     readonly owner: ConnectionOwner;
     readonly timeouts: UpstreamTimeouts;
     /** Milliseconds on a monotonic clock. */
@@ -70,7 +70,14 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     this.#socket = options.open({ buffer: sharedReadBuffer, callback: (size) => this.#read(size) });
     this.#socket
       .setNoDelay(true)
-      .once(options.openEvent, () => this.#opened())
+      .once(options.openEvent, () => {
+        if (options.verify === undefined) this.#opened();
+        else
+          options.verify().then(
+            () => this.#opened(),
+            (error: Error) => this.#fail(error),
+          );
+      })
       .on('end', () => this.#ended())
       .on('close', () => this.#ended())
       .on('error', (error) => this.#broken(error));

@@ -12,7 +12,9 @@ import { requestHead, type UpstreamHandler, type UpstreamRequest } from './upstr
 export interface UpstreamPoolOptions {
   /** Opens a connection that reads as the options say. */
   readonly open: (onread: OnReadOpts) => Socket;
-  readonly openEvent: 'connect' | 'secureConnect' | 'checked';
+  readonly openEvent: 'connect' | 'secureConnect';
+  /** Resolves where a connection that was just opened may be used; rejects where it may not. */
+  readonly verify?: (() => Promise<void>) | undefined;
   /** For requests whose client named no host. */
   readonly host: string;
   readonly maxConnections: number;
@@ -145,9 +147,16 @@ export class UpstreamPool implements ConnectionOwner, ExchangeCarrier {
   }
 
   #connect(): UpstreamConnection {
-    const { open, openEvent, timeouts, now } = this.#options;
+    const { open, openEvent, verify, timeouts, now } = this.#options;
     this.#connecting += 1;
-    const connection = new UpstreamConnection({ open, openEvent, owner: this, timeouts, now });
+    const connection = new UpstreamConnection({
+      open,
+      openEvent,
+      verify,
+      owner: this,
+      timeouts,
+      now,
+    });
     this.#connections.add(connection);
     return connection;
   }

@@ -1,0 +1,53 @@
+import { Agent, type ClientRequestArgs } from 'node:http';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ExchangeFailure } from '../proxy/http1/exchange-failure.ts';
+
+type OnCreated = (error: Error | null, socket: Duplex) => void;
+
+/** Connections of which only those are used that lead to the app itself. */
+export interface OwnConnections {
+  /** Says of a connection that stands whether it leads to the app; rejects with ExchangeFailure where it does not. */
+  readonly verify: (() => Promise<void>) | undefined;
+  /** Makes those that become WebSockets. */
+  readonly agent: Agent;
+}
+
+/** `findStranger` names another program that has the address of the app. */
+export function createOwnConnections(
+  isSocket: boolean,
+  findStranger: () => Promise<string | undefined>,
+): OwnConnections {
+  // No one else can listen on the socket: its folder is closed.
+  if (isSocket) return { verify: undefined, agent: new Agent() };
+  async function verify(): Promise<void> {
+    const stranger = await findStranger();
+    if (stranger !== undefined) throw new ExchangeFailure('UPSTREAM_GONE', stranger);
+  }
+  return { verify, agent: new VerifyingAgent(verify) };
+}
+
+class VerifyingAgent extends Agent {
+  readonly #verify: () => Promise<void>;
+
+  constructor(verify: () => Promise<void>) {
+    super();
+    this.#verify = verify;
+  }
+
+  override createConnection({ host, port }: ClientRequestArgs, onCreated?: OnCreated): undefined {
+    const socket = connect({ host: String(host), port: Number(port) });
+    const fail = (error: Error) => {
+      socket.destroy();
+      onCreated?.(error, socket);
+    };
+    socket.once('error', fail);
+    socket.once('connect', () => {
+      // Asked once it stands: who had the port before and after has the connection.
+      this.#verify().then(() => {
+        socket.off('error', fail);
+        onCreated?.(null, socket);
+      }, fail);
+    });
+  }
+}
