@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa';
 import { type Actor, identifyActor } from '../audit/actor.ts';
 import { callerOfLogin } from '../authentication/login-caller.ts';
 import { HubError } from '../errors.ts';
+import { noteCallerName } from '../http/request-log.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
 import { readPresentedToken } from '../oauth/tokens/presented-token.ts';
 import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
@@ -64,7 +65,7 @@ export function callerMiddleware(deps: {
     if (token !== undefined) {
       const caller = await findBearer(token);
       if (caller === undefined) return undefined;
-      ctx.state['logName'] = caller.owner.name;
+      noteCallerName(ctx, caller.owner.name);
       identifyActor(actorOf(caller));
       return caller;
     }

@@ -375,6 +375,11 @@ export const proxySection = z.strictObject({
     .describe(
       'Client connections in all; 0 for no limit but that of open files, of which the hub keeps some to itself.',
     ),
+  max_unread_size: byteSize
+    .default(64 * 1024 * 1024)
+    .describe(
+      'What the hub holds of answers and WebSockets that a user has not read, on all connections together; without a login, those of an address. Beyond it, connections are cut, the first those on which nothing has been read for longest. 0 for no limit.',
+    ),
   max_websockets_per_user: count
     .default(200)
     .describe('Open WebSockets of one user; 0 for no limit.'),

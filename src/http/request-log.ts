@@ -1,7 +1,8 @@
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { frequentInfo } from '../logging/create-log.ts';
 import type { ClientAddressReader } from './client-address.ts';
+import { noteReader } from './reader-of.ts';
 import { outcomeOf, recordOf } from './request-record.ts';
 
 const secretWord = /token|code|state|secret|password|key|_csrf|assertion/i;
@@ -44,6 +45,18 @@ function fullyDecoded(text: string): string | undefined {
   }
 }
 
+const nameKey = 'logName';
+
+/** Notes whose request it is, a user's or a service's, once that is known. */
+export function noteCallerName(ctx: Context, name: string): void {
+  ctx.state[nameKey] = name;
+  noteReader(ctx.req.socket, { userName: name });
+}
+
+function nameOf(ctx: Context): string | undefined {
+  return ctx.state[nameKey] as string | undefined;
+}
+
 /** What probes and the gateways of the hub ask all the time. */
 const isRoutine = /\/hub\/(?:health|ready|api\/gateway\/\w[\w-]*)$/;
 
@@ -61,6 +74,7 @@ export function requestLog(options: {
     const client = options.clientAddress(ctx.req);
     ctx.state['client'] = client;
     ctx.request.ip = client.address;
+    noteReader(ctx.req.socket, { address: client.address });
     ctx.res.once('close', () => {
       const { status, seconds, sentBytes } = outcomeOf(ctx.req, ctx.res);
       options.observe(ctx.method, status, seconds);
@@ -72,7 +86,7 @@ export function requestLog(options: {
         bytes: sentBytes,
         ms: Math.round(seconds * 1000),
         address: client.address,
-        user: ctx.state['logName'] as string | undefined,
+        user: nameOf(ctx),
       };
       if (isRoutine.test(ctx.path) && (status < 400 || status === 503))
         options.log.debug(fields, 'request');

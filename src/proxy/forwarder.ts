@@ -4,6 +4,7 @@ import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
+import { noteReader } from '../http/reader-of.ts';
 import { recordOf } from '../http/request-record.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { Exchange, type ExchangeHost, type ForwardedRequest, isIdempotent } from './exchange.ts';
@@ -115,7 +116,8 @@ export function createForwarder(options: {
 
   return {
     forward(req, res, forwardOptions) {
-      const { route } = forwardOptions;
+      const { route, client, userName } = forwardOptions;
+      noteReader(req.socket, { userName, address: client.address });
       // The client left while it was decided whether it may pass; its `close` will not come again.
       if (res.destroyed) return;
       const error = refusalOf(req, { route, maxBodyBytes: config.max_body_size });

@@ -8,6 +8,7 @@ import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { noteReader } from '../http/reader-of.ts';
 import { recordOf } from '../http/request-record.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { connectUnix } from '../processes/unix-connection.ts';
@@ -139,6 +140,7 @@ export function createWebSocketForwarder(options: {
       if (socket.destroyed) return;
       const { route, path, client, userName, sessionId, accessTokenId, expiresAtMs, groups } =
         forwardOptions;
+      noteReader(socket, { userName, address: client.address });
       const { stripAuthorization } = forwardOptions;
       const headers = refusalOf(route, userName) ?? handshakeHeaders(req, forwardOptions);
       if (headers instanceof HubError) {

@@ -7,6 +7,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { cookieValues } from '../http/cookies.ts';
+import { noteCallerName } from '../http/request-log.ts';
 import { openOnlyCookie } from '../http/sealed-cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
 import { loginCookie } from '../protocol/cookie-names.ts';
@@ -142,7 +143,7 @@ export function createBrowserSessions(options: {
     const login = found && (await options.revalidate(found, ctx));
     ctx.state['login'] = login;
     if (login !== undefined) {
-      ctx.state['logName'] = login.user.name;
+      noteCallerName(ctx, login.user.name);
       identifyActor(actorOf(login));
       const { cookie } = ctx.req.headers;
       const isComplete = sessionIdCookies.every(

@@ -15,6 +15,7 @@ import { oneByOne } from './arriving-requests.ts';
 import { headersTooLarge, serveMessages } from './serve-messages.ts';
 import { createCookieSharing } from './shared-cookies.ts';
 import { createSlowClients } from './slow-clients.ts';
+import { createUnreadLimit } from './unread-limit.ts';
 
 /** An HTTP server that answers whatever it refuses, and that no client can make throw. */
 export interface HubServer {
@@ -36,6 +37,8 @@ export interface Streams {
 
 /** How often requests that take too long are polled for. */
 const timeoutCheckMs = 2_000;
+/** How often it is looked how much readers leave unread. */
+const unreadCheckMs = 1_000;
 /** While it stops: how often it polls for connections that are no longer in use. */
 const idlePollMs = 50;
 /** How long a connection that has not sent anything may still do so when the hub stops. */
@@ -54,6 +57,7 @@ export function createHubServer(deps: {
     | 'idle_timeout'
     | 'client_body_timeout'
     | 'client_read_timeout'
+    | 'max_unread_size'
   >;
   readonly log: Logger;
   readonly limits?: ConnectionLimits;
@@ -111,7 +115,16 @@ export function createHubServer(deps: {
     },
     onError: (error) => log.warn({ err: error }, 'could not check for slow clients'),
   });
-  server.once('close', () => slowCheck[Symbol.dispose]());
+  const unreadLimit = createUnreadLimit({ mostBytes: config.max_unread_size, log });
+  const unreadCheck = createPeriodic({
+    intervalMs: unreadCheckMs,
+    work: () => unreadLimit.check(sockets, monotonicMs()),
+    onError: (error) => log.warn({ err: error }, 'could not check for unread answers'),
+  });
+  server.once('close', () => {
+    slowCheck[Symbol.dispose]();
+    unreadCheck[Symbol.dispose]();
+  });
 
   function track(socket: Socket): void {
     sockets.add(socket);
