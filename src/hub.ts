@@ -315,10 +315,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       errorRoutes(router, browser);
       addLoginPages(router, foundation, { ...parts, endUpstreamLogins });
       addServerPages(router, foundation, parts);
-      addAccountPages(router, foundation, {
-        ...parts,
-        serviceNames: () => services.registry.services().map(({ name }) => name),
-      });
+      addAccountPages(router, foundation, parts);
       addAdminPages(router, foundation, parts);
     },
     addOuterRoutes: (router) => addOuterPages(router, foundation, parts),

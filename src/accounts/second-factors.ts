@@ -1,7 +1,9 @@
 import type { LoginThrottle } from '../authentication/login-throttle.ts';
 import { HubError } from '../errors.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
+import { text } from '../texts/text.ts';
 import type { PasskeyStore } from '../users/passkey-store.ts';
+import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { RecoveryCodeStore } from '../users/recovery-code-store.ts';
 import type { SecondFactorStore } from '../users/second-factor-store.ts';
 import type { User } from '../users/user-store.ts';
@@ -61,6 +63,33 @@ export interface SecondFactors {
   removeCodes(user: Pick<User, 'id' | 'name' | 'isAdmin'>): Promise<boolean>;
   /** Turns the codes off and removes the passkeys. */
   removeAll(userId: string): Promise<void>;
+}
+
+/** Why a code was refused. */
+export function codeProblem(result: Exclude<CodeResult, { outcome: 'right' }>): HubError {
+  if (result.outcome === 'wrong')
+    return new HubError('bad_request', text`This code is wrong, or it has been used already.`);
+  const { retryAfterSeconds } = result;
+  return new HubError(
+    'too_many_requests',
+    text`Too many wrong codes. Wait a while, then try again.`,
+    { retryAfterSeconds },
+  );
+}
+
+/**
+ * Throws `not_found` for a user without a password: logins by other means ask for no factor here, since their provider
+ * has factors of its own.
+ */
+export async function requirePassword(
+  credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>,
+  user: Pick<User, 'name'>,
+): Promise<void> {
+  if ((await credentials.findPasswordHash(user.name)) !== undefined) return;
+  throw new HubError(
+    'not_found',
+    text`A second factor goes with a password, and you have none here.`,
+  );
 }
 
 /** At first use: most hubs are without second factors. */

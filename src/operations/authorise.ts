@@ -6,7 +6,7 @@ import {
   mayAccessServerOf,
   type Resource,
 } from '../rbac/access-check.ts';
-import type { Caller } from '../rbac/caller.ts';
+import { type Caller, presentsToken } from '../rbac/caller.ts';
 import type { Membership } from '../rbac/membership.ts';
 import { requireAccess } from '../rbac/require-access.ts';
 import { type OperationDeclaration, resourceOf, type Target } from './operation.ts';
@@ -32,6 +32,7 @@ export function authorise(
   if (scopes === 'public') return 'all';
   if (caller === undefined) throw missingCredentials();
   if (scopes === 'authenticated') return 'all';
+  if (isForOneself(operation, params, caller)) return 'all';
   const filters = filtersOf[target];
   if (filters === undefined) {
     const resource = resourceOf(operation, params);
@@ -49,6 +50,14 @@ export function authorise(
   }
   requireAccess(caller.scopes, scopes, membership);
   return 'all';
+}
+
+function isForOneself(
+  { alwaysForOneself }: OperationDeclaration,
+  { name }: Readonly<Record<string, string>>,
+  caller: Caller,
+): boolean {
+  return alwaysForOneself === true && !presentsToken(caller) && caller.user?.name === name;
 }
 
 function isForServerOf(

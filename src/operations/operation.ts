@@ -66,6 +66,8 @@ export interface OperationDeclaration {
   readonly actsOnUser?: true;
   /** Whether it takes only the token that the server in the path was started with. */
   readonly needsServerToken?: true;
+  /** Whether users may do it to themselves when logged in with a browser, whatever their roles say. */
+  readonly alwaysForOneself?: true;
   /** Whether what it does outlives a login: with a login cookie it needs a recent one. */
   readonly needsRecentLogin?: true;
   /** Whether programs without a token may say by name and password who they are: `auth` in the body. */
@@ -201,7 +203,14 @@ export type View<Deps, Declaration extends ViewDeclaration, Model> = OperationDe
 
 type ViewDeclaration = Pick<
   OperationDeclaration,
-  'id' | 'path' | 'scopes' | 'target' | 'orForServer' | 'beyondFilter' | 'query'
+  | 'id'
+  | 'path'
+  | 'scopes'
+  | 'target'
+  | 'orForServer'
+  | 'beyondFilter'
+  | 'needsRecentLogin'
+  | 'query'
 >;
 
 /** Declares what a page reads; its path is that of the page. */

@@ -1,3 +1,4 @@
+import { accountOperations } from './account.ts';
 import { activityOperations } from './activity.ts';
 import { auditOperations } from './audit.ts';
 import { authorizationOperations } from './authorizations.ts';
@@ -10,6 +11,7 @@ import { loadOperations } from './loads.ts';
 import { lockoutOperations } from './lockouts.ts';
 import { noticeOperations } from './notices.ts';
 import type { Operation } from './operation.ts';
+import { ownTokenOperations } from './own-tokens.ts';
 import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
 import { runtimeServiceOperations } from './runtime-services.ts';
@@ -33,8 +35,10 @@ const lists = [
   shutdownOperations,
   userOperations,
   userPageOperations,
+  accountOperations,
   activityOperations,
   tokenOperations,
+  ownTokenOperations,
   sessionOperations,
   invitationOperations,
   lockoutOperations,

@@ -3,7 +3,8 @@ import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { flag, time } from './models.ts';
-import { operation } from './operation.ts';
+import { operation, view } from './operation.ts';
+import { ownUserOf } from './own-user.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -25,6 +26,15 @@ const sessionModel = z
 
 /** Where a user is logged in. */
 export const sessionOperations = [
+  view({ id: 'viewOwnSessions', path: '/sessions', scopes: 'authenticated' }).handle(
+    async ({ caller }, { logins }: Pick<Deps, 'logins'>) => {
+      const sessions = await logins.listOfUser(ownUserOf(caller).id);
+      return sessions.map((session) => ({
+        ...session,
+        isCurrent: session.sessionId === caller.sessionId,
+      }));
+    },
+  ),
   operation({
     id: 'listSessions',
     method: 'GET',
@@ -65,6 +75,7 @@ export const sessionOperations = [
     tag: 'sessions',
     summary: 'End every login of a user',
     scopes: ['tokens'],
+    alwaysForOneself: true,
     actsOnUser: true,
     target: 'user',
     query: z.object({
@@ -87,6 +98,7 @@ export const sessionOperations = [
     tag: 'sessions',
     summary: 'End one login of a user',
     scopes: ['tokens'],
+    alwaysForOneself: true,
     actsOnUser: true,
     target: 'user',
     answers: { 204: { description: 'It has ended, with its tokens.' } },

@@ -155,6 +155,7 @@ export const tokenOperations = [
     description:
       "A token of an application takes the application's other tokens of the user along.",
     scopes: ['tokens'],
+    alwaysForOneself: true,
     actsOnUser: true,
     target: 'user',
     answers: { 204: { description: 'It is revoked.' } },

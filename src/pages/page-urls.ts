@@ -72,6 +72,8 @@ export interface PageUrls {
   readonly secondFactor: string;
   readonly removeSecondFactor: string;
   readonly recoveryCodes: string;
+  /** The same for who has an authenticator app. */
+  readonly recoveryCodesByCode: string;
   /** POST asks the hub for a challenge, as JSON. */
   readonly passkeyQuestion: string;
   /** POST adds a passkey. */
@@ -193,6 +195,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     secondFactor: `${hub}account/second-factor`,
     removeSecondFactor: `${hub}account/second-factor/remove`,
     recoveryCodes: `${hub}account/second-factor/recovery-codes`,
+    recoveryCodesByCode: `${hub}account/second-factor/recovery-codes/by-code`,
     passkeyQuestion: `${hub}passkey-question`,
     passkeys: `${hub}account/passkeys`,
     renamePasskey: `${hub}account/passkeys/rename`,

@@ -102,6 +102,7 @@ async function csrfOf(browser: FakeBrowser): Promise<string> {
 /** Whether the path says what the operation is done to; else it is something of the visitor's own. */
 const isAboutPath = ({ path, operation }: Entrance): boolean => {
   const inPath: readonly string[] = parameterNames(path);
+  if (operation.scopes === 'authenticated') return false;
   return parameterNames(operation.path).every((name) => inPath.includes(name));
 };
 

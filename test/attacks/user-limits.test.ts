@@ -26,7 +26,7 @@ test('a user makes no more tokens than allowed, also by asking for many at once'
 
   const page = await browser.request(`${hub.url}hub/token`);
   const full = await submitTo(browser, page, '/hub/token', { note: 'Nightly' });
-  expect(full.status).toBe(409);
+  expect(full.status).toBe(400);
   expect(full.body).toContain('You have 5 API tokens, the most that a user may have here.');
   expect(full.body).toContain('value="Nightly"');
   const revoked = await submitTo(browser, page, '/hub/token/revoke');

@@ -244,7 +244,8 @@ describe('on the pages', () => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ _csrf: csrf, display_name: 'Eve' }).toString(),
     });
-    expect(forced.status).toBe(409);
+    expect(forced.status).toBe(400);
+    expect(forced.body).toContain('“Any name” tells this at each login.');
     await logIn('ann', 'Ann Example;ann@example.org');
   });
 

@@ -182,7 +182,9 @@ function tooManyTokens(limit: number, name: string, granter: Owner): HubError {
           { limit, name },
         ),
     {
-      hint: `Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/ID.`,
+      hint: isOwn
+        ? text`Revoke one that you no longer need.`
+        : `Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/ID.`,
     },
   );
 }

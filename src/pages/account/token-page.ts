@@ -19,7 +19,8 @@ export interface TokenView {
   readonly tokens: readonly ApiToken[];
   readonly clients: readonly AuthorizedClient[];
   readonly pages: { readonly tokens: PagingView; readonly clients: PagingView };
-  readonly form: Omit<NewTokenView, 'layout'>;
+  /** Undefined for who may make none. */
+  readonly form: Omit<NewTokenView, 'layout'> | undefined;
   /** Whether the form is shown at once, and why: it was sent and needs a change, or an address filled it in. */
   readonly opened?: 'by hand' | 'by address' | undefined;
 }
@@ -47,14 +48,14 @@ export interface AuthorizedClient {
 
 /** Tokens made by hand and applications that were allowed to act for the person. */
 export function tokenPage(view: TokenView): Html {
-  const { layout, newToken, tokens, clients, pages, opened } = view;
+  const { layout, newToken, tokens, clients, pages } = view;
   return pageLayout(layout, {
     title: text`Tokens`,
     place: 'tokens',
     scripts: newToken === undefined ? [] : ['copy-button.js'],
     body: html`${pageHead(text`Tokens`, text`A token lets a script or another program use this hub as you. Treat it like a password.`)}
 ${newToken !== undefined && newTokenPanel(newToken)}
-<details class="new"${opened !== undefined && html` open`}><summary class="button">${text`New token`}</summary><div class="panel stack">${opened === 'by address' && notice('info', text`This form was filled in by an address. Check it before you create the token.`)}${newTokenForm({ layout, ...view.form })}</div></details>
+${newTokenSection(view)}
 <section class="block"><h2>${text`Your tokens`}</h2>${
       tokens.length === 0
         ? html`<p class="soft">${text`You have no tokens.`}</p>`
@@ -68,6 +69,11 @@ ${
     : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>${paging({ ...pages.clients, label: text`Pages of the list of applications` })}`
 }</section>`,
   });
+}
+
+function newTokenSection({ layout, form, opened }: TokenView): HtmlValue {
+  if (form === undefined) return false;
+  return html`<details class="new"${opened !== undefined && html` open`}><summary class="button">${text`New token`}</summary><div class="panel stack">${opened === 'by address' && notice('info', text`This form was filled in by an address. Check it before you create the token.`)}${newTokenForm({ layout, ...form })}</div></details>`;
 }
 
 function newTokenPanel({ token, note }: { readonly token: string; readonly note: string }): Html {

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { AuditAction } from '../../audit/actions.ts';
 import { anyVersion, oneOfVersions } from '../../crypto/version.ts';
-import { HubError } from '../../errors.ts';
+import { HubError, type HubErrorCode } from '../../errors.ts';
 import { isAuthorised } from '../../operations/authorise.ts';
 import type { JsonText, OperationDeclaration } from '../../operations/operation.ts';
 import {
@@ -51,10 +51,11 @@ export interface Failure {
   readonly path: string;
   /** What was sent. */
   readonly sent: URLSearchParams;
-  /** What is wrong with it. */
+  /** What is wrong with it, unless it was not finished. */
   readonly problem?: Phrase;
-  /** Whether the operation was not allowed to do that, though the visitor may perform it. */
-  readonly isForbidden?: boolean;
+  /** The name of the field that it is about, where the operation says so. */
+  readonly field?: string | undefined;
+  readonly status?: number;
   /** Whether somebody has changed meanwhile what it is about; who, as far as the visitor may know. */
   readonly changed?: { readonly by: Html | undefined };
 }
@@ -112,14 +113,16 @@ interface FormOptions<Id extends OperationId> {
   /** What the operation is asked with. Throws `bad_request` for what was typed and is no value. */
   readonly body?: (sent: URLSearchParams, params: Parameters) => BodyOf<Id>;
   readonly query?: (sent: URLSearchParams) => Readonly<Record<string, string>>;
-  /** What the next page says, and its address. */
-  readonly done: (performed: Performed<Id>) => Next;
+  /** What the next page says, and its address; or a page that is shown this once. */
+  readonly done: (performed: Performed<Id>) => Next | Html | Promise<Next | Html>;
   /** The actions that make another version of what it changes, and its name, to say who did. */
   readonly changes?: (params: Parameters) => Changes;
   /** What is said in place of 404 where it is gone already, and was only to be ended. */
   readonly isGone?: (sent: URLSearchParams, params: Parameters) => Next;
   /** Throws `bad_request` where a question of the form was not answered as it must be. */
   readonly check?: (sent: URLSearchParams, params: Parameters) => void;
+  /** Whether a button asks for no more than the page again, with what was typed so far. */
+  readonly isUnfinished?: (sent: URLSearchParams) => boolean;
   /** The page on which mistakes are shown; without it, they are shown as an error. */
   readonly again?: ShowAgain;
 }
@@ -136,11 +139,12 @@ interface Performed<Id extends OperationId> {
 /** Binds addresses of pages to operations, which alone decide who may and what is done. */
 export interface BoundPages {
   readonly pages: PageContext;
-  /** A page that shows what an operation reads; returns how to show it again. */
-  page<Id extends OperationId>(
+  /** A page that shows what an operation reads, or another one where it is shown again; returns how to do that. */
+  page<Id extends OperationId, AgainId extends OperationId = Id>(
     path: string,
     id: Id,
-    show: (shown: Shown<ModelOf<Id>>) => Answer | Promise<Answer>,
+    show: (shown: Shown<ModelOf<Id | AgainId>>) => Answer | Promise<Answer>,
+    againId?: AgainId,
   ): ShowAgain;
   /** A form that performs an operation. */
   form<Id extends OperationId>(path: string, id: Id, options: FormOptions<Id>): void;
@@ -153,7 +157,13 @@ const unconditional = {
   requireVersion: anyVersion,
 };
 
-const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict', 'forbidden']);
+/** What is said on the page of the form, and its status there. */
+const mistakes: Readonly<Partial<Record<HubErrorCode, number>>> = {
+  bad_request: 400,
+  conflict: 400,
+  forbidden: 403,
+  too_many_requests: 429,
+};
 
 export function createBoundPages(
   router: Router,
@@ -237,12 +247,15 @@ export function createBoundPages(
       failure,
       ctx,
     });
-    const status = failure === undefined ? 200 : failure.isForbidden === true ? 403 : 400;
-    if (answer instanceof Html) return pages.send(ctx, answer, status);
+    if (answer instanceof Html) return pages.send(ctx, answer, failure?.status ?? 200);
     ctx.redirect(answer.redirect);
   }
 
-  function goTo(ctx: Context, next: Next): void {
+  function goTo(ctx: Context, next: Next | Html): void {
+    if (next instanceof Html) {
+      pages.send(ctx, next);
+      return;
+    }
     if ('redirect' in next) {
       ctx.redirect(next.redirect);
       ctx.status = 303;
@@ -257,13 +270,20 @@ export function createBoundPages(
   return {
     pages,
 
-    page(path, id, show) {
+    page(path, id, show, againId) {
       deps.entrances.push({ kind: 'page', path, operation: operationOf(id), areaScope });
       router.get(
         koaPath(path),
-        pages.loggedIn(async (ctx, login) => respond(ctx, await visitorOf(login), { id, show })),
+        pages.loggedIn(async (ctx, login) => {
+          try {
+            await respond(ctx, await visitorOf(login), { id, show });
+          } catch (error) {
+            if (!(error instanceof HubError) || error.code !== 'recent_login_required') throw error;
+            ctx.redirect(pages.urls.confirmLogin(pages.ownPathOf(ctx.originalUrl)));
+          }
+        }),
       );
-      return (ctx, visitor, failure) => respond(ctx, visitor, { id, show, failure });
+      return (ctx, visitor, failure) => respond(ctx, visitor, { id: againId ?? id, show, failure });
     },
 
     form(path, id, options) {
@@ -280,6 +300,7 @@ export function createBoundPages(
             () => operation.needsRecentLogin === true,
           );
           if (sent === undefined) return;
+          if (options.isUnfinished?.(sent)) return again?.(ctx, visitor, { path, sent });
           const params = { ...paramsOf(ctx), ...options.params?.(sent, visitor) };
           const version = sent.get('version');
           try {
@@ -293,7 +314,7 @@ export function createBoundPages(
               requireVersion: version === null ? anyVersion : oneOfVersions([version]),
             });
             const result = reply.body as ModelOf<typeof id>;
-            goTo(ctx, done({ params, sent, result, ctx, visitor }));
+            goTo(ctx, await done({ params, sent, result, ctx, visitor }));
           } catch (error) {
             if (!(error instanceof HubError)) throw error;
             if (error.code === 'not_found' && !error.isRefusal && options.isGone !== undefined)
@@ -301,14 +322,17 @@ export function createBoundPages(
             if (again === undefined) throw error;
             if (error.code === 'precondition_failed') {
               const by = await lastActor(visitor, options.changes?.(params));
-              return again(ctx, visitor, { path, sent, changed: { by } });
+              return again(ctx, visitor, { path, sent, changed: { by }, status: 400 });
             }
             const { caller, membership } = visitor;
             // What a visitor may not do at all is no mistake in the form.
-            if (!mistakes.has(error.code) || !isAuthorised(operation, params, caller, membership))
+            const status = mistakes[error.code];
+            if (status === undefined || !isAuthorised(operation, params, caller, membership))
               throw error;
-            const isForbidden = error.code === 'forbidden';
-            return again(ctx, visitor, { path, sent, problem: withHint(error), isForbidden });
+            if (error.retryAfterSeconds !== undefined)
+              ctx.set('Retry-After', String(error.retryAfterSeconds));
+            const field = error.details?.['field'] as string | undefined;
+            return again(ctx, visitor, { path, sent, problem: withHint(error), field, status });
           }
         }),
       );

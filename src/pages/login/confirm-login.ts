@@ -35,8 +35,6 @@ export interface ConfirmLogin {
   change(
     run: (ctx: Context, login: Login, form: URLSearchParams) => Promise<void>,
   ): (ctx: Context) => Promise<void>;
-  /** A page that asks for a recent login before it is shown. */
-  page(show: (ctx: Context, login: Login) => Promise<void>): (ctx: Context) => Promise<void>;
   /** Throws `recent_login_required` for a request by cookie whose user did not confirm lately. */
   require(ctx: Context): Promise<void>;
   isRecent(ctx: Context, login: Login): Promise<boolean>;
@@ -164,12 +162,6 @@ export function createConfirmLogin(deps: {
       pages.loggedIn(async (ctx, login) => {
         const form = await readForm(ctx, login);
         if (form !== undefined) await run(ctx, login, form);
-      }),
-
-    page: (showPage) =>
-      pages.loggedIn(async (ctx, login) => {
-        if (await isRecent(ctx, login)) return showPage(ctx, login);
-        ctx.redirect(urls.confirmLogin(safeRedirectTarget(ctx.originalUrl, publicUrl)));
       }),
 
     async require(ctx) {

@@ -1,12 +1,12 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
-import type { SecondFactors, SetUp } from '../../accounts/second-factors.ts';
+import { codeProblem, type SecondFactors, type SetUp } from '../../accounts/second-factors.ts';
+import type { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import { phraseIn } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import { recoveryCodesPage } from '../account/second-factor-pages.ts';
-import { codeFailure, type Failure } from '../account/second-factor-routes.ts';
 import { deviceName } from '../elements/device.ts';
 import { qrModulesOf } from '../elements/qr-code.ts';
 import type { PageContext } from '../page-context.ts';
@@ -35,15 +35,21 @@ export function setUpSecondFactorRoutes(
     return (await secondFactors.find(pending.user.id)) === undefined ? pending.user : undefined;
   }
 
-  async function show(ctx: Context, { secret, uri }: SetUp, failure?: Failure): Promise<void> {
+  async function show(ctx: Context, { secret, uri }: SetUp, failure?: HubError): Promise<void> {
+    const { retryAfterSeconds } = failure ?? {};
     const page = setUpSecondFactorPage({
       layout: await pages.formLayoutFor(ctx),
       qr: await qrModulesOf(uri),
       secret,
-      problem: failure?.problem,
+      problem: failure?.shown.message,
       takesPasskeys: passkeys.unusable === undefined,
     });
-    pages.send(ctx, page, failure?.status ?? 200);
+    if (retryAfterSeconds !== undefined) ctx.set('Retry-After', String(retryAfterSeconds));
+    pages.send(
+      ctx,
+      page,
+      failure === undefined ? 200 : retryAfterSeconds === undefined ? 400 : 429,
+    );
   }
 
   function complete(
@@ -78,7 +84,7 @@ export function setUpSecondFactorRoutes(
     const code = form.get('code') ?? '';
     const result = await secondFactors.confirm({ user, address, code });
     if (result.outcome !== 'on') {
-      return show(ctx, await secondFactors.resume(user), codeFailure(ctx, result));
+      return show(ctx, await secondFactors.resume(user), codeProblem(result));
     }
     await complete(ctx, result.recoveryCodes, 'app');
   });
