@@ -157,6 +157,17 @@ describe('each page and form', () => {
   });
 });
 
+describe('each page', () => {
+  const pages = entrances.filter(({ kind }) => kind === 'page');
+  test.for(pages)('$path asks who is there if and only if what it shows needs it', async (page) => {
+    const admin = await hub.logIn('ada', testPassword);
+    await ageLogins(hub);
+    const { headers } = await enter(withStolenCookies(admin), page);
+    const isAsked = headers.location?.startsWith('/hub/confirm-login') ?? false;
+    expect(isAsked).toBe(page.operation.needsRecentLogin === true);
+  });
+});
+
 describe('each form', () => {
   test.for(forms)('$path is refused without what only its page has', async (form) => {
     const admin = await hub.logIn('ada', testPassword);

@@ -87,7 +87,16 @@ const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][
   ['token', { note: 'everlasting', expires_in: '' }],
   ['account/identities/link', { authenticator: 'github' }],
   ['account/identities/unlink', { identity_id: 'any' }],
+  [
+    'account/password',
+    {
+      current_password: testPassword,
+      new_password: 'quiet morning rivers',
+      repeat_password: 'quiet morning rivers',
+    },
+  ],
   ['account/second-factor', { code: '123456' }],
+  ['account/second-factor/recovery-codes'],
   ['account/passkeys', { name: 'mine', passkey_state: 'x', passkey_response: '{}' }],
   ['account/passkeys/remove', { passkey: 'any' }],
   ['admin/new-users', { names: 'x1', admin: 'true', invite: 'true' }],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { changeDatabase } from '../support/hub-database.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
+import { csrfOf } from '../support/passkey-hub.ts';
 import {
   acceptInvitation,
   createPasswordHub,
@@ -249,6 +250,40 @@ describe('logging out', () => {
       expect((await browser.request(`${hub.url}hub/home`)).status).toBe(302);
     },
   );
+});
+
+test('who may do nothing ends logins and tokens of their own, and makes no token', async () => {
+  await using strict = await createPasswordHub(['ada', 'bob'], {
+    Hub: { load_roles: [{ name: 'user', scopes: ['(no_scope)'] }] },
+  });
+  const browser = await strict.logIn('bob', testPassword);
+  const other = await strict.logIn('bob', testPassword);
+  const made = await strict.api('/users/bob/tokens', 'admin-service-token', {
+    method: 'POST',
+    body: JSON.stringify({ note: 'Nightly' }),
+  });
+  const { id, token } = (await made.json()) as { id: string; token: string };
+  const url = `${strict.url}hub/token`;
+  const page = await browser.request(url);
+  expect(page.body).toContain('Nightly');
+  expect(page.body).not.toContain('New token');
+  const forged = await browser.request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ _csrf: csrfOf(page), note: 'Forged' }).toString(),
+  });
+  expect(forged.status).toBe(403);
+  // The token itself ends nothing.
+  for (const path of ['/users/bob/sessions', `/users/bob/tokens/${id}`])
+    expect((await strict.api(path, token, { method: 'DELETE' })).status).toBe(403);
+  expect((await submitTo(browser, page, '/hub/token/revoke')).status).toBe(303);
+  expect((await strict.api('/user', token)).status).toBe(403);
+  const sessions = await browser.request(`${strict.url}hub/sessions`);
+  expect((await submitTo(browser, sessions, '/hub/sessions/end')).status).toBe(303);
+  expect((await other.request(`${strict.url}hub/home`)).status).toBe(302);
+  const gone = await submitTo(browser, sessions, '/hub/sessions/end');
+  expect((await browser.follow(gone)).body).toContain('This login has ended already.');
+  expect((await submitTo(browser, sessions, '/hub/sessions/end-others')).status).toBe(303);
 });
 
 describe('linked identities', () => {

@@ -195,6 +195,27 @@ describe('changing the second factor', () => {
     await hub.logIn(name, testPassword);
   });
 
+  test('a recent login does not stand for the code of the app', async () => {
+    const { browser, recoveryCodes, name } = await enrol();
+    const path = 'hub/account/second-factor/recovery-codes';
+    const refused = await post(await openForm(hub, browser, path), path, {});
+    expect([refused.status, recoveryCodesOn(refused)]).toEqual([400, []]);
+    const { browser: other, page } = await askedFor(name);
+    expect((await submitMain(other, page, { code: recoveryCodes[0] ?? '' })).status).toBe(303);
+  });
+
+  test('a wrong code leaves the secret of a set-up as it is, another visit makes a new one', async () => {
+    const browser = await hub.logIn('bob', testPassword);
+    const url = `${hub.url}hub/account/second-factor`;
+    const secretOn = ({ body }: BrowserAnswer) =>
+      /id="copy-key"[^>]*>([A-Z2-7 ]+)</.exec(body)?.[1];
+    const page = await browser.request(url);
+    const wrong = await submitMain(browser, page, { code: 'no code' });
+    expect([wrong.status, secretOn(wrong)]).toEqual([400, secretOn(page)]);
+    expect(wrong.body).toContain('This code is wrong');
+    expect(secretOn(await browser.request(url))).not.toBe(secretOn(page));
+  });
+
   test('cannot be set up over one that is on', async () => {
     const { browser } = await enrol();
     expect((await browser.request(`${hub.url}hub/account/second-factor`)).status).toBe(409);
