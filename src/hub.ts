@@ -260,7 +260,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     services,
     instances,
     loads,
-    assertions: gateway.assertions,
+    gateway,
     stop,
     info: hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion }),
     gateways,

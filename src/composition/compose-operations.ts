@@ -4,7 +4,6 @@ import { addOperations } from '../api/add-operations.ts';
 import type { LiveCallers } from '../api/live-callers.ts';
 import { createOpenApiDocument } from '../api/openapi.ts';
 import { versionOf } from '../crypto/version.ts';
-import type { AssertionSigner } from '../gateway/assertion.ts';
 import type { HubInfo } from '../operations/info.ts';
 import { JsonText } from '../operations/operation.ts';
 import { type OperationDeps, operations } from '../operations/operations.ts';
@@ -22,6 +21,7 @@ import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { watchChanges } from '../store/change-aware-cache.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedLoads } from './compose-loads.ts';
@@ -48,7 +48,7 @@ export function composeOperations(
     readonly services: ComposedServices;
     readonly instances: ComposedInstances;
     readonly loads: Pick<ComposedLoads, 'reader'>;
-    readonly assertions: AssertionSigner;
+    readonly gateway: Pick<ComposedGateway, 'assertions' | 'liveConnections'>;
     readonly stop: StopRequest;
     readonly info: HubInfo;
     readonly gateways: ComposedGateways;
@@ -107,7 +107,7 @@ export function composeOperations(
     info,
     describe: () => (description ??= describe()),
     authorizer,
-    assertions: deps.assertions,
+    ...deps.gateway,
     requestStop: (request) => deps.stop.request(request),
     audit: database.audit,
     auditLog: stores.audit,
@@ -116,6 +116,7 @@ export function composeOperations(
     directory,
     userPages: createRememberedPages({ database, changes }),
     users,
+    userInfo: stores.userInfo,
     accounts,
     userProfiles: deps.accounts.userProfiles,
     passwords: deps.accounts.passwords,

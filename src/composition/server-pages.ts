@@ -1,4 +1,8 @@
 import type Router from '@koa/router';
+import { createSealer } from '../crypto/sealer.ts';
+import type { OperationDeps } from '../operations/operations.ts';
+import type { Perform } from '../operations/perform.ts';
+import { createBoundPages, type Entrance } from '../pages/forms/bound-pages.ts';
 import { preferenceRoutes } from '../pages/preference-routes.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
@@ -11,6 +15,7 @@ import { createAccessibleServices } from '../pages/services/accessible-services.
 import { servicesRoutes } from '../pages/services/services-routes.ts';
 import { acceptShareRoutes } from '../pages/sharing/accept-share-routes.ts';
 import { shareRoutes } from '../pages/sharing/share-routes.ts';
+import { createShownOnce } from '../pages/shown-once.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
@@ -34,13 +39,12 @@ export function addServerPages(
   router: Router,
   foundation: Foundation,
   deps: ServerPageDeps & {
+    readonly perform: Perform<OperationDeps>;
+    readonly entrances: Entrance[];
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly services: ComposedServices;
     readonly accounts: Pick<ComposedAccounts, 'acting' | 'firstRun'>;
-    readonly gateway: Pick<
-      ComposedGateway,
-      'access' | 'doorAnswers' | 'arrivals' | 'liveConnections'
-    >;
+    readonly gateway: Pick<ComposedGateway, 'access' | 'doorAnswers' | 'arrivals'>;
     readonly sharing: ComposedSharing;
     readonly loads: Pick<ComposedLoads, 'reader'>;
   },
@@ -71,16 +75,9 @@ export function addServerPages(
     findTarget,
     loads: deps.loads.reader,
   });
-  shareRoutes(router, {
-    ...shared,
-    acting,
-    userInfo: foundation.stores.userInfo,
-    sharing,
-    confirmLogin: deps.browser.confirmLogin,
-    liveConnections: deps.gateway.liveConnections,
-    origin: deps.site.origins.hub,
-  });
-  acceptShareRoutes(router, { ...shared, sharing });
+  const bound = createBoundPages(router, { ...deps, ...deps.browser });
+  shareRoutes(bound, createShownOnce(createSealer(foundation.secrets, 'shown-once'), 'share-link'));
+  acceptShareRoutes(router, bound);
   openServerRoutes(router, {
     pages: shared.pages,
     routes: deps.services.routes,

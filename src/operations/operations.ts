@@ -20,6 +20,7 @@ import { serverOutputOperations } from './server-output.ts';
 import { serverOperations } from './servers.ts';
 import { serviceOperations } from './services.ts';
 import { sessionOperations } from './sessions.ts';
+import { sharePageOperations } from './share-pages.ts';
 import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
 import { tokenOperations } from './tokens.ts';
@@ -47,6 +48,7 @@ const lists = [
   serverExtensionOperations,
   serverOutputOperations,
   shareOperations,
+  sharePageOperations,
   groupOperations,
   roleOperations,
   serviceOperations,

@@ -44,6 +44,9 @@ export interface PageUrls {
   deleteServer(userName: string, serverName: string): string;
   /** GET shows with whom a server is shared, POST changes that. */
   share(userName: string, serverName?: string): string;
+  endShare(userName: string, serverName?: string): string;
+  makeShareLink(userName: string, serverName?: string): string;
+  deleteShareLink(userName: string, serverName?: string): string;
   /** GET asks whether to accept what a code is for, POST accepts. */
   acceptShare(code: string): string;
   readonly acceptShareForm: string;
@@ -173,6 +176,9 @@ export function createPageUrls(baseUrl: string): PageUrls {
     deleteServer: (userName, serverName) => below('delete-server', userName, serverName),
     createServer: `${hub}create-server`,
     share: (userName, serverName) => below('share', userName, serverName),
+    endShare: (userName, serverName) => below('end-share', userName, serverName),
+    makeShareLink: (userName, serverName) => below('make-share-link', userName, serverName),
+    deleteShareLink: (userName, serverName) => below('delete-share-link', userName, serverName),
     acceptShare: (code) => `${hub}accept-share?code=${encodeURIComponent(code)}`,
     acceptShareForm: `${hub}accept-share`,
     leaveShared: `${hub}leave-shared`,

@@ -99,11 +99,17 @@ async function csrfOf(browser: FakeBrowser): Promise<string> {
   return /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
 }
 
-/** Whether the path says what the operation is done to; else it is something of the visitor's own. */
+/**
+ * Whether the path says what the operation is done to; else it is something of the visitor's own, or open to all. A
+ * path without a server means the default one.
+ */
 const isAboutPath = ({ path, operation }: Entrance): boolean => {
-  const inPath: readonly string[] = parameterNames(path);
-  if (operation.scopes === 'authenticated') return false;
-  return parameterNames(operation.path).every((name) => inPath.includes(name));
+  const inPath: readonly string[] = [...parameterNames(path), 'server'];
+  const { scopes } = operation;
+  return (
+    typeof scopes !== 'string' &&
+    parameterNames(operation.path).every((name) => inPath.includes(name))
+  );
 };
 
 const own: readonly Right[] = selfScopes.map((scope) => ({
@@ -118,7 +124,8 @@ describe('each page and form', () => {
   });
 
   test.for(entrances.filter(isAboutPath))('$title refuses all who may not', async (entrance) => {
-    const { operation, areaScope } = entrance;
+    const { areaScope, path } = entrance;
+    const operation = { ...entrance.operation, path: path as `/${string}` };
     const area: readonly Right[] = areaScope === undefined ? [] : [{ scope: areaScope }];
     let refused = 0;
     for (const caller of callersOf(operation, world)) {

@@ -60,7 +60,7 @@ test('an accepted link opens this server at its own origin, once its user was wa
   const page = await bob.request(`${hub.url}hub/accept-share?code=${code}`);
   expect(page.body).toContain('type no password there');
   const accepted = await submitTo(bob, page, '/hub/accept-share');
-  expect([accepted.status, accepted.headers.location]).toEqual([302, serverOf('alice')]);
+  expect([accepted.status, accepted.headers.location]).toEqual([303, serverOf('alice')]);
   const opened = await bob.open(serverOf('alice'));
   expect([opened.status, opened.url]).toEqual([200, serverOf('alice')]);
   expect((await bob.open(serverOf('evil'))).status).toBe(403);
@@ -109,7 +109,7 @@ test('a form of another site, or without the token of a page, accepts nothing', 
     await bob.request(page.url, { headers: { 'sec-fetch-mode': mode } });
   }
   expect(await shareCount()).toBe(0);
-  expect((await post({ code, _csrf: csrf })).status).toBe(302);
+  expect((await post({ code, _csrf: csrf })).status).toBe(303);
 });
 
 test('a script of another origin, or a frame, does not get to read what a link is for', async () => {

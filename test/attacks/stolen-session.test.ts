@@ -114,8 +114,8 @@ const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][
   ['admin/groups/crew/add-members', { names: 'ada' }],
   ['admin/groups/crew/remove-member', { name: 'bob' }],
   ['admin/groups/crew/delete'],
-  ['share/ada', { deed: 'grant', kind: 'user', name: 'bob', level: 'open' }],
-  ['share/ada', { deed: 'create_link', expires_in: '3600', link_level: 'open' }],
+  ['share/ada', { kind: 'user', name: 'bob', level: 'open' }],
+  ['make-share-link/ada', { expires_in: '3600', link_level: 'open' }],
 ];
 
 const calls: readonly [method: string, path: string, body?: unknown][] = [

@@ -208,7 +208,7 @@ describe('a link', () => {
   test.each([
     ['bob', undefined, 400, 400],
     ['bob', 'nosuchcode', 404, 400],
-    ['bob', 'CODE', 200, 302],
+    ['bob', 'CODE', 200, 303],
     ['alice', 'CODE', 403, 400],
   ])('of %s with the code %s: asked %i, accepted %i', async (who, given, asked, accepted) => {
     const code = await makeCode();
@@ -227,10 +227,10 @@ describe('a link', () => {
     });
     expect(answer.status).toBe(accepted);
     const [made] = (await call(adminToken, 'GET', '/share-codes/alice/')).body.items;
-    expect(made.exchange_count).toBe(accepted === 302 ? 1 : 0);
-    expect(made.last_exchanged_at === null).toBe(accepted !== 302);
+    expect(made.exchange_count).toBe(accepted === 303 ? 1 : 0);
+    expect(made.last_exchanged_at === null).toBe(accepted !== 303);
     const { items } = (await call(adminToken, 'GET', '/shares/alice/')).body;
-    expect(items).toHaveLength(accepted === 302 ? 1 : 0);
+    expect(items).toHaveLength(accepted === 303 ? 1 : 0);
   });
 
   test('is accepted by several users, and twice by one as once', async () => {
@@ -241,7 +241,7 @@ describe('a link', () => {
       expect(page.body).toContain('alice shares a server with you');
       expect(page.body).not.toContain('not currently running');
       const accepted = await submitTo(browser, page, '/hub/accept-share');
-      expect([accepted.status, accepted.headers.location]).toEqual([302, '/user/alice/']);
+      expect([accepted.status, accepted.headers.location]).toEqual([303, '/user/alice/']);
     }
     const { items } = (await call(adminToken, 'GET', '/shares/alice/')).body;
     expect(items.map(({ user }: { user: { name: string } }) => user.name)).toEqual([
@@ -278,7 +278,7 @@ describe('a link', () => {
     const query = new URLSearchParams({ code: await makeCode(), ...(next && { next }) });
     const page = await pageOf(browser, `accept-share?${query}`);
     const accepted = await submitTo(browser, page, '/hub/accept-share');
-    expect([accepted.status, accepted.headers.location]).toEqual([302, target]);
+    expect([accepted.status, accepted.headers.location]).toEqual([303, target]);
     // JupyterHub's clients send the form to the address of the page, with nothing in it but the token.
     const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
     const again = await browser.request(page.url, {
@@ -286,7 +286,7 @@ describe('a link', () => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ _csrf: csrf }).toString(),
     });
-    expect([again.status, again.headers.location]).toEqual([302, target]);
+    expect([again.status, again.headers.location]).toEqual([303, target]);
   });
 
   test('ends when it expires, and when it or its server is deleted', async () => {
@@ -323,7 +323,7 @@ describe('the pages', () => {
     expect((await pageOf(alice, 'home')).body).toContain('href="/hub/share/alice"');
     const page = await pageOf(alice, 'share/alice');
     const form = { kind: 'user', name: 'bob', level: 'open' };
-    const shared = await submitTo(alice, page, '/hub/share/alice', form, 'value="grant"');
+    const shared = await submitTo(alice, page, '/hub/share/alice', form);
     expect(shared.status).toBe(303);
     expect((await pageOf(alice, 'share/alice')).body).toContain('Take back the server from bob');
 
@@ -332,11 +332,11 @@ describe('the pages', () => {
     expect(home.body).toContain('href="/user/alice/" aria-label="Open the server of alice"');
 
     const list = await pageOf(alice, 'share/alice');
-    await submitTo(alice, list, '/hub/share/alice', {}, 'value="revoke"');
+    await submitTo(alice, list, '/hub/end-share/alice');
     expect((await pageOf(bob, 'home')).body).not.toContain('Shared with you');
 
     const toGroup = { ...form, kind: 'group', name: 'crew' };
-    await submitTo(alice, page, '/hub/share/alice', toGroup, 'value="grant"');
+    await submitTo(alice, page, '/hub/share/alice', toGroup);
     const dora = await hub.logIn('dora');
     expect((await pageOf(dora, 'home')).body).toContain('By group crew');
   });
@@ -357,7 +357,9 @@ describe('the pages', () => {
     const alice = await hub.logIn('alice');
     const page = await pageOf(alice, 'share/alice');
     const form = { expires_in: '3600', link_level: 'start' };
-    const made = await submitTo(alice, page, '/hub/share/alice', form, 'value="create_link"');
+    const made = await alice.follow(
+      await submitTo(alice, page, '/hub/make-share-link/alice', form),
+    );
     const [, code] = /accept-share\?code=([\w-]{43})/.exec(made.body) ?? [];
     expect(code).toBeDefined();
     expect((await pageOf(alice, 'share/alice')).body).not.toContain(code);
@@ -375,7 +377,7 @@ describe('the pages', () => {
     const [alice, carol] = [await hub.logIn('alice'), await hub.logIn('carol')];
     const page = await pageOf(alice, 'share/alice');
     const form = { kind: 'user', name: 'nobody', level: 'open' };
-    const wrong = await submitTo(alice, page, '/hub/share/alice', form, 'value="grant"');
+    const wrong = await submitTo(alice, page, '/hub/share/alice', form);
     expect(wrong.status).toBe(400);
     expect(wrong.body).toContain('There is no such user.');
 

@@ -30,7 +30,7 @@ export function secondFactorRoutes({ page, form, pages }: BoundPages): void {
       const qr = await qrModulesOf(uri);
       return secondFactorSetUpPage({ layout, qr, secret, problem: failure?.problem });
     },
-    'viewBegunOwnApp',
+    { againId: 'viewBegunOwnApp' },
   );
 
   form('/account/second-factor', 'turnOnOwnApp', {

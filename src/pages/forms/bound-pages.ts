@@ -91,8 +91,15 @@ export interface Shown<Model> {
   readonly ctx: Context;
 }
 
-/** A page, or where the browser is sent in its place. */
-type Answer = Html | { readonly redirect: string };
+/** A page, or where the browser is sent in its place; undefined where the page has answered by itself. */
+type Answer = Html | { readonly redirect: string } | undefined;
+
+interface PageOptions<AgainId extends OperationId = OperationId> {
+  /** The operation that is read where the page is shown again. */
+  readonly againId?: AgainId;
+  /** Parameters of the operation that do not stand in the path. */
+  readonly params?: (visitor: Visitor, ctx: Context) => Parameters | Promise<Parameters>;
+}
 
 /** Shows a page again with what was typed into a form of it. */
 type ShowAgain = (ctx: Context, visitor: Visitor, failure: Failure) => Promise<void>;
@@ -111,7 +118,11 @@ interface FormOptions<Id extends OperationId> {
   /** Parameters of the operation that stand in the form and not in the path. */
   readonly params?: (sent: URLSearchParams, visitor: Visitor) => Parameters;
   /** What the operation is asked with. Throws `bad_request` for what was typed and is no value. */
-  readonly body?: (sent: URLSearchParams, params: Parameters) => BodyOf<Id>;
+  readonly body?: (
+    sent: URLSearchParams,
+    params: Parameters,
+    ctx: Context,
+  ) => BodyOf<Id> | Promise<BodyOf<Id>>;
   readonly query?: (sent: URLSearchParams) => Readonly<Record<string, string>>;
   /** What the next page says, and its address; or a page that is shown this once. */
   readonly done: (performed: Performed<Id>) => Next | Html | Promise<Next | Html>;
@@ -125,6 +136,8 @@ interface FormOptions<Id extends OperationId> {
   readonly isUnfinished?: (sent: URLSearchParams) => boolean;
   /** The page on which mistakes are shown; without it, they are shown as an error. */
   readonly again?: ShowAgain;
+  /** Where the browser goes with a mistake in a form that stands on several pages. */
+  readonly mistaken?: (problem: Text, sent: URLSearchParams) => Next;
 }
 
 interface Performed<Id extends OperationId> {
@@ -144,7 +157,7 @@ export interface BoundPages {
     path: string,
     id: Id,
     show: (shown: Shown<ModelOf<Id | AgainId>>) => Answer | Promise<Answer>,
-    againId?: AgainId,
+    options?: PageOptions<AgainId>,
   ): ShowAgain;
   /** A form that performs an operation. */
   form<Id extends OperationId>(path: string, id: Id, options: FormOptions<Id>): void;
@@ -215,14 +228,16 @@ export function createBoundPages(
     {
       id,
       show,
+      options,
       failure,
     }: {
       readonly id: Id;
+      readonly options: PageOptions | undefined;
       readonly show: (shown: Shown<ModelOf<Id>>) => Answer | Promise<Answer>;
       readonly failure?: Failure;
     },
   ): Promise<void> {
-    const params = paramsOf(ctx);
+    const params = { ...paramsOf(ctx), ...(await options?.params?.(visitor, ctx)) };
     const { reply } = await perform(operationOf(id), {
       params,
       identify: async () => ({ caller: visitor.caller }),
@@ -247,8 +262,8 @@ export function createBoundPages(
       failure,
       ctx,
     });
-    if (answer instanceof Html) return pages.send(ctx, answer, failure?.status ?? 200);
-    ctx.redirect(answer.redirect);
+    if (answer instanceof Html) pages.send(ctx, answer, failure?.status ?? 200);
+    else if (answer !== undefined) ctx.redirect(answer.redirect);
   }
 
   function goTo(ctx: Context, next: Next | Html): void {
@@ -270,25 +285,26 @@ export function createBoundPages(
   return {
     pages,
 
-    page(path, id, show, againId) {
+    page(path, id, show, options) {
       deps.entrances.push({ kind: 'page', path, operation: operationOf(id), areaScope });
       router.get(
         koaPath(path),
         pages.loggedIn(async (ctx, login) => {
           try {
-            await respond(ctx, await visitorOf(login), { id, show });
+            await respond(ctx, await visitorOf(login), { id, show, options });
           } catch (error) {
             if (!(error instanceof HubError) || error.code !== 'recent_login_required') throw error;
             ctx.redirect(pages.urls.confirmLogin(pages.ownPathOf(ctx.originalUrl)));
           }
         }),
       );
-      return (ctx, visitor, failure) => respond(ctx, visitor, { id: againId ?? id, show, failure });
+      const shown = { id: options?.againId ?? id, show, options };
+      return (ctx, visitor, failure) => respond(ctx, visitor, { ...shown, failure });
     },
 
     form(path, id, options) {
       const operation = operationOf(id);
-      const { again, done } = options;
+      const { again, mistaken, done } = options;
       deps.entrances.push({ kind: 'form', path, operation, areaScope });
       router.post(
         koaPath(path),
@@ -310,7 +326,7 @@ export function createBoundPages(
               requireRecentLogin: () => confirmLogin.require(ctx),
               check: () => options.check?.(sent, params),
               query: options.query?.(sent) ?? {},
-              readBody: async () => options.body?.(sent, params),
+              readBody: async () => options.body?.(sent, params, ctx),
               requireVersion: version === null ? anyVersion : oneOfVersions([version]),
             });
             const result = reply.body as ModelOf<typeof id>;
@@ -319,8 +335,7 @@ export function createBoundPages(
             if (!(error instanceof HubError)) throw error;
             if (error.code === 'not_found' && !error.isRefusal && options.isGone !== undefined)
               return goTo(ctx, options.isGone(sent, params));
-            if (again === undefined) throw error;
-            if (error.code === 'precondition_failed') {
+            if (error.code === 'precondition_failed' && again !== undefined) {
               const by = await lastActor(visitor, options.changes?.(params));
               return again(ctx, visitor, { path, sent, changed: { by }, status: 400 });
             }
@@ -329,10 +344,13 @@ export function createBoundPages(
             const status = mistakes[error.code];
             if (status === undefined || !isAuthorised(operation, params, caller, membership))
               throw error;
+            const problem = withHint(error);
+            if (mistaken !== undefined) return goTo(ctx, mistaken(problem, sent));
+            if (again === undefined) throw error;
             if (error.retryAfterSeconds !== undefined)
               ctx.set('Retry-After', String(error.retryAfterSeconds));
             const field = error.details?.['field'] as string | undefined;
-            return again(ctx, visitor, { path, sent, problem: withHint(error), field, status });
+            return again(ctx, visitor, { path, sent, problem, field, status });
           }
         }),
       );

@@ -117,11 +117,11 @@ function shareTable(view: ShareView): Html {
         cell: ({ recipient: { kind, name } }) =>
           levels.length > 0 &&
           html`<div class="actions">${actionForm(layout, {
-            action: layout.urls.share(ownerName, serverName),
+            action: layout.urls.endShare(ownerName, serverName),
             label: text`Take back`,
             accessibleLabel: text`Take back the server from ${name}`,
             style: 'small danger',
-            fields: { deed: 'revoke', kind, name },
+            fields: { kind, name },
           })}</div>`,
       },
     ],
@@ -143,7 +143,7 @@ function recipientForm(view: ShareView): Html {
   }
   const words = { user: text`A user`, group: text`A group` } as const;
   return html`<form class="fields" method="post" action="${layout.urls.share(ownerName, serverName)}">
-${csrfField(layout)}${hiddenFields({ deed: 'grant', ...(recipients.length === 1 && { kind: recipients[0] }) })}
+${csrfField(layout)}${hiddenFields({ kind: recipients.length === 1 ? recipients[0] : undefined })}
 ${recipients.length > 1 && selectField({ name: 'kind', label: text`With`, choices: recipients.map((value) => ({ value, label: words[value] })) })}
 ${textField({
   name: 'name',
@@ -192,11 +192,11 @@ function linkTable({ layout, ownerName, serverName, links, levels }: ShareView):
         cell: ({ id, createdAt }) =>
           levels.length > 0 &&
           html`<div class="actions">${actionForm(layout, {
-            action: layout.urls.share(ownerName, serverName),
+            action: layout.urls.deleteShareLink(ownerName, serverName),
             label: text`Delete`,
             accessibleLabel: text`Delete the link made at ${exactTime(createdAt)}`,
             style: 'small danger',
-            fields: { deed: 'delete_link', id },
+            fields: { id },
           })}</div>`,
       },
     ],
@@ -205,8 +205,8 @@ function linkTable({ layout, ownerName, serverName, links, levels }: ShareView):
 }
 
 function linkForm({ layout, ownerName, serverName, levels, recipients }: ShareView): Html {
-  return html`<form class="fields" method="post" action="${layout.urls.share(ownerName, serverName)}">
-${csrfField(layout)}${hiddenFields({ deed: 'create_link' })}
+  return html`<form class="fields" method="post" action="${layout.urls.makeShareLink(ownerName, serverName)}">
+${csrfField(layout)}
 ${selectField({ name: 'expires_in', label: text`How long should it work?`, choices: lifetimes, value: String(day) })}
 ${selectField({
   name: 'link_level',
