@@ -175,6 +175,9 @@ export function composeOperations(
     instanceNames: deps.instances.directory,
     loads: deps.loads.reader,
     serverOutput: servers.output,
+    startTimes: stores.startTimes,
+    spawnerConfig: config.Spawner,
+    firstRun: deps.accounts.firstRun,
   };
   return createPerform(operationDeps, {
     authorizer,

@@ -207,6 +207,7 @@ type ViewDeclaration = Pick<
   | 'path'
   | 'scopes'
   | 'target'
+  | 'actsOnUser'
   | 'orForServer'
   | 'beyondFilter'
   | 'needsRecentLogin'

@@ -4,6 +4,7 @@ import { auditOperations } from './audit.ts';
 import { authorizationOperations } from './authorizations.ts';
 import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
+import { homePageOperations } from './home-page.ts';
 import { infoOperations } from './info.ts';
 import { instanceOperations } from './instances.ts';
 import { invitationOperations } from './invitations.ts';
@@ -17,6 +18,7 @@ import { roleOperations } from './roles.ts';
 import { runtimeServiceOperations } from './runtime-services.ts';
 import { serverExtensionOperations } from './server-extension.ts';
 import { serverOutputOperations } from './server-output.ts';
+import { serverPageOperations } from './server-pages.ts';
 import { serverOperations } from './servers.ts';
 import { serviceOperations } from './services.ts';
 import { sessionOperations } from './sessions.ts';
@@ -44,6 +46,8 @@ const lists = [
   invitationOperations,
   lockoutOperations,
   serverOperations,
+  serverPageOperations,
+  homePageOperations,
   loadOperations,
   serverExtensionOperations,
   serverOutputOperations,

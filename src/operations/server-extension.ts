@@ -3,7 +3,7 @@ import { comingStop } from '../servers/time-limits.ts';
 import type { UserServers } from '../servers/user-servers.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { limitKind, time } from './models.ts';
-import { type Operation, operation } from './operation.ts';
+import { operation } from './operation.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -15,11 +15,11 @@ const extension = z.object({
   stop_reason: limitKind.nullable().describe('The limit that does.'),
 });
 
-function extensionAt(
+function extensionAt<const Id extends string>(
   path: '/users/{name}/server' | '/users/{name}/servers/{server}',
-  id: string,
+  id: Id,
   which: string,
-): Operation<Deps> {
+) {
   return operation({
     id,
     method: 'POST',

@@ -13,7 +13,7 @@ import { sentences } from '../texts/known-sentences.ts';
 import type { Languages } from '../texts/languages.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { freeData, names, serverModel } from './models.ts';
-import { type Operation, type OperationRequest, operation } from './operation.ts';
+import { type OperationRequest, operation } from './operation.ts';
 import { languageAskedFor, languageQuery, toldIn } from './told-in.ts';
 
 export interface Deps {
@@ -94,13 +94,25 @@ const progressModel = z
   })
   .meta({ id: 'Progress' });
 
-/** What the default server and named ones have in common; they differ only in their paths. */
-function startedAt(
+/** The default server and named ones have everything in common but their paths. */
+export type ServerKind = 'DefaultServer' | 'NamedServer';
+
+/** Who may start a server, by whichever entrance. */
+export const starting = {
+  audit: ['server.start', 'server.create'],
+  scopes: ['start:servers'],
+  actsOnUser: true,
+} as const;
+
+/** Who may stop a server. */
+export const stopping = { scopes: ['delete:servers'], actsOnUser: true } as const;
+
+function startedAt<const Kind extends ServerKind>(
   path: '/users/{name}/server' | '/users/{name}/servers/{server}',
-  suffix: string,
+  suffix: Kind,
   which: string,
   alias?: '/users/{name}/servers/',
-): Operation<Deps>[] {
+) {
   const shared = {
     tag: 'servers',
     target: 'server',
@@ -124,12 +136,10 @@ function startedAt(
       id: `start${suffix}`,
       method: 'POST',
       path,
-      audit: ['server.start', 'server.create'],
+      ...starting,
       summary: `Start ${which}`,
       description:
         'Options stand in `user_options`, or are the whole body. Answers when the server is ready, or after `Spawner.slow_start_timeout`.',
-      scopes: ['start:servers'],
-      actsOnUser: true,
       body: startBody,
       answers: {
         201: { description: 'It is ready.', schema: serverModel },
@@ -153,10 +163,9 @@ function startedAt(
       method: 'DELETE',
       path,
       audit: ['server.stop', 'server.delete'],
+      ...stopping,
       summary: `Stop ${which}`,
       description: 'With `remove`, a named server is deleted as well.',
-      scopes: ['delete:servers'],
-      actsOnUser: true,
       body: z.object({ remove: z.boolean().default(false) }).prefault({}),
       answers: {
         202: { description: 'It is stopping.', schema: z.object({ message: z.string() }) },

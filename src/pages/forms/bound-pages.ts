@@ -102,7 +102,7 @@ interface PageOptions<AgainId extends OperationId = OperationId> {
 }
 
 /** Shows a page again with what was typed into a form of it. */
-type ShowAgain = (ctx: Context, visitor: Visitor, failure: Failure) => Promise<void>;
+export type ShowAgain = (ctx: Context, visitor: Visitor, failure: Failure) => Promise<void>;
 
 /** Where the browser goes, and what it says there. */
 type Next =

@@ -1,5 +1,5 @@
 import type { ServerFailure } from '../../servers/server.ts';
-import { type Text, text, translated } from '../../texts/text.ts';
+import { type Phrase, type Text, text, translated } from '../../texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -15,6 +15,8 @@ export interface NotRunningView {
   readonly failure?: ServerFailure | undefined;
   /** The time limit that stopped it, if one did. */
   readonly stoppedBy?: ServerSummary['stoppedBy'];
+  /** What was wrong with the start that was asked for. */
+  readonly problem?: Phrase | undefined;
   readonly mayStart: boolean;
   readonly hasSpawnOptions: boolean;
   /** What the browser asked for; it goes there when the server runs. */
@@ -34,6 +36,7 @@ export function notRunningPage(view: NotRunningView): Html {
     scripts: startSecondsOf(view) > 0 ? ['auto-start.js'] : [],
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${limitSentence(view)} ${leadOf(view)}</p></header>
+${view.problem !== undefined && notice('bad', view.problem)}
 ${failure !== undefined && failureMarkup(view, failure)}
 ${startControl(view)}
 </div>
@@ -42,8 +45,9 @@ ${startControl(view)}
 }
 
 /** A start that failed would most likely fail again, and again. */
-function startSecondsOf({ mayStart, failure, startSeconds = 0 }: NotRunningView): number {
-  return mayStart && failure === undefined ? startSeconds : 0;
+function startSecondsOf(view: NotRunningView): number {
+  const { mayStart, failure, problem, startSeconds = 0 } = view;
+  return mayStart && failure === undefined && problem === undefined ? startSeconds : 0;
 }
 
 function leadOf(view: NotRunningView): Text {

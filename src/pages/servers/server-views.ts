@@ -1,8 +1,8 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import { comingStop, limitMs } from '../../servers/time-limits.ts';
-import { translated } from '../../texts/text.ts';
-import type { ServerSummary, ShownServerState } from './server-summary.ts';
+import { type Phrase, text, translated } from '../../texts/text.ts';
+import { type ServerSummary, type ShownServerState, serverTitle } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */
 export function summaryOf(server: Server, url: string, load?: LoadSeries): ServerSummary {
@@ -42,4 +42,20 @@ export function stoppedByOf({
 /** The default server of a user who never had one. */
 export function untouchedServer(userName: string, url: string): ServerSummary {
   return { userName, name: '', state: 'stopped', url };
+}
+
+/** Which operations are about a server of this name. */
+export const kindOf = (serverName: string) => (serverName === '' ? 'DefaultServer' : 'NamedServer');
+
+/** The part of the API's paths below a user that is about a server. */
+export const apiPart = (serverName: string) =>
+  serverName === '' ? 'server' : `servers/${encodeURIComponent(serverName)}`;
+
+/** What a notice calls a server. */
+export function targetName(
+  viewer: string,
+  { name = '', server = '' }: Readonly<Record<string, string>>,
+): Phrase {
+  if (server === '') return serverTitle({ userName: name, name: '' }, viewer);
+  return name === viewer ? text`The server ${server}` : text`The server ${server} of ${name}`;
 }

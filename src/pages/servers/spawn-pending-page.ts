@@ -24,9 +24,6 @@ export interface SpawnPendingView {
   readonly readyUrl: string;
 }
 
-/** How many of the last lines of output the page shows; as in progress.js. */
-export const startLines = 8;
-
 /** What has been told of a start. */
 type Step = Pick<SpawnProgress, 'message' | 'phase'>;
 

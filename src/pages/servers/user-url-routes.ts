@@ -2,20 +2,15 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { HubError } from '../../errors.ts';
 import { isNavigation, prefersHtml } from '../../http/content-negotiation.ts';
-import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authorizer } from '../../rbac/authorizer.ts';
-import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
-import type { ServerOutput } from '../../servers/server-output.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
-import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import { exactTime } from '../../texts/exact-time.ts';
 import { text } from '../../texts/text.ts';
-import type { UserStore } from '../../users/user-store.ts';
+import type { BoundPages } from '../forms/bound-pages.ts';
 import type { PageContext } from '../page-context.ts';
-import { showServerState } from './spawn-routes.ts';
+import { type StandingDeps, showStanding } from './standing.ts';
 
 /**
  * `/user/<name>/…` while no server answers there: 424 with JSON for programs; browsers are sent to the
@@ -27,35 +22,18 @@ export function userUrlRoutes(
   deps: {
     readonly pages: PageContext;
     readonly basePath: string;
-    readonly apiPath: string;
-    readonly authorizer: Authorizer;
-    readonly users: UserStore;
-    readonly store: ServerStore;
-    readonly startTimes: StartTimes;
-    readonly serverOutput: ServerOutput;
-    readonly servers: UserServers;
-    readonly lifecycle: ServerLifecycle;
-    readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
-    /** `Hub.implicit_spawn_seconds`. */
-    readonly implicitSpawnSeconds: number;
+    readonly store: Pick<ServerStore, 'find'>;
+    readonly servers: Pick<UserServers, 'prefixOf' | 'launchedName'>;
+    readonly lifecycle: Pick<ServerLifecycle, 'reaches'>;
   },
 ): void {
-  const { pages, authorizer, users, store, servers, lifecycle, basePath } = deps;
+  const { pages, store, servers, lifecycle, basePath } = deps;
   const hubPath = pages.urls.hub;
-
-  /** A named server, where the path names one that exists; else the default one. */
-  async function serverAt(userName: string, rest: string): Promise<string> {
-    const [first = ''] = rest.split('/', 1);
-    const name = tryDecode(first);
-    if (name === undefined || name === '') return '';
-    return (await store.find(userName, name)) === undefined ? '' : name;
-  }
 
   const answerStopped = async (ctx: Context): Promise<void> => {
     if (!isNavigation(ctx.method, ctx.req.headers) && !prefersHtml(ctx.req.headers)) {
       const userName = String(ctx['params']['user']);
-      const rest = String(ctx['params']['rest'] ?? '');
-      const server = await store.find(userName, await serverAt(userName, rest));
+      const server = await store.find(userName, await serverAt(ctx, userName, store));
       if (server !== undefined && (await isLedTo(server, ctx.originalUrl))) {
         ctx.redirect(ctx.originalUrl);
         // The same request once more, with its method and body (RFC 9110, section 15.4.8).
@@ -71,32 +49,6 @@ export function userUrlRoutes(
     ctx.redirect(hubPath + path);
     ctx.status = 303;
   };
-
-  const showStopped = pages.loggedIn(async (ctx, login) => {
-    const userName = String(ctx['params']['user']);
-    const serverName = await serverAt(userName, String(ctx['params']['rest'] ?? ''));
-    const { scopes } = await pages.callerOf(login);
-    const resource = { kind: 'server', userName, serverName } as const;
-    const membership = await authorizer.membershipFor(scopes);
-    const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
-    if (!may('access:servers')) {
-      throw new HubError('forbidden', text`You do not have permission to access this server.`);
-    }
-    const user = await users.findByName(userName);
-    if (user === undefined) throw new HubError('not_found', text`There is no such user.`);
-    await showServerState(
-      ctx,
-      deps,
-      { user, serverName },
-      {
-        next: basePath + ctx.originalUrl.slice(hubPath.length),
-        mayStart: may('start:servers'),
-        mayReadOutput: true,
-        stoppedStatus: 424,
-        startSeconds: login.user.id === user.id ? deps.implicitSpawnSeconds : 0,
-      },
-    );
-  });
 
   /** Whether the same request leads to the server now: another instance may have made it ready just before. */
   async function isLedTo(server: Server, url: string): Promise<boolean> {
@@ -133,7 +85,6 @@ export function userUrlRoutes(
   }
 
   router.all(`${basePath}user/:user{/*rest}`, answerStopped);
-  router.get(`${hubPath}user/:user{/*rest}`, showStopped);
 
   router.get(
     `${hubPath}user-redirect{/*rest}`,
@@ -147,6 +98,46 @@ export function userUrlRoutes(
       else ctx.redirect(`${pages.urls.spawn(userName, name)}?next=${encodeURIComponent(target)}`);
     }),
   );
+}
+
+/** `/hub/user/{name}/…`: where a server stands whose own address a browser asked for. */
+export function stoppedServerRoutes(
+  { page, pages }: BoundPages,
+  deps: StandingDeps & {
+    readonly basePath: string;
+    readonly store: Pick<ServerStore, 'find'>;
+    /** `Hub.implicit_spawn_seconds`. */
+    readonly implicitSpawnSeconds: number;
+  },
+): void {
+  page(
+    '/user/{name}{/*rest}',
+    'openServer',
+    (shown) =>
+      showStanding(shown, pages, deps, {
+        next: deps.basePath + shown.ctx.originalUrl.slice(pages.urls.hub.length),
+        stoppedStatus: 424,
+        startSeconds:
+          shown.visitor.login.user.id === shown.model.user.id ? deps.implicitSpawnSeconds : 0,
+      }),
+    {
+      params: async (_visitor, ctx) => ({
+        server: await serverAt(ctx, String(ctx['params']['name']), deps.store),
+      }),
+    },
+  );
+}
+
+/** A named server, where the path names one that exists; else the default one. */
+async function serverAt(
+  ctx: Context,
+  userName: string,
+  store: Pick<ServerStore, 'find'>,
+): Promise<string> {
+  const [first = ''] = String(ctx['params']['rest'] ?? '').split('/', 1);
+  const name = tryDecode(first);
+  if (name === undefined || name === '') return '';
+  return (await store.find(userName, name)) === undefined ? '' : name;
 }
 
 function tryDecode(text: string): string | undefined {

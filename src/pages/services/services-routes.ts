@@ -1,8 +1,7 @@
-import type Router from '@koa/router';
 import { readPageOf } from '../../store/page-edge.ts';
 import { bordersOf, lastPageOf } from '../elements/paging.ts';
-import type { PageContext } from '../page-context.ts';
-import type { AccessibleServices } from './accessible-services.ts';
+import type { BoundPages } from '../forms/bound-pages.ts';
+import { linksTo } from './open-services.ts';
 import { placeInOrder } from './service-list.ts';
 import { comparePlaces, placeKey } from './service-places.ts';
 import { servicesPage } from './services-page.ts';
@@ -12,51 +11,40 @@ import { matchesSearch, readServicesQuery, servicesUrl } from './services-query.
 const pageSize = 24;
 
 /** `/hub/services`: what the person may open. */
-export function servicesRoutes(
-  router: Router,
-  deps: { readonly pages: PageContext; readonly accessibleServices: AccessibleServices },
-): void {
-  const { pages } = deps;
-
-  router.get(
-    '/services',
-    pages.loggedIn(async (ctx, login) => {
-      const query = readServicesQuery(new URLSearchParams(ctx.querystring));
-      const accessible = await deps.accessibleServices(
-        await pages.callerOf(login),
-        pages.languageOf(ctx),
-      );
-      const found = accessible.filter((each) => matchesSearch(query.search, each));
-      const groups = [...Map.groupBy(found, ({ group }) => group)].flatMap(([name, members]) =>
-        name === undefined ? [] : [[name, members.length] as const],
-      );
-      const matching =
-        query.group === undefined ? found : found.filter(({ group }) => group === query.group);
-      const edge = query.edge && placeInOrder(accessible, query.edge.key);
-      const part = await readPageOf(
-        matching,
-        {
-          offset: (query.page - 1) * pageSize,
-          limit: pageSize,
-          edge: edge && query.edge,
-        },
-        ({ place }) => comparePlaces(place, edge ?? place),
-      );
-      const { items: services, total } = part;
-      if (services.length === 0 && total > 0) {
-        const page = lastPageOf(total, pageSize);
-        return ctx.redirect(servicesUrl(pages.urls.services, { ...query, page, edge: undefined }));
-      }
-      const view = {
-        query,
-        services,
-        borders: bordersOf(part, ({ place, name }) => placeKey(place, name)),
-        total,
-        size: pageSize,
-        accessible: accessible.length,
-        groups,
-      };
-      pages.send(ctx, servicesPage({ layout: await pages.layoutFor(ctx), ...view }));
-    }),
-  );
+export function servicesRoutes({ page, pages }: BoundPages): void {
+  page('/services', 'viewOpenServices', async ({ layout, model, search, language }) => {
+    const query = readServicesQuery(search);
+    const accessible = linksTo(model, pages, language);
+    const found = accessible.filter((each) => matchesSearch(query.search, each));
+    const groups = [...Map.groupBy(found, ({ group }) => group)].flatMap(([name, members]) =>
+      name === undefined ? [] : [[name, members.length] as const],
+    );
+    const matching =
+      query.group === undefined ? found : found.filter(({ group }) => group === query.group);
+    const edge = query.edge && placeInOrder(accessible, query.edge.key);
+    const part = await readPageOf(
+      matching,
+      {
+        offset: (query.page - 1) * pageSize,
+        limit: pageSize,
+        edge: edge && query.edge,
+      },
+      ({ place }) => comparePlaces(place, edge ?? place),
+    );
+    const { items: services, total } = part;
+    if (services.length === 0 && total > 0) {
+      const last = { ...query, page: lastPageOf(total, pageSize), edge: undefined };
+      return { redirect: servicesUrl(pages.urls.services, last) };
+    }
+    return servicesPage({
+      layout,
+      query,
+      services,
+      borders: bordersOf(part, ({ place, name }) => placeKey(place, name)),
+      total,
+      size: pageSize,
+      accessible: accessible.length,
+      groups,
+    });
+  });
 }
