@@ -30,7 +30,7 @@ import type { Foundation } from './foundation.ts';
 
 export function addAdminPages(
   router: Router,
-  { config, stores, keyv, database, disposables, log, secrets }: Foundation,
+  { stores, keyv, database, disposables, log, secrets }: Foundation,
   deps: {
     readonly perform: Perform<OperationDeps>;
     readonly entrances: Entrance[];
@@ -89,10 +89,7 @@ export function addAdminPages(
   adminGroupRoutes(bound);
   adminRoleRoutes(bound);
   adminInstanceRoutes(bound);
-  adminRuntimeServiceRoutes(admin, {
-    administration: deps.accounts.serviceAdministration,
-    allowsManaged: config.Hub.allow_managed_services_at_runtime,
-  });
+  adminRuntimeServiceRoutes(bound);
   adminServiceRoutes(bound);
   adminLockoutRoutes(bound);
   adminAnnouncementRoutes(bound);

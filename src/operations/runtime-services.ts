@@ -1,11 +1,19 @@
 import { z } from 'zod';
-import { longestSecret, serviceDefinition, versionOfService } from '../services/runtime-service.ts';
+import type { ServiceConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import {
+  longestSecret,
+  type RuntimeService,
+  serviceDefinition,
+  versionOfService,
+} from '../services/runtime-service.ts';
 import type {
   ServiceAdministration,
   ServiceOutcome,
   ServiceRequest,
 } from '../services/service-administration.ts';
-import { operation } from './operation.ts';
+import { text } from '../texts/text.ts';
+import { operation, view } from './operation.ts';
 import { describeService, getService, type ServiceDeps, serviceModel } from './services.ts';
 
 export interface Deps extends ServiceDeps {
@@ -100,22 +108,36 @@ export const runtimeServiceOperations = [
     body: change,
     answers: { 200: { description: 'The service.', schema: newServiceModel } },
   }).handle(async ({ params, body, caller, requireVersion }, deps: Deps) => {
-    const { api_token, ...changes } = body;
     const done = await deps.serviceAdministration.change(
       caller,
       params.service,
-      ({ name, ...definition }) => {
-        const merged = Object.entries({ ...definition, ...changes }).filter(
-          ([, value]) => value !== null && value !== undefined,
-        );
-        return requestOf({
-          ...serviceDefinition.parse(Object.fromEntries(merged)),
-          api_token: api_token as string | undefined,
-        });
-      },
+      (definition) => changed(definition, body),
       requireVersion,
     );
     return { status: 200, ...(await answerOf(done, deps)) };
+  }),
+  operation({
+    id: 'editService',
+    audience: 'page',
+    method: 'POST',
+    path: '/admin/services/{service}/edit',
+    tag: 'services',
+    summary: 'Change a service as its form shows it: one title, which is a part of its info',
+    scopes: ['admin:services'],
+    target: 'service',
+    audit: ['service.change'],
+    needsRecentLogin: true,
+    body: z.strictObject({ title: z.string(), changes: change }),
+    answers: { 204: { description: 'It is changed.' } },
+  }).handle(async ({ params, body, caller, requireVersion }, deps: Deps) => {
+    const { title, changes } = body;
+    await deps.serviceAdministration.change(
+      caller,
+      params.service,
+      (before) => changed(before, { ...changes, info: titled(before.info, title) }),
+      requireVersion,
+    );
+    return { status: 204 };
   }),
   operation({
     id: 'deleteService',
@@ -135,7 +157,59 @@ export const runtimeServiceOperations = [
     await deps.serviceAdministration.delete(caller, params.service, requireVersion);
     return { status: 200 };
   }),
+  view({ id: 'viewNewService', path: '/admin/new-service', scopes: ['admin:services'] }).handle(
+    (_request, { allowsManaged }: Deps) => ({ allowsManaged }),
+  ),
+  view({
+    id: 'viewServiceForm',
+    path: '/admin/services/{service}/edit',
+    scopes: ['admin:services'],
+    target: 'service',
+  }).handle(async ({ params }, deps: Deps) => {
+    const service = await versioned(params.service, deps);
+    if (service.definition.command !== undefined && !deps.allowsManaged) {
+      throw new HubError('forbidden', text`Commands cannot be changed while the hub runs.`, {
+        hint: text`Hub.allow_managed_services_at_runtime allows them.`,
+      });
+    }
+    return service;
+  }),
+  view({
+    id: 'viewServiceDeletion',
+    path: '/admin/services/{service}/delete',
+    scopes: ['admin:services'],
+    target: 'service',
+  }).handle(({ params }, deps: Deps) => versioned(params.service, deps)),
 ];
+
+async function versioned(
+  name: string,
+  { serviceAdministration }: Pick<Deps, 'serviceAdministration'>,
+): Promise<RuntimeService & { readonly version: string }> {
+  const service = await serviceAdministration.find(name);
+  if (service !== undefined) return { ...service, version: versionOfService(service) };
+  throw new HubError('not_found', text`No such service was added at run time.`);
+}
+
+function changed(
+  { name: _name, ...definition }: ServiceConfig,
+  { api_token, ...changes }: z.output<typeof change>,
+): ServiceRequest {
+  const merged = Object.entries({ ...definition, ...changes }).filter(
+    ([, value]) => value !== null && value !== undefined,
+  );
+  return requestOf({
+    ...serviceDefinition.parse(Object.fromEntries(merged)),
+    api_token: api_token as string | undefined,
+  });
+}
+
+/** One title in languages is changed over the API: the form has a field for one text. */
+function titled(info: ServiceConfig['info'], title: string): ServiceConfig['info'] {
+  const { title: former, ...further } = info;
+  if (title !== '') return { ...further, title };
+  return typeof former === 'object' && former !== null ? info : further;
+}
 
 function requestOf({ api_token, ...definition }: z.output<typeof whole>): ServiceRequest {
   return { definition, apiToken: api_token };

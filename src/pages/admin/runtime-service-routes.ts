@@ -1,26 +1,11 @@
-import type { Context } from 'koa';
+import type { z } from 'zod';
 import { HubError } from '../../errors.ts';
-import type { Caller } from '../../rbac/caller.ts';
-import {
-  type RuntimeService,
-  serviceDefinition,
-  versionOfService,
-} from '../../services/runtime-service.ts';
-import type { ServiceAdministration } from '../../services/service-administration.ts';
+import { type RuntimeService, serviceDefinition } from '../../services/runtime-service.ts';
 import { fieldProblem } from '../../texts/field-problem.ts';
 import { text } from '../../texts/text.ts';
-import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
-import { problemOf } from '../problem-of.ts';
+import type { BoundPages, Changes } from '../forms/bound-pages.ts';
+import { bindDeletion } from '../forms/deletion.ts';
 import {
-  type Admin,
-  type AdminContext,
-  isOfFormerVersion,
-  parameter,
-  versionIn,
-} from './admin-context.ts';
-import { addDeletion } from './deletion-routes.ts';
-import {
-  type AdminServiceFormView,
   adminServiceFormPage,
   type LaunchForm,
   newServicePage,
@@ -29,123 +14,67 @@ import {
 } from './service-form-page.ts';
 
 /** `/hub/admin/new-service` and `/hub/admin/services/<name>/…`: services that are added at run time. */
-export function adminRuntimeServiceRoutes(
-  admin: AdminContext,
-  {
-    administration,
-    allowsManaged,
-  }: {
-    readonly administration: ServiceAdministration;
-    /** `Hub.allow_managed_services_at_runtime`. */
-    readonly allowsManaged: boolean;
-  },
-): void {
-  const { pages } = admin;
-  const { urls } = pages;
+export function adminRuntimeServiceRoutes(bound: BoundPages): void {
+  const { page, form } = bound;
+  const { urls } = bound.pages;
 
-  async function serviceFor(ctx: Context, who: Admin): Promise<RuntimeService> {
-    const name = parameter(ctx, 'service');
-    who.require('admin:services', { kind: 'service', name });
-    const service = await administration.find(name);
-    if (service !== undefined) return service;
-    throw new HubError('not_found', text`No such service was added at run time.`);
-  }
-
-  function requireEditable({ definition }: RuntimeService): void {
-    if (definition.command === undefined || allowsManaged) return;
-    throw new HubError('forbidden', text`Commands cannot be changed while the hub runs.`, {
-      hint: text`Hub.allow_managed_services_at_runtime allows them.`,
+  const showNew = page('/admin/new-service', 'viewNewService', ({ layout, model, failure }) => {
+    const launch = model.allowsManaged ? emptyLaunch : undefined;
+    const empty = { name: '', title: '', url: '', access: 'gateway', isDisplayed: true, launch };
+    return adminServiceFormPage({
+      layout,
+      form: failure === undefined ? empty : readForm(failure.sent, nameIn(failure.sent)),
+      problem: failure?.problem,
     });
-  }
-
-  async function showForm(
-    ctx: Context,
-    form: ServiceForm,
-    more: Pick<AdminServiceFormView, 'version' | 'problem' | 'changed'> = {},
-  ): Promise<void> {
-    const page = adminServiceFormPage({ layout: await pages.formLayoutFor(ctx), form, ...more });
-    const isAnswer = more.problem !== undefined || more.changed !== undefined;
-    pages.send(ctx, page, isAnswer ? 400 : 200);
-  }
-
-  admin.get('/admin/new-service', async (ctx, who) => {
-    who.require('admin:services');
-    const launch = allowsManaged ? emptyLaunch : undefined;
-    const form = { name: '', title: '', url: '', access: 'gateway', isDisplayed: true, launch };
-    await showForm(ctx, form);
   });
 
-  admin.post('/admin/new-service', async (ctx, who, form) => {
-    who.require('admin:services');
-    const typed = readForm(form, (form.get('name') ?? '').trim(), allowsManaged);
-    let token: string | undefined;
-    try {
-      ({ token } = await add(who.caller, typed));
-    } catch (error) {
-      return showForm(ctx, typed, { problem: problemOf(error) });
-    }
-    if (token === undefined) {
-      const done = text`${typed.name} is added, and starting.`;
-      pages.redirectWithNotice(ctx, urls.adminService(typed.name), { kind: 'good', text: done });
-      return;
-    }
-    const layout = await pages.formLayoutFor(ctx);
-    pages.send(ctx, newServicePage({ layout, name: typed.name, token }));
+  form('/admin/new-service', 'createService', {
+    params: (sent) => ({ service: nameIn(sent) }),
+    body: (sent, { service = '' }) => {
+      const { title, ...members } = membersOf(readForm(sent, service));
+      return checked({ ...members, ...(title !== '' && { info: { title } }) });
+    },
+    done: ({ params: { service: name = '' }, result: { api_token: token } }) =>
+      token === undefined
+        ? { to: urls.adminService(name), say: text`${name} is added, and starting.` }
+        : { show: (layout) => newServicePage({ layout, name, token }) },
+    again: showNew,
   });
 
-  async function add(caller: Caller, typed: ServiceForm) {
-    const definition = parseDefinition(membersOf(typed));
-    return administration.create(caller, typed.name, { definition, apiToken: undefined });
-  }
+  const showEdit = page(
+    '/admin/services/{service}/edit',
+    'viewServiceForm',
+    ({ layout, model, failure }) => {
+      const now = formOf(model);
+      return adminServiceFormPage({
+        layout,
+        form: failure === undefined ? now : readForm(failure.sent, now.name),
+        version: model.version,
+        problem: failure?.problem,
+        changed: failure?.changed && { by: failure.changed.by, now: serviceFacts(now) },
+      });
+    },
+  );
 
-  admin.get('/admin/services/:service/edit', async (ctx, who) => {
-    const service = await serviceFor(ctx, who);
-    requireEditable(service);
-    await showForm(ctx, formOf(service), { version: versionOfService(service) });
+  form('/admin/services/{service}/edit', 'editService', {
+    body: (sent, { service = '' }) => {
+      const typed = readForm(sent, service);
+      if (typed.launch?.command === '')
+        throw new HubError('bad_request', text`command: a managed service needs one.`);
+      const { title, ...members } = membersOf(typed);
+      return { title, changes: { url: null, ...emptiedBy(typed.launch), ...checked(members) } };
+    },
+    done: ({ params: { service: name = '' } }) => ({
+      to: urls.adminService(name),
+      say: text`${name} is changed.`,
+    }),
+    changes: serviceChanges,
+    again: showEdit,
   });
 
-  admin.post('/admin/services/:service/edit', async (ctx, who, form) => {
-    const service = await serviceFor(ctx, who);
-    requireEditable(service);
-    const { name, command: formerCommand } = service.definition;
-    const typed = readForm(form, name, formerCommand !== undefined);
-    const version = versionOfService(service);
-    try {
-      await administration.change(
-        who.caller,
-        name,
-        ({ name: _name, info, url: _url, ...definition }) => {
-          if (typed.launch?.command === '') {
-            throw new HubError('bad_request', text`command: a managed service needs one.`);
-          }
-          const kept =
-            typed.launch === undefined ? definition : withoutLaunch(definition, typed.launch);
-          return {
-            definition: parseDefinition({ ...kept, ...membersOf(typed, info) }),
-            apiToken: undefined,
-          };
-        },
-        versionIn(form),
-      );
-    } catch (error) {
-      if (isOfFormerVersion(error)) {
-        return showForm(ctx, typed, { version, changed: await changeOf(who, service) });
-      }
-      return showForm(ctx, typed, { version, problem: problemOf(error) });
-    }
-    const done = text`${name} is changed.`;
-    pages.redirectWithNotice(ctx, urls.adminService(name), { kind: 'good', text: done });
-  });
-
-  async function changeOf(who: Admin, service: RuntimeService): Promise<ChangedMeanwhile> {
-    const { name } = service.definition;
-    const by = await admin.lastActor(who, ['service.create', 'service.change'], name);
-    return { by, now: serviceFacts(formOf(service)) };
-  }
-
-  addDeletion(admin, '/admin/services/:service/delete', {
-    find: serviceFor,
-    versionOf: versionOfService,
+  bindDeletion(bound, '/admin/services/{service}/delete', {
+    view: 'viewServiceDeletion',
+    operation: 'deleteService',
     question: ({ definition: { name } }) => ({
       title: text`Delete the service ${name}?`,
       consequences: [
@@ -155,15 +84,18 @@ export function adminRuntimeServiceRoutes(
       action: urls.adminService(name, 'delete'),
       cancelUrl: urls.adminService(name),
     }),
-    changeOf,
-    delete: (who, { definition: { name } }, requireVersion) =>
-      administration.delete(who.caller, name, requireVersion),
-    done: ({ definition: { name } }) => ({
-      url: urls.adminServices,
-      text: text`${name} is deleted.`,
-    }),
+    changes: serviceChanges,
+    versioned: (service) => ({ version: service.version, now: serviceFacts(formOf(service)) }),
+    done: ({ service: name = '' }) => ({ to: urls.adminServices, say: text`${name} is deleted.` }),
   });
 }
+
+/** What makes another version of a service. */
+function serviceChanges({ service }: Readonly<Record<string, string>>): Changes {
+  return { actions: ['service.create', 'service.change'], target: service };
+}
+
+const nameIn = (sent: URLSearchParams) => (sent.get('name') ?? '').trim();
 
 const emptyLaunch: LaunchForm = {
   command: '',
@@ -193,7 +125,7 @@ function quoteWord(word: string): string {
   return parts.join(`'"'`);
 }
 
-function readForm(form: URLSearchParams, name: string, hasLaunch: boolean): ServiceForm {
+function readForm(form: URLSearchParams, name: string): ServiceForm {
   const typed = (field: string) => (form.get(field) ?? '').trim();
   return {
     name,
@@ -201,7 +133,7 @@ function readForm(form: URLSearchParams, name: string, hasLaunch: boolean): Serv
     url: typed('url'),
     access: typed('access'),
     isDisplayed: form.has('display'),
-    launch: hasLaunch
+    launch: form.has('command')
       ? {
           command: typed('command'),
           environment: form.get('environment') ?? '',
@@ -213,27 +145,19 @@ function readForm(form: URLSearchParams, name: string, hasLaunch: boolean): Serv
   };
 }
 
-/** What of a managed service its form replaces, and what it keeps. */
-function withoutLaunch(definition: object, { isEnvironmentCleared }: LaunchForm): object {
-  const kept: Record<string, unknown> = { ...definition };
-  for (const member of ['command', 'cwd', 'user']) delete kept[member];
-  if (isEnvironmentCleared) delete kept['environment'];
-  return kept;
+/** What a managed service no longer has where its form leaves it empty. */
+function emptiedBy(launch: LaunchForm | undefined) {
+  if (launch === undefined) return {};
+  return { cwd: null, user: null, ...(launch.isEnvironmentCleared && { environment: null }) };
 }
 
-function membersOf(
-  { title, url, access, isDisplayed, launch }: ServiceForm,
-  info: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> {
-  const { title: former, ...further } = info;
-  // One in languages is changed over the API; the form has a field for one text.
-  const kept = typeof former === 'object' && former !== null ? { title: former } : {};
+function membersOf({ title, url, access, isDisplayed, launch }: ServiceForm) {
   return {
+    title,
     ...(url !== '' && { url }),
     // Without an address there are no visitors, whatever is chosen for them.
     access: url === '' ? 'service' : access,
     display: isDisplayed,
-    info: { ...further, ...kept, ...(title !== '' && { title }) },
     ...(launch !== undefined && launchMembersOf(launch)),
   };
 }
@@ -258,9 +182,10 @@ function readVariables(lines: string): [string, string][] {
   });
 }
 
-function parseDefinition(members: Record<string, unknown>) {
+/** Throws `bad_request` that names the field of what is wrong. */
+function checked(members: Record<string, unknown>): z.input<typeof serviceDefinition> {
   const parsed = serviceDefinition.safeParse(members);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return members as z.input<typeof serviceDefinition>;
   const [issue] = parsed.error.issues;
   throw new HubError('bad_request', fieldProblem(issue?.path.join('.') ?? '', issue?.message));
 }

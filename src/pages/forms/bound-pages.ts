@@ -104,10 +104,11 @@ interface PageOptions<AgainId extends OperationId = OperationId> {
 /** Shows a page again with what was typed into a form of it. */
 export type ShowAgain = (ctx: Context, visitor: Visitor, failure: Failure) => Promise<void>;
 
-/** Where the browser goes, and what it says there. */
+/** Where the browser goes, and what it says there; or what it shows at once, as it is shown this once. */
 type Next =
   | { readonly to: string; readonly say: Text; readonly kind?: PageNotice['kind'] }
-  | { readonly redirect: string };
+  | { readonly redirect: string }
+  | { readonly show: (layout: FormLayoutProps) => Html };
 
 export interface Changes {
   readonly actions: readonly AuditAction[];
@@ -266,11 +267,9 @@ export function createBoundPages(
     else if (answer !== undefined) ctx.redirect(answer.redirect);
   }
 
-  function goTo(ctx: Context, next: Next | Html): void {
-    if (next instanceof Html) {
-      pages.send(ctx, next);
-      return;
-    }
+  async function goTo(ctx: Context, next: Next | Html): Promise<void> {
+    if (next instanceof Html) return pages.send(ctx, next);
+    if ('show' in next) return pages.send(ctx, next.show(await pages.formLayoutFor(ctx)));
     if ('redirect' in next) {
       ctx.redirect(next.redirect);
       ctx.status = 303;
@@ -330,11 +329,11 @@ export function createBoundPages(
               requireVersion: version === null ? anyVersion : oneOfVersions([version]),
             });
             const result = reply.body as ModelOf<typeof id>;
-            goTo(ctx, await done({ params, sent, result, ctx, visitor }));
+            await goTo(ctx, await done({ params, sent, result, ctx, visitor }));
           } catch (error) {
             if (!(error instanceof HubError)) throw error;
             if (error.code === 'not_found' && !error.isRefusal && options.isGone !== undefined)
-              return goTo(ctx, options.isGone(sent, params));
+              return await goTo(ctx, options.isGone(sent, params));
             if (error.code === 'precondition_failed' && again !== undefined) {
               const by = await lastActor(visitor, options.changes?.(params));
               return again(ctx, visitor, { path, sent, changed: { by }, status: 400 });
@@ -345,7 +344,7 @@ export function createBoundPages(
             if (status === undefined || !isAuthorised(operation, params, caller, membership))
               throw error;
             const problem = withHint(error);
-            if (mistaken !== undefined) return goTo(ctx, mistaken(problem, sent));
+            if (mistaken !== undefined) return await goTo(ctx, mistaken(problem, sent));
             if (again === undefined) throw error;
             if (error.retryAfterSeconds !== undefined)
               ctx.set('Retry-After', String(error.retryAfterSeconds));
