@@ -1,5 +1,6 @@
 import { createAccounts } from '../accounts/accounts.ts';
 import { createActingOnUsers } from '../accounts/acting-on-users.ts';
+import { type BatchReport, createBatches } from '../accounts/batches.ts';
 import { createConfiguredRights } from '../accounts/configured-rights.ts';
 import { createFirstAdministrator } from '../accounts/first-administrator.ts';
 import { createFirstRun } from '../accounts/first-run.ts';
@@ -35,7 +36,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedAccounts = ReturnType<typeof composeAccounts>;
 
 export function composeAccounts(
-  { config, database, stores, keyv, log, metrics, secrets }: Foundation,
+  { config, database, disposables, stores, keyv, log, metrics, secrets }: Foundation,
   deps: {
     readonly site: Site;
     readonly login: ComposedLogin;
@@ -116,6 +117,9 @@ export function composeAccounts(
   const firstRun = createFirstRun(stores.settings);
   return {
     acting,
+    batches: disposables.use(
+      createBatches({ reports: keyv.space<BatchReport>('batches'), now: database.now, log }),
+    ),
     configuredRights,
     firstRun,
     accounts,

@@ -124,6 +124,7 @@ export function composeOperations(
     identityLinks: deps.accounts.identityLinks,
     passwordHasher: deps.login.passwordHasher,
     throttle: deps.login.throttle,
+    batches: deps.accounts.batches,
     notices: stores.notices,
     now: database.now,
     authStates: createAuthStates({

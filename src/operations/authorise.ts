@@ -80,6 +80,16 @@ export function isAuthorised(...request: Parameters<typeof authorise>): boolean 
   }
 }
 
+/** Whether a caller may perform an operation for more than their own account, which every user may do something with. */
+export function reachesOthers({ scopes }: OperationDeclaration, caller: Caller): boolean {
+  if (typeof scopes === 'string') return true;
+  return scopes.some((scope) => {
+    const filter = listFilter(caller.scopes, scope);
+    if (filter === undefined || filter === 'all') return filter === 'all';
+    return filter.groups.size > 0 || [...filter.users].some((name) => name !== caller.owner.name);
+  });
+}
+
 /** Whether a caller holds a scope for a resource. */
 export function createMay(caller: Caller | undefined, membership: Membership) {
   return (scope: string, resource?: Resource): boolean =>

@@ -10,6 +10,7 @@ import type { UserStore } from '../users/user-store.ts';
 import { listOptionsOf, listQuery } from './list-query.ts';
 import { freeData, names } from './models.ts';
 import { type ModelOf, type OperationRequest, operation, view } from './operation.ts';
+import { knownOfUsers } from './users-filter.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -212,7 +213,7 @@ export const groupOperations = [
     scopes: ['read:groups'],
     target: 'group',
     query: listQuery,
-  }).handle(async ({ params, query, may }, { groups, groupPages, roles }: Deps) => {
+  }).handle(async ({ params, query, may, caller }, { groups, groupPages, roles }: Deps) => {
     const group = await groups.getByName(params.group);
     const resource = { kind: 'group', name: group.name } as const;
     const [found, held] = await Promise.all([
@@ -224,6 +225,8 @@ export const groupOperations = [
       query,
       found,
       roles: held?.map(({ name, description }) => ({ name, description })),
+      /** Whether the list of users may be asked for by group. */
+      isFilterOfUsers: knownOfUsers(caller.scopes).groups,
     };
   }),
   view({

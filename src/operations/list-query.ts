@@ -11,6 +11,8 @@ const pageNumber = z.preprocess(
   z.number(),
 );
 const text = z.preprocess((given) => (typeof given === 'string' ? given : ''), z.string());
+/** What was searched for, trimmed and no longer than a name. */
+export const searchText = text.transform((given) => given.trim().slice(0, maxSearchLength));
 const key = z.preprocess(
   (given) => (typeof given === 'string' && given.length <= maxKeyLength ? given : undefined),
   z.string().optional(),
@@ -18,7 +20,7 @@ const key = z.preprocess(
 
 /** The query of a page with a list: what was searched for, and which page of it. What cannot be read is left out. */
 export const listQuery = z.object({
-  search: text.transform((given) => given.trim().slice(0, maxSearchLength)),
+  search: searchText,
   page: pageNumber,
   after: key,
   before: key,

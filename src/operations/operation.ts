@@ -15,6 +15,7 @@ export const pathParameters = {
   role: z.string().describe('Name of the role.'),
   service: z.string().describe('Name of the service.'),
   id: z.string().describe('Id, as the list tells it.'),
+  batch: z.string().describe('Id of work for many users.'),
   token: z.string().describe('A token.'),
   cookie: z.string().describe('Name of a cookie.'),
   value: z.string().describe('Value of the cookie.'),

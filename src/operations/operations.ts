@@ -26,6 +26,8 @@ import { sharePageOperations } from './share-pages.ts';
 import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
 import { tokenOperations } from './tokens.ts';
+import { userBatchOperations } from './user-batches.ts';
+import { userListOperations } from './user-list.ts';
 import { userPageOperations } from './user-page.ts';
 import { userOperations } from './users.ts';
 
@@ -37,6 +39,8 @@ const lists = [
   proxyOperations,
   shutdownOperations,
   userOperations,
+  userListOperations,
+  userBatchOperations,
   userPageOperations,
   accountOperations,
   activityOperations,

@@ -5,7 +5,7 @@ import { readFormBody } from '../http/body.ts';
 import type { Origins } from '../http/origins.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
 import type { CurrentLook } from '../look/look.ts';
-import { checkAccess } from '../rbac/access-check.ts';
+import { mayAccess } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { type CsrfProtection, isSameOrigin } from '../sessions/csrf.ts';
@@ -114,9 +114,8 @@ export function createPageContext(deps: {
     };
     if (login === undefined) return base;
     const caller = await pages.callerOf(login);
-    const { scopes } = caller;
-    const membership = await authorizer.membershipFor(scopes);
-    const mayAdminister = checkAccess(scopes, 'admin-ui', undefined, membership) === 'granted';
+    const membership = await authorizer.membershipFor(caller.scopes);
+    const mayAdminister = mayAccess(caller.scopes, 'admin-ui', undefined, membership);
     return {
       ...base,
       mayOpen: mayAdminister ? openedBy(caller, membership) : () => false,
@@ -124,7 +123,7 @@ export function createPageContext(deps: {
         name: login.user.name,
         displayName: (await deps.userInfo.of(login.user.id)).displayName,
         mayAdminister,
-        adminTabs: mayAdminister ? adminTabsOf(scopes) : [],
+        adminTabs: mayAdminister ? adminTabsOf(caller, membership) : [],
       },
       csrfToken: csrf.token(ctx),
       notice: takeNotice(ctx),

@@ -38,13 +38,11 @@ test('a user who makes and deletes tokens without end hides nothing that others 
   const creations = merged.find(({ action }) => action === 'token.create');
   const { entries: all } = await asAdmin(hub, `/audit/${creations?.id}`);
   expect(all).toMatchObject(
-    made
-      .slice(10)
-      .map((part, index) => ({
-        target: { part },
-        detail: { note: `note ${index + 10}` },
-        count: 1,
-      })),
+    made.slice(10).map((part, index) => ({
+      target: { part },
+      detail: { note: `note ${index + 10}` },
+      count: 1,
+    })),
   );
   expect((await call(hub, hub.tokens.eve, `/audit/${creations?.id}`)).status).toBe(403);
   expect((await call(hub, hub.tokens.root, '/audit/9999999')).status).toBe(404);

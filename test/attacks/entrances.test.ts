@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { declarations } from '../../src/api/openapi.ts';
 import { parameterNames } from '../../src/operations/operation.ts';
 import type { Entrance } from '../../src/pages/forms/bound-pages.ts';
 import { selfScopes } from '../../src/rbac/scope-definitions.ts';
@@ -24,13 +25,16 @@ const hub: TestHub = await createPasswordHub(['ada', visitorName], {
 });
 const entrances = hub.hub.entrances.map((entrance) => ({
   ...entrance,
-  title: `${entrance.kind} ${entrance.path}`,
+  title: `${entrance.kind} ${entrance.path} (${entrance.operation.id})`,
 }));
 const forms = entrances.filter(({ kind }) => kind === 'form');
+/** Forms that perform an operation for each of many users. */
+const forMany = forms.filter(({ fields }) => fields !== undefined);
 
 let world: World;
 let visitor: FakeBrowser;
 let before: unknown;
+let batch: string;
 
 beforeAll(async () => {
   world = await createWorld(hub, {
@@ -46,6 +50,7 @@ beforeAll(async () => {
   await send('POST', `/roles/${visitorRole}`, { scopes: ['(no_scope)'] });
   await send('POST', `/roles/${visitorRole}/assignments`, { users: [visitorName] });
   visitor = await hub.logIn(visitorName, testPassword);
+  batch = await startBatch();
   before = await state();
 });
 afterAll(() => hub[Symbol.asyncDispose]());
@@ -69,6 +74,21 @@ async function state(): Promise<unknown> {
   return snapshot(hub, world);
 }
 
+/** Work for many users that the visitor began; it fails for more of them than a notice names. */
+async function startBatch(): Promise<string> {
+  await giveVisitor([{ scope: 'admin-ui' }, { scope: 'start:servers' }]);
+  const sent = new URLSearchParams({ _csrf: await csrfOf(visitor), act: 'start' });
+  for (const name of ['no1', 'no2', 'no3', 'no4']) sent.append('user', name);
+  const { headers, body } = await visitor.request(`${hub.url}hub/admin/act-on-users`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: sent.toString(),
+  });
+  const [, id] = /\/batches\/(.+)/.exec(headers.location ?? '') ?? [];
+  if (id === undefined) throw new Error(`there is no batch: ${body}`);
+  return id;
+}
+
 /** The address of an entrance to something of the owner. */
 function urlOf({ path }: Pick<Entrance, 'path'>): string {
   const values: Readonly<Record<string, string>> = {
@@ -80,6 +100,7 @@ function urlOf({ path }: Pick<Entrance, 'path'>): string {
     service: world.service,
     role: world.role,
     id: world.owner.tokenId,
+    batch,
   };
   const filled = path
     .replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'none')
@@ -87,12 +108,20 @@ function urlOf({ path }: Pick<Entrance, 'path'>): string {
   return `${hub.url}hub${filled}`;
 }
 
-async function enter(browser: FakeBrowser, entrance: Entrance): Promise<BrowserAnswer> {
+async function enter(
+  browser: FakeBrowser,
+  entrance: Entrance,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<BrowserAnswer> {
   if (entrance.kind === 'page') return browser.request(urlOf(entrance));
   return browser.request(urlOf(entrance), {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({ _csrf: await csrfOf(browser) }).toString(),
+    body: new URLSearchParams({
+      _csrf: await csrfOf(browser),
+      ...entrance.fields,
+      ...fields,
+    }).toString(),
   });
 }
 
@@ -102,17 +131,20 @@ async function csrfOf(browser: FakeBrowser): Promise<string> {
 }
 
 /**
- * Whether the path says what the operation is done to; else it is something of the visitor's own, or open to all. A
- * path without a server means the default one.
+ * Whether the path says what the operation is done to; else a field does, or it is something of the visitor's own, or
+ * open to all. A path without a server means the default one.
  */
-const isAboutPath = ({ path, operation }: Entrance): boolean => {
+const isAboutPath = ({ path, operation, fields }: Entrance): boolean => {
+  if (fields !== undefined || typeof operation.scopes === 'string') return false;
   const inPath: readonly string[] = [...parameterNames(path), 'server'];
-  const { scopes } = operation;
-  return (
-    typeof scopes !== 'string' &&
-    parameterNames(operation.path).every((name) => inPath.includes(name))
-  );
+  const isNamed = parameterNames(operation.path).every((name) => inPath.includes(name));
+  return isNamed || (operation.target ?? 'hub') === 'hub';
 };
+
+/** Whether another entrance, or the authorisation matrix of the API, asks the same by the same declaration. */
+const isAskedElsewhere = ({ operation }: Entrance): boolean =>
+  entrances.some((other) => isAboutPath(other) && other.operation === operation) ||
+  declarations.some(({ id, scopes }) => id === operation.id && scopes === operation.scopes);
 
 const own: readonly Right[] = selfScopes.map((scope) => ({
   scope,
@@ -123,6 +155,10 @@ describe('each page and form', () => {
   test('is bound to an operation', () => {
     expect(forms.length).toBeGreaterThan(4);
     expect(entrances.length).toBeGreaterThan(forms.length);
+  });
+
+  test.for(forms)('$title is asked with all kinds of rights, here or elsewhere', (form) => {
+    expect(isAboutPath(form) || forMany.includes(form) || isAskedElsewhere(form)).toBe(true);
   });
 
   test.for(entrances.filter(isAboutPath))('$title refuses all who may not', async (entrance) => {
@@ -140,12 +176,35 @@ describe('each page and form', () => {
       // Who holds the scope for a user who may do more is refused by the power over users.
       const answers = [200, 302, 400, 424, ...(operation.actsOnUser === true ? [403] : [])];
       if (verdict === 'allowed') expect(answers, caller.name + body).toContain(status);
+      else if (entrance.leadsOn) expect([302, verdict], caller.name).toContain(status);
       else expect(status, caller.name).toBe(verdict);
       if (verdict !== 'allowed') refused += 1;
     }
     expect(refused).toBeGreaterThan(0);
     expect(await state()).toEqual(before);
   });
+
+  test.for(forMany)(
+    '$title does it for none of those for whom the visitor may not',
+    async (form) => {
+      const { operation } = form;
+      const { name } = world.owner;
+      const fields = { user: name, confirmed: 'true', confirmation: name, to_group: world.team };
+      for (const caller of callersOf(operation, world)) {
+        if (caller.credentials.kind !== 'scopes' || caller.rights === undefined) continue;
+        const rights = [...caller.rights, { scope: 'admin-ui' }];
+        if (verdictOf(operation, { ...caller, rights: [...rights, ...own] }, world) === 'allowed')
+          continue;
+        await giveVisitor(rights);
+        const { body } = await enter(visitor, form, fields);
+        const next = await visitor.request(`${hub.url}hub/token`);
+        expect(body + next.body, caller.name).toMatch(
+          /Not done for 1 user|No link for 1 user|There is no group|not authorized/,
+        );
+      }
+      expect(await state()).toEqual(before);
+    },
+  );
 
   const inAreas = entrances.filter(({ areaScope }) => areaScope !== undefined);
   test.for(inAreas)('$title refuses who lacks the scope of its pages', async (entrance) => {

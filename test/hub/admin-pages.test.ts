@@ -492,7 +492,7 @@ describe('many users at once', () => {
       const { status, body } = await submitTo(ada, page, action, values);
       // A group is told which of its new members do not exist.
       const expected = action.endsWith('/add-to-group') ? 400 : 404;
-      const isNamed = /There (?:is no such (?:user|server)|are no such users: leaving)/.test(body);
+      const isNamed = /There (?:is no such (?:user|server)|are no such users: &quot;leaving&quot;)/.test(body);
       expect([action, status, isNamed]).toEqual([action, expected, true]);
     }
   });

@@ -9,7 +9,6 @@ import { namesIn } from '../forms/names-in.ts';
 import { adminGroupPropertiesPage, groupFacts } from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 import { removalNotice } from './removed-member.ts';
-import { knownOfUsers } from './users-filter.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(bound: BoundPages): void {
@@ -44,8 +43,8 @@ export function adminGroupRoutes(bound: BoundPages): void {
   });
 
   const showGroup = page('/admin/groups/{group}', 'viewGroup', ({ model, may, ...shown }) => {
-    const { layout, failure, visitor } = shown;
-    const { group, query, found, roles } = model;
+    const { layout, failure } = shown;
+    const { group, query, found, roles, isFilterOfUsers } = model;
     return listed(
       urls.adminGroup(group.name),
       model,
@@ -61,8 +60,7 @@ export function adminGroupRoutes(bound: BoundPages): void {
           may: {
             changeMembers: may('addGroupMembers'),
             delete: may('deleteGroup'),
-            // Filtered by the group.
-            listUsers: may('listUsers') && knownOfUsers(visitor.caller.scopes).groups,
+            listUsers: may('viewUsers') && isFilterOfUsers,
           },
           typedNames: failure?.sent.get('names') ?? undefined,
           problem: failure?.problem,

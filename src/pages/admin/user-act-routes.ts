@@ -1,95 +1,83 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Context } from 'koa';
 import { mostNewUsers } from '../../accounts/accounts.ts';
 import type { Batches, BatchReport } from '../../accounts/batches.ts';
-import { type Invitations, invitationLifetimeSeconds } from '../../accounts/invitations.ts';
+import { invitationLifetimeSeconds } from '../../accounts/invitations.ts';
 import { HubError } from '../../errors.ts';
-import { listFilter } from '../../rbac/access-check.ts';
-import type { Caller } from '../../rbac/caller.ts';
+import type { LoginSessions } from '../../sessions/login-sessions.ts';
 import { joined, message, type Phrase, phraseIn, text, translated } from '../../texts/text.ts';
-import type { GroupStore } from '../../users/group-store.ts';
-import type { UserStore } from '../../users/user-store.ts';
 import { textField } from '../elements/form.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import { type Admin, type AdminContext, parameter } from './admin-context.ts';
+import type { BoundPages, Chosen, ModelOf } from '../forms/bound-pages.ts';
+import type { Next } from '../forms/next.ts';
+import type { PageUrls } from '../page-urls.ts';
 import { batchPage } from './batch-page.ts';
 import { invitationLinksPage } from './new-users-page.ts';
-import { createUserActs, type UserAct, type UserActDeps } from './user-acts.ts';
-import { usersFilterFor } from './users-filter.ts';
+import { type UserAct, type UserActName, userActs } from './user-acts.ts';
 import { readUsersQuery, usersFields, usersUrl } from './users-query.ts';
 
 /** Users that can be ticked on one page, and more. */
-const mostTicked = 200;
-/** Of all that match. */
-const mostMatching = 200_000;
-/** What is done by then is told on the list itself. */
-const patienceMs = 2_000;
+const maxTicked = 200;
+/** What is done by then is said on the list itself. */
+const maxWaitMs = 2_000;
 /** Reasons that a notice names. */
-const mostTold = 3;
+const maxReasons = 3;
 
-type InvitationAct = Omit<UserAct, 'name' | 'run'> & { readonly name: 'invite' };
+/** A form that acts on users, as it was sent. */
+interface Asked {
+  readonly name: string;
+  readonly act: UserAct;
+  readonly names: readonly string[];
+  readonly isMatching: boolean;
+  readonly sent: URLSearchParams;
+}
 
-const invitationAct: InvitationAct = {
-  name: 'invite',
-  label: text`Make links for`,
-  scope: 'admin:users',
-  question: (count) =>
-    message('{count, plural, one {Make a link for # user?} other {Make a link for # users?}}', {
-      count,
-    }),
-  consequence: text`Each lets one person choose the first or a new password. Links made before stop working.`,
-  button: () => text`Make links`,
-  told: (count) =>
-    message('{count, plural, one {Links for # user.} other {Links for # users.}}', { count }),
-  asks: 'for all',
-};
-
-/** `/hub/admin/act-on-users` and `/hub/admin/batches/:id`: the same for many users at once. */
+/** `/hub/admin/act-on-users` and `/hub/admin/batches/{batch}`: the same for many users at once. */
 export function adminUserActRoutes(
-  admin: AdminContext,
-  deps: Omit<UserActDeps, 'users'> & {
-    readonly users: UserStore;
-    readonly invitations: Invitations;
-    readonly batches: Batches;
-    readonly groups: Pick<GroupStore, 'getByName'>;
-  },
-): { readonly offered: (who: Admin) => { readonly name: string; readonly label: Phrase }[] } {
-  const { pages } = admin;
-  const { users, batches, invitations } = deps;
-  const acts = createUserActs(deps);
-  const all = [...acts.slice(0, -1), invitationAct, ...acts.slice(-1)];
+  { page, choice, pages: { urls } }: BoundPages,
+  {
+    batches,
+    logins,
+  }: { readonly batches: Pick<Batches, 'start'>; readonly logins: Pick<LoginSessions, 'find'> },
+): void {
+  choice('/admin/act-on-users', {
+    field: 'act',
+    operations: Object.fromEntries(
+      Object.entries(userActs).map(([name, { operation }]) => [name, operation]),
+    ),
+    logins,
+    async act(chosen) {
+      const { sent, choice: name } = chosen;
+      const isMatching = sent.get('whom') === 'matching';
+      const names = isMatching
+        ? await chosen.read('viewMatchingUsers', { query: Object.fromEntries(sent) })
+        : [...new Set(sent.getAll('user'))].slice(0, maxTicked);
+      const returnTo = usersUrl(urls, readUsersQuery(sent));
+      if (names.length === 0) {
+        const say = isMatching ? text`No user matches any more.` : text`Tick users first.`;
+        return { to: returnTo, say, kind: 'warn' };
+      }
+      const asked = { name, act: userActs[name as UserActName], names, isMatching, sent };
+      const question = openQuestion(asked) ?? (await groupProblem(asked, chosen));
+      if (question !== undefined) return ask(urls, asked, question.problem);
+      return name === 'invite'
+        ? makeLinks(names, chosen)
+        : performEach(asked, chosen, { batches, returnTo, urls });
+    },
+  });
 
-  async function isGroup(who: Admin, name: string): Promise<boolean> {
-    who.require('groups', { kind: 'group', name });
-    return await deps.groups.getByName(name).then(
-      () => true,
-      (error) => {
-        if (error instanceof HubError && error.code === 'not_found') return false;
-        throw error;
-      },
-    );
-  }
+  page('/admin/batches/{batch}', 'viewBatch', ({ layout, model }) =>
+    batchPage({ layout, report: model }),
+  );
+}
 
-  /** Those that a form is about. */
-  async function namesIn(form: URLSearchParams, who: Admin): Promise<string[]> {
-    if (form.get('whom') !== 'matching')
-      return [...new Set(form.getAll('user'))].slice(0, mostTicked);
-    const filter = usersFilterFor(who, readUsersQuery(form));
-    return users.listNames(filter, mostMatching);
-  }
-
-  async function ask(
-    ctx: Context,
-    form: URLSearchParams,
-    act: UserAct | InvitationAct,
-    names: readonly string[],
-    problem?: Phrase,
-  ): Promise<void> {
-    const before = form.get('count');
-    const isMatching = form.get('whom') === 'matching';
-    const hasChanged = isMatching && before !== null && before !== String(names.length);
-    const page = confirmPage({
-      layout: await pages.formLayoutFor(ctx),
+function ask(urls: PageUrls, asked: Asked, problem?: Phrase): Next {
+  const { name, act, names, isMatching, sent } = asked;
+  const before = sent.get('count');
+  const hasChanged = isMatching && before !== null && before !== String(names.length);
+  const query = readUsersQuery(sent);
+  const show = (layout: Parameters<typeof confirmPage>[0]['layout']) =>
+    confirmPage({
+      layout,
       title: act.question(names.length),
       consequences: [
         hasChanged &&
@@ -101,180 +89,152 @@ export function adminUserActRoutes(
         act.consequence,
       ].filter((line) => line !== false),
       label: act.button(names.length),
-      action: pages.urls.adminActOnUsers,
-      cancelUrl: usersUrl(pages.urls, readUsersQuery(form)),
+      action: urls.adminActOnUsers,
+      cancelUrl: usersUrl(urls, query),
       fields: {
-        ...usersFields(readUsersQuery(form)),
-        act: act.name,
+        ...usersFields(query),
+        act: name,
         whom: isMatching ? 'matching' : 'ticked',
         user: isMatching ? [] : names,
         count: String(names.length),
         confirmed: 'true',
       },
       questions:
-        act.name === 'group' &&
+        name === 'group' &&
         textField({
           name: 'to_group',
           label: text`Group`,
-          value: form.get('to_group') ?? undefined,
+          value: sent.get('to_group') ?? undefined,
           autocomplete: 'off',
           isLiteral: true,
           isFocused: true,
           maxLength: 255,
           problem,
         }),
-      typeToConfirm: act.asks === 'typed' ? expectedWord(form, names) : undefined,
+      typeToConfirm: act.asks === 'typed' ? expectedWord(asked) : undefined,
       problem,
     });
-    pages.send(ctx, page, problem === undefined ? 200 : 400);
-  }
+  return { show, status: problem === undefined ? 200 : 400 };
+}
 
-  /** What is typed to confirm: the name of one who was ticked, else how many there are. */
-  function expectedWord(form: URLSearchParams, names: readonly string[]): string {
-    const [only = '', ...more] = names;
-    return more.length === 0 && only !== '' && form.get('whom') !== 'matching'
-      ? only
-      : String(names.length);
-  }
+/** What is typed to confirm: the name of one who was ticked, else how many there are. */
+function expectedWord({ names, isMatching }: Asked): string {
+  const [only = '', ...more] = names;
+  return more.length === 0 && only !== '' && !isMatching ? only : String(names.length);
+}
 
-  /** What has to be asked before it is done; `problem` says what was wrong with the last answer. */
-  function openQuestion(
-    form: URLSearchParams,
-    act: UserAct | InvitationAct,
-    names: readonly string[],
-  ): { readonly problem?: Phrase } | undefined {
-    const isMatching = form.get('whom') === 'matching';
-    if (!isMatching && act.asks === 'for all') return undefined;
-    if (form.get('confirmed') !== 'true') return {};
-    if (isMatching && form.get('count') !== String(names.length)) return {};
-    const expected = expectedWord(form, names);
-    if (act.asks === 'typed' && form.get('confirmation')?.trim() !== expected) {
-      const isName = expected === names[0];
-      return {
-        problem: isName ? text`This is not the name of the user.` : text`This is not their number.`,
-      };
-    }
-    if (act.name === 'group' && (form.get('to_group') ?? '').trim() === '') {
-      return { problem: text`Type the name of a group.` };
-    }
+/** What has to be asked before it is done; `problem` says what was wrong with the last answer. */
+function openQuestion(asked: Asked): { readonly problem?: Phrase } | undefined {
+  const { act, names, isMatching, sent } = asked;
+  if (!isMatching && act.asks === 'for all') return undefined;
+  if (sent.get('confirmed') !== 'true') return {};
+  if (isMatching && sent.get('count') !== String(names.length)) return {};
+  const expected = expectedWord(asked);
+  if (act.asks === 'typed' && sent.get('confirmation')?.trim() !== expected) {
+    const isName = expected === names[0];
+    return {
+      problem: isName ? text`This is not the name of the user.` : text`This is not their number.`,
+    };
+  }
+  return undefined;
+}
+
+const groupIn = (sent: URLSearchParams) => (sent.get('to_group') ?? '').trim();
+
+/** What is wrong with the name of the group, where one is asked for. */
+async function groupProblem(
+  { name, sent }: Asked,
+  { read }: Chosen,
+): Promise<{ readonly problem: Phrase } | undefined> {
+  if (name !== 'group') return undefined;
+  const group = groupIn(sent);
+  if (group === '') return { problem: text`Type the name of a group.` };
+  try {
+    await read('viewGroupProperties', { params: { group } });
     return undefined;
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'not_found') throw error;
+    return { problem: text`There is no group “${group}”.` };
   }
+}
 
-  async function invite(ctx: Context, who: Admin, names: readonly string[]): Promise<void> {
-    if (names.length > mostNewUsers) {
-      throw new HubError('bad_request', text`At most ${mostNewUsers} links can be made at once.`, {
-        hint: text`Search for part of the users, and make the links in several steps.`,
-      });
-    }
-    const links: {
-      userName: string;
-      url: string;
-      purpose: keyof typeof invitationLifetimeSeconds;
-    }[] = [];
-    const problems: Phrase[] = [];
-    for (const name of names) {
-      try {
-        who.require('admin:users', { kind: 'user', name });
-        const { user, url, purpose } = await invitations.create(who.caller, name);
-        links.push({ userName: user.name, url, purpose });
-      } catch (error) {
-        if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
-        problems.push(joined([name, translated(error.shown.message)], ': '));
-      }
-    }
-    const isInvitation = links.every(({ purpose }) => purpose === 'invitation');
-    const lifetimes = links.map(({ purpose }) => invitationLifetimeSeconds[purpose]);
-    pages.send(
-      ctx,
-      invitationLinksPage({
-        layout: await pages.formLayoutFor(ctx),
-        purpose: isInvitation ? 'invitation' : 'reset',
-        links,
-        problems,
-        lifetimeSeconds: Math.min(...lifetimes, invitationLifetimeSeconds.invitation),
-      }),
-    );
+async function makeLinks(names: readonly string[], { perform }: Chosen): Promise<Next> {
+  if (names.length > mostNewUsers) {
+    throw new HubError('bad_request', text`At most ${mostNewUsers} links can be made at once.`, {
+      hint: text`Search for part of the users, and make the links in several steps.`,
+    });
   }
-
-  function tell(ctx: Context, act: UserAct, report: BatchReport): void {
-    const { done, failed, problems, returnTo } = report;
-    const parts: Phrase[] = done > 0 ? [act.told(done)] : [];
-    const reasons = problems.slice(0, mostTold).map(({ name, message }) => `${name}: ${message}`);
-    if (failed > 0)
-      parts.push(
-        message(
-          '{count, plural, one {Not done for # user. {reasons}} other {Not done for # users. {reasons}}}',
-          { count: failed, reasons: joined(reasons) },
-        ),
-      );
-    const kind = failed === 0 ? 'good' : 'warn';
-    pages.redirectWithNotice(ctx, returnTo, { kind, text: joined(parts) });
-  }
-
-  admin.post(
-    '/admin/act-on-users',
-    async (ctx, who, form) => {
-      const returnTo = usersUrl(pages.urls, readUsersQuery(form));
-      const act = all.find(({ name }) => name === form.get('act'));
-      if (act === undefined) throw new HubError('bad_request', text`There is no such action.`);
-      const names = await namesIn(form, who);
-      if (names.length === 0) {
-        const told =
-          form.get('whom') === 'matching'
-            ? text`No user matches any more.`
-            : text`Tick users first.`;
-        return pages.redirectWithNotice(ctx, returnTo, { kind: 'warn', text: told });
-      }
-      const question = openQuestion(form, act, names);
-      if (question !== undefined) return ask(ctx, form, act, names, question.problem);
-      if (act.name === 'invite') return invite(ctx, who, names);
-      const group = (form.get('to_group') ?? '').trim();
-      if (act.name === 'group' && !(await isGroup(who, group))) {
-        return ask(ctx, form, act, names, text`There is no group “${group}”.`);
-      }
-      const { runTogether } = act;
-      const { id, finished } = await batches.start({
-        by: who.login.user.id,
-        title: phraseIn(act.question(names.length), pages.languageOf(ctx)).replace(/\?$/, ''),
-        returnTo,
-        names,
-        work: async (name) => act.run(await admin.again(who.login), name, { group }),
-        workTogether:
-          runTogether &&
-          (async (several) => runTogether(await admin.again(who.login), several, { group })),
-      });
-      const report = await Promise.race([finished, sleep(patienceMs, undefined, { ref: false })]);
-      if (report !== undefined && report.failed <= mostTold) return tell(ctx, act, report);
-      ctx.redirect(pages.urls.adminBatch(id));
-      ctx.status = 303;
-    },
-    { needsRecentLogin: (form) => form.get('act') !== 'start' && form.get('act') !== 'stop' },
-  );
-
-  admin.get('/admin/batches/:id', async (ctx, who) => {
-    const report = await batches.find(parameter(ctx, 'id'), who.login.user.id);
-    if (report === undefined) {
-      throw new HubError('not_found', text`Nothing is known of this any more.`, {
-        hint: text`What was done is told for a day, to those who began it.`,
-      });
+  const made: ModelOf<'createInvitation'>[] = [];
+  const problems: Phrase[] = [];
+  for (const name of names) {
+    try {
+      made.push((await perform({ params: { name } })) as ModelOf<'createInvitation'>);
+    } catch (error) {
+      if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
+      problems.push(joined([name, translated(error.shown.message)], ': '));
     }
-    pages.send(ctx, batchPage({ layout: await pages.layoutFor(ctx), report }));
-  });
-
+  }
+  const isInvitation = made.every(({ purpose }) => purpose === 'invitation');
   return {
-    offered: ({ caller }) =>
-      all.filter(
-        ({ name, scope }) =>
-          reachesOthers(caller, scope) &&
-          (name !== 'invite' || invitations.isUsed) &&
-          (name !== 'start' || deps.servers.isConfigured),
-      ),
+    show: (layout) =>
+      invitationLinksPage({
+        layout,
+        purpose: isInvitation ? 'invitation' : 'reset',
+        links: made.map(({ user, url }) => ({ userName: user, url })),
+        problems,
+        // Links of both kinds: as long as each of them works.
+        lifetimeSeconds: isInvitation
+          ? invitationLifetimeSeconds.invitation
+          : invitationLifetimeSeconds.password_reset,
+      }),
   };
 }
 
-/** Whether a scope is held for more than the holder's own account, as every user holds some. */
-function reachesOthers({ scopes, owner }: Caller, scope: string): boolean {
-  const filter = listFilter(scopes, scope);
-  if (filter === undefined || filter === 'all') return filter === 'all';
-  return filter.groups.size > 0 || [...filter.users].some((name) => name !== owner.name);
+/** Performs the operation for each user in the background, each time with the rights that are held by then. */
+async function performEach(
+  { act, names, sent }: Asked,
+  { perform, visitor, language }: Chosen,
+  {
+    batches,
+    returnTo,
+    urls,
+  }: {
+    readonly batches: Pick<Batches, 'start'>;
+    readonly returnTo: string;
+    readonly urls: PageUrls;
+  },
+): Promise<Next> {
+  const { together } = act;
+  const group = groupIn(sent);
+  const { id, finished } = await batches.start({
+    by: visitor.login.user.id,
+    title: phraseIn(act.question(names.length), language).replace(/\?$/, ''),
+    returnTo,
+    names,
+    async work(name) {
+      await perform(together?.([name], group) ?? { params: { name } });
+    },
+    workTogether:
+      together &&
+      (async (several) => {
+        await perform(together(several, group));
+      }),
+  });
+  const report = await Promise.race([finished, sleep(maxWaitMs, undefined, { ref: false })]);
+  return report !== undefined && report.failed <= maxReasons
+    ? { to: returnTo, ...outcome(act, report) }
+    : { redirect: urls.adminBatch(id) };
+}
+
+function outcome(act: UserAct, { done, failed, problems }: BatchReport) {
+  const parts: Phrase[] = done > 0 ? [act.told(done)] : [];
+  const reasons = problems.slice(0, maxReasons).map(({ name, message }) => `${name}: ${message}`);
+  if (failed > 0)
+    parts.push(
+      message(
+        '{count, plural, one {Not done for # user. {reasons}} other {Not done for # users. {reasons}}}',
+        { count: failed, reasons: joined(reasons) },
+      ),
+    );
+  return { say: joined(parts), kind: failed === 0 ? ('good' as const) : ('warn' as const) };
 }

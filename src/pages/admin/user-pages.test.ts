@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { adminPageLayout as layout, shownAt as now } from '../../../test/support/page-layout.ts';
 import { sampleLoad } from '../../../test/support/sample-pages.ts';
+import type { UsersQuery } from '../../operations/users-query.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { type AdminUserView, adminUserPage } from './user-page.ts';
 import { type UserRightsView, userRights } from './user-rights.ts';
 import { type AdminUsersView, adminUsersPage } from './users-page.ts';
-import { readUsersQuery, type UsersQuery } from './users-query.ts';
+import { readUsersQuery } from './users-query.ts';
 
 describe('the list of users', () => {
   const row = {

@@ -1,4 +1,6 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
+import { type KnownOfUsers, partByMark } from '../../operations/users-filter.ts';
+import { pageSizes, type UsersQuery, type UsersSort } from '../../operations/users-query.ts';
 import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import type { UserCounts, UserMark } from '../../users/user-filters-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
@@ -13,16 +15,7 @@ import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
-import { type KnownOfUsers, partByMark } from './users-filter.ts';
-import {
-  firstPage,
-  pageSizes,
-  queryOfGroup,
-  type UsersQuery,
-  type UsersSort,
-  usersFields,
-  usersUrl,
-} from './users-query.ts';
+import { firstPage, queryOfGroup, usersFields, usersUrl } from './users-query.ts';
 
 export interface AdminUsersView {
   readonly layout: FormLayoutProps;

@@ -12,21 +12,22 @@ import {
   type OperationOf,
   operationOf,
 } from '../../operations/operations.ts';
-import type { Perform } from '../../operations/perform.ts';
+import type { Perform, Sent } from '../../operations/perform.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
-import type { Login } from '../../sessions/login-sessions.ts';
+import type { Login, LoginSessions } from '../../sessions/login-sessions.ts';
 import type { Language } from '../../texts/language.ts';
-import type { Phrase, Text } from '../../texts/text.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { adminLink, openedBy } from '../elements/admin-link.ts';
 import { actorOf } from '../elements/audit-table.ts';
-import type { FormLayoutProps, PageNotice } from '../elements/layout-props.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { Html, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import { withHint } from '../problem-of.ts';
+import { goTo, type Next } from './next.ts';
 
 /** A page or form, and the operation that it performs. */
 export interface Entrance {
@@ -36,6 +37,10 @@ export interface Entrance {
   readonly operation: OperationDeclaration;
   /** Scope that it needs as well. */
   readonly areaScope: string | undefined;
+  /** What is sent to a form that performs one of several operations, to choose this one. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Whether those who may not see the page are led to one that they may see. */
+  readonly leadsOn?: true;
 }
 
 /** Who looks at a page. */
@@ -99,16 +104,12 @@ interface PageOptions<AgainId extends OperationId = OperationId> {
   readonly againId?: AgainId;
   /** Parameters of the operation that do not stand in the path. */
   readonly params?: (visitor: Visitor, ctx: Context) => Parameters | Promise<Parameters>;
+  /** Where those are led who may not see it; undefined refuses them. */
+  readonly otherwise?: (visitor: Visitor) => string | undefined;
 }
 
 /** Shows a page again with what was typed into a form of it. */
 export type ShowAgain = (ctx: Context, visitor: Visitor, failure: Failure) => Promise<void>;
-
-/** Where the browser goes, and what it says there; or what it shows at once, as it is shown this once. */
-type Next =
-  | { readonly to: string; readonly say: Text; readonly kind?: PageNotice['kind'] }
-  | { readonly redirect: string }
-  | { readonly show: (layout: FormLayoutProps) => Html };
 
 export interface Changes {
   readonly actions: readonly AuditAction[];
@@ -150,6 +151,37 @@ interface Performed<Id extends OperationId> {
   readonly visitor: Visitor;
 }
 
+/** A form that says in one of its fields which operation is performed. */
+interface Choice {
+  readonly field: string;
+  /** By what stands in the field. */
+  readonly operations: Readonly<Record<string, OperationId>>;
+  readonly logins: Pick<LoginSessions, 'find'>;
+  readonly act: (chosen: Chosen) => Promise<Next>;
+}
+
+/** What was chosen in a form. */
+export interface Chosen {
+  /** What stood in the field. */
+  readonly choice: string;
+  readonly sent: URLSearchParams;
+  readonly visitor: Visitor;
+  readonly language: Language;
+  /** What a view answers the visitor. */
+  readonly read: <Id extends OperationId>(
+    id: Id,
+    asked: { readonly params?: Parameters; readonly query?: Parameters },
+  ) => Promise<ModelOf<Id>>;
+  /**
+   * Performs the chosen operation, also long after the request: with the rights that the visitor has by then, and no
+   * more once the login has ended.
+   */
+  readonly perform: (asked: {
+    readonly params: Parameters;
+    readonly body?: unknown;
+  }) => Promise<unknown>;
+}
+
 /** Binds addresses of pages to operations, which alone decide who may and what is done. */
 export interface BoundPages {
   readonly pages: PageContext;
@@ -162,6 +194,8 @@ export interface BoundPages {
   ): ShowAgain;
   /** A form that performs an operation. */
   form<Id extends OperationId>(path: string, id: Id, options: FormOptions<Id>): void;
+  /** A form that performs one of several operations, once or for many. */
+  choice(path: string, options: Choice): void;
 }
 
 /** What is read. */
@@ -201,6 +235,21 @@ export function createBoundPages(
     return { login, caller, membership };
   }
 
+  async function read<Id extends OperationId>(
+    id: Id,
+    { caller }: Pick<Visitor, 'caller'>,
+    asked: Partial<Sent>,
+  ): Promise<ModelOf<Id>> {
+    const { reply } = await perform(operationOf(id), {
+      params: {},
+      query: {},
+      identify: async () => ({ caller }),
+      ...unconditional,
+      ...asked,
+    });
+    return reply.body as ModelOf<Id>;
+  }
+
   /** Who did it last, as far as the visitor may read that. */
   async function lastActor(
     { caller, membership }: Visitor,
@@ -208,13 +257,7 @@ export function createBoundPages(
   ): Promise<Html | undefined> {
     const operation = operationOf('viewLastChange');
     if (changes === undefined || !isAuthorised(operation, {}, caller, membership)) return undefined;
-    const { reply } = await perform(operation, {
-      params: {},
-      identify: async () => ({ caller }),
-      query: { ...changes },
-      ...unconditional,
-    });
-    const latest = reply.body as ModelOf<'viewLastChange'>;
+    const latest = await read('viewLastChange', { caller }, { query: { ...changes } });
     const mayOpen = openedBy(caller, membership);
     return (
       latest && html`${actorOf(latest, (name) => adminLink({ ...pages, mayOpen }, 'user', name))}`
@@ -239,16 +282,14 @@ export function createBoundPages(
     },
   ): Promise<void> {
     const params = { ...paramsOf(ctx), ...(await options?.params?.(visitor, ctx)) };
-    const { reply } = await perform(operationOf(id), {
+    const model = await read(id, visitor, {
       params,
-      identify: async () => ({ caller: visitor.caller }),
       query: ctx.query,
-      ...unconditional,
       requireRecentLogin: () => confirmLogin.require(ctx),
     });
     const answer = await show({
       layout: await pages.formLayoutFor(ctx),
-      model: reply.body as ModelOf<Id>,
+      model,
       params,
       search: new URLSearchParams(ctx.querystring),
       language: pages.languageOf(ctx),
@@ -267,30 +308,26 @@ export function createBoundPages(
     else if (answer !== undefined) ctx.redirect(answer.redirect);
   }
 
-  async function goTo(ctx: Context, next: Next | Html): Promise<void> {
-    if (next instanceof Html) return pages.send(ctx, next);
-    if ('show' in next) return pages.send(ctx, next.show(await pages.formLayoutFor(ctx)));
-    if ('redirect' in next) {
-      ctx.redirect(next.redirect);
-      ctx.status = 303;
-      return;
-    }
-    const { to, say, kind = 'good' } = next;
-    pages.redirectWithNotice(ctx, to, { kind, text: say });
-  }
-
   const koaPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1');
 
   return {
     pages,
 
     page(path, id, show, options) {
-      deps.entrances.push({ kind: 'page', path, operation: operationOf(id), areaScope });
+      const operation = operationOf(id);
+      const otherwise = options?.otherwise;
+      const leadsOn = otherwise && { leadsOn: true as const };
+      deps.entrances.push({ kind: 'page', path, operation, areaScope, ...leadsOn });
       router.get(
         koaPath(path),
         pages.loggedIn(async (ctx, login) => {
+          const visitor = await visitorOf(login);
+          const { caller, membership } = visitor;
+          const isOpen = !otherwise || isAuthorised(operation, paramsOf(ctx), caller, membership);
+          const elsewhere = isOpen ? undefined : otherwise(visitor);
+          if (elsewhere !== undefined) return ctx.redirect(elsewhere);
           try {
-            await respond(ctx, await visitorOf(login), { id, show, options });
+            await respond(ctx, visitor, { id, show, options });
           } catch (error) {
             if (!(error instanceof HubError) || error.code !== 'recent_login_required') throw error;
             ctx.redirect(pages.urls.confirmLogin(pages.ownPathOf(ctx.originalUrl)));
@@ -329,11 +366,11 @@ export function createBoundPages(
               requireVersion: version === null ? anyVersion : oneOfVersions([version]),
             });
             const result = reply.body as ModelOf<typeof id>;
-            await goTo(ctx, await done({ params, sent, result, ctx, visitor }));
+            await goTo(pages, ctx, await done({ params, sent, result, ctx, visitor }));
           } catch (error) {
             if (!(error instanceof HubError)) throw error;
             if (error.code === 'not_found' && !error.isRefusal && options.isGone !== undefined)
-              return await goTo(ctx, options.isGone(sent, params));
+              return await goTo(pages, ctx, options.isGone(sent, params));
             if (error.code === 'precondition_failed' && again !== undefined) {
               const by = await lastActor(visitor, options.changes?.(params));
               return again(ctx, visitor, { path, sent, changed: { by }, status: 400 });
@@ -344,13 +381,49 @@ export function createBoundPages(
             if (status === undefined || !isAuthorised(operation, params, caller, membership))
               throw error;
             const problem = withHint(error);
-            if (mistaken !== undefined) return await goTo(ctx, mistaken(problem, sent));
+            if (mistaken !== undefined) return await goTo(pages, ctx, mistaken(problem, sent));
             if (again === undefined) throw error;
             if (error.retryAfterSeconds !== undefined)
               ctx.set('Retry-After', String(error.retryAfterSeconds));
             const field = error.details?.['field'] as string | undefined;
             return again(ctx, visitor, { path, sent, problem, field, status });
           }
+        }),
+      );
+    },
+
+    choice(path, { field, operations, logins, act }) {
+      for (const [chosen, id] of Object.entries(operations)) {
+        const fields = { [field]: chosen };
+        deps.entrances.push({ kind: 'form', path, operation: operationOf(id), areaScope, fields });
+      }
+      const byName = new Map(Object.entries(operations));
+      router.post(
+        koaPath(path),
+        pages.loggedIn(async (ctx, login) => {
+          const visitor = await visitorOf(login);
+          const chosenIn = (sent: URLSearchParams) => byName.get(sent.get(field) ?? '');
+          const sent = await confirmLogin.readForm(ctx, login, (form) => {
+            const id = chosenIn(form);
+            return id !== undefined && operationOf(id).needsRecentLogin === true;
+          });
+          if (sent === undefined) return;
+          const id = chosenIn(sent);
+          if (id === undefined) throw new HubError('bad_request', text`There is no such action.`);
+          const next = await act({
+            choice: sent.get(field) ?? '',
+            sent,
+            visitor,
+            language: pages.languageOf(ctx),
+            read: (asked, more) => read(asked, visitor, more),
+            async perform({ params, body }) {
+              const current = await logins.find(login.session.sessionId);
+              if (current === undefined)
+                throw new HubError('forbidden', text`You are no longer logged in.`);
+              return read(id, await visitorOf(current), { params, readBody: async () => body });
+            },
+          });
+          await goTo(pages, ctx, next);
         }),
       );
     },

@@ -3,10 +3,12 @@ import {
   listedUserNames,
   listFilter,
   userNamesFor,
-} from '../../rbac/access-check.ts';
-import type { ScopeSet } from '../../rbac/scope.ts';
-import type { UserFilter, UserMark } from '../../users/user-filters-store.ts';
-import type { Admin } from './admin-context.ts';
+} from '../rbac/access-check.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { Membership } from '../rbac/membership.ts';
+import { requireAccess } from '../rbac/require-access.ts';
+import type { ScopeSet } from '../rbac/scope.ts';
+import type { UserFilter, UserMark } from '../users/user-filters-store.ts';
 import type { UsersQuery } from './users-query.ts';
 
 /** What must be held for each user of a list to see, sort by or ask for a part of what is known of them. */
@@ -19,7 +21,7 @@ const scopeByPart = {
 
 type UserPart = keyof typeof scopeByPart;
 
-/** What an administrator may know of every user whom the list shows. */
+/** What a caller may know of every user whom the list shows. */
 export type KnownOfUsers = Readonly<Record<UserPart, boolean>>;
 
 export const partByMark: Readonly<Record<UserMark, UserPart>> = {
@@ -61,22 +63,24 @@ function includes(
 }
 
 /**
- * The users that an administrator may see of those that are asked for. Throws as `Admin.require` does, also where
- * which of them are found, or in which order, would tell what the administrator may not know.
+ * The users that a caller may see of those that are asked for. Throws `forbidden` where which of them are found, or in
+ * which order, would tell what the caller may not know.
  */
-export function usersFilterFor(who: Admin, { search, mark, group, sort }: UsersQuery): UserFilter {
-  const { scopes } = who.caller;
+export function usersFilterFor(
+  { scopes }: Pick<Caller, 'scopes'>,
+  membership: Membership,
+  { search, mark, group, sort }: UsersQuery,
+): UserFilter {
   const listed = listFilter(scopes, 'list:users');
-  if (listed === undefined) who.require('list:users');
   const known = knownOfUsers(scopes);
   const asked = [mark && partByMark[mark], group && ('groups' as const), partBySort[sort]];
-  for (const part of asked) if (part && !known[part]) who.require(scopeByPart[part]);
+  for (const part of asked)
+    if (part && !known[part]) requireAccess(scopes, [scopeByPart[part]], membership);
   return {
     nameFilter: search,
-    searchesInfoOf: userNamesFor(scopes, 'read:users:info', who.membership),
+    searchesInfoOf: userNamesFor(scopes, 'read:users:info', membership),
     mark,
     groupName: group,
-    ...(listed !== undefined &&
-      listed !== 'all' && { onlyNames: listedUserNames(listed, who.membership) }),
+    ...(listed !== 'all' && { onlyNames: listed ? listedUserNames(listed, membership) : [] }),
   };
 }

@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { type Accounts, mostNewUsers } from '../accounts/accounts.ts';
+import type { Invitations } from '../accounts/invitations.ts';
+import type { LoadReader } from '../instances/load-reader.ts';
+import { loadKeys } from '../metrics/load-history.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { ServerStore } from '../servers/server-store.ts';
+import type { UserServers } from '../servers/user-servers.ts';
+import type { GroupStore } from '../users/group-store.ts';
+import type { InvitationStore } from '../users/invitation-store.ts';
+import type { UserFilter } from '../users/user-filters-store.ts';
+import { noInfo } from '../users/user-info.ts';
+import type { UserInfoStore } from '../users/user-info-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import { names } from './models.ts';
+import { type OperationRequest, operation, view } from './operation.ts';
+import { knownOfUsers, usersFilterFor } from './users-filter.ts';
+import { storeOptionsOf, type UsersQuery, usersQuery, usersQueryOf } from './users-query.ts';
+
+export interface Deps {
+  readonly users: Pick<UserStore, 'list' | 'countByMark' | 'listNames'>;
+  readonly authorizer: Pick<Authorizer, 'membershipFor'>;
+  readonly userInfo: Pick<UserInfoStore, 'ofAll'>;
+  readonly serverStore: Pick<ServerStore, 'listByUser'>;
+  readonly servers: Pick<UserServers, 'prefixOf' | 'isConfigured'>;
+  readonly loads: Pick<LoadReader, 'readHere'>;
+  readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
+  readonly accounts: Pick<Accounts, 'create'>;
+  readonly invitations: Pick<Invitations, 'isUsed' | 'create'>;
+  readonly invitationStore: Pick<InvitationStore, 'listByUser'>;
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number;
+}
+
+/** Of all that match. */
+const maxMatching = 200_000;
+
+const link = z.object({ userName: z.string(), url: z.string() });
+
+/** The list of users, and more of them. */
+export const userListOperations = [
+  view({
+    id: 'viewUsers',
+    path: '/admin',
+    scopes: ['list:users'],
+    target: 'users',
+    query: usersQuery,
+  }).handle(async ({ query: asked, caller, may }, deps: Deps) => {
+    const query = usersQueryOf(asked);
+    const filter = await filterFor(query, caller, deps);
+    const counts = await deps.users.countByMark(filter);
+    const knownTotal = counts[query.mark ?? 'all'];
+    const found = await deps.users.list({ ...filter, ...storeOptionsOf(query), knownTotal });
+    return {
+      query,
+      counts,
+      found,
+      rows: await rowsOf(found.items, may, deps),
+      known: knownOfUsers(caller.scopes),
+      /** Whether accounts have a password here, so that a link to choose one makes sense. */
+      canInvite: deps.invitations.isUsed,
+      canStart: deps.servers.isConfigured,
+    };
+  }),
+  view({
+    id: 'viewMatchingUsers',
+    path: '/admin/act-on-users',
+    scopes: ['list:users'],
+    target: 'users',
+    query: usersQuery,
+  }).handle(async ({ query, caller }, deps: Deps) => {
+    const filter = await filterFor(usersQueryOf(query), caller, deps);
+    return deps.users.listNames(filter, maxMatching);
+  }),
+  view({ id: 'viewNewUsers', path: '/admin/new-users', scopes: ['admin:users'] }).handle(
+    (_request, { invitations }: Pick<Deps, 'invitations'>) => ({ canInvite: invitations.isUsed }),
+  ),
+  operation({
+    id: 'addUsers',
+    audience: 'page',
+    method: 'POST',
+    path: '/admin/new-users',
+    audit: ['user.create', 'invitation.create'],
+    tag: 'users',
+    summary: 'Create users that do not exist yet, with links if wanted',
+    scopes: ['admin:users'],
+    needsRecentLogin: true,
+    body: z.object({ usernames: names, admin: z.boolean(), invite: z.boolean() }),
+    answers: {
+      201: {
+        description: 'The new users, those that existed, and the links, this once.',
+        schema: z.object({ created: names, existing: names, links: z.array(link).optional() }),
+      },
+    },
+  }).handle(async ({ body, caller }, { accounts, invitations }: Deps) => {
+    const options = { isAdmin: body.admin };
+    const { created, existing } = await accounts.create(caller, body.usernames, options);
+    const links: z.output<typeof link>[] = [];
+    const isInviting = body.invite && invitations.isUsed;
+    for (const { name } of isInviting ? created : []) {
+      const { user, url } = await invitations.create(caller, name);
+      links.push({ userName: user.name, url });
+    }
+    return {
+      status: 201,
+      body: {
+        created: created.map(({ name }) => name),
+        existing,
+        ...(isInviting && { links }),
+      },
+    };
+  }),
+  operation({
+    id: 'writeLinks',
+    audience: 'page',
+    method: 'POST',
+    path: '/admin/links.csv',
+    audit: { none: 'It writes what the page has as a file.' },
+    tag: 'users',
+    summary: 'Write new links as rows of a file',
+    scopes: ['admin:users'],
+    target: 'users',
+    body: z.object({ links: z.string().describe('On each line a name, a tab and a link.') }),
+    answers: { 200: { description: 'The rows.', schema: z.array(names) } },
+  }).handle(({ body }) => {
+    const lines = body.links.split(/\r?\n/).filter((line) => line !== '');
+    const rows = lines.slice(0, mostNewUsers).map((line) => line.split('\t').slice(0, 2));
+    return { status: 200, body: rows };
+  }),
+];
+
+async function filterFor(
+  query: UsersQuery,
+  caller: Caller,
+  { authorizer }: Pick<Deps, 'authorizer'>,
+): Promise<UserFilter> {
+  return usersFilterFor(caller, await authorizer.membershipFor(caller.scopes), query);
+}
+
+/** What may be known of each; one query for each thing, however many users there are. */
+async function rowsOf(listed: readonly User[], may: OperationRequest<never>['may'], deps: Deps) {
+  const mayOf = (scope: string, name: string) => may(scope, { kind: 'user', name });
+  const those = (scope: string) =>
+    listed.filter(({ name }) => mayOf(scope, name)).map(({ id }) => id);
+  const [servers, infos, open, groups] = await Promise.all([
+    deps.serverStore.listByUser(those('read:servers')),
+    deps.userInfo.ofAll(those('read:users:info')),
+    deps.invitationStore.listByUser(those('read:users'), new Date(deps.now())),
+    deps.groups.groupNamesByUser(those('read:users:groups')),
+  ]);
+  return listed.map(({ id, name, isAdmin, createdAt, lastActivityAt }) => {
+    const isRead = mayOf('read:users', name);
+    const { displayName, email } = infos.get(id) ?? noInfo;
+    return {
+      name,
+      displayName,
+      email,
+      isAdmin: isAdmin && isRead,
+      isInvited: (open.get(id) ?? []).some(({ purpose }) => purpose === 'invitation'),
+      groups: groups.get(id),
+      createdAt: isRead ? createdAt : undefined,
+      lastActivityAt: mayOf('read:users:activity', name) ? lastActivityAt : undefined,
+      servers: (servers.get(id) ?? []).map((server) => ({
+        server,
+        prefix: deps.servers.prefixOf(server),
+        load: server.name === '' ? deps.loads.readHere(loadKeys.server(server.id)) : undefined,
+      })),
+      mayOpenServer: may('access:servers', { kind: 'server', userName: name, serverName: '' }),
+    };
+  });
+}
