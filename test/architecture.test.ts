@@ -55,6 +55,29 @@ const processPlaces =
 const wallClockPlaces =
   /^store\/|-store\.ts$|^oauth\/(grants|tokens)\/|^accounts\/|^pages\/|^cli\/|^logging\/create-log\.ts$|^concurrency\/(monotonic-clock|answer-cache)\.ts$|^processes\/clock\.ts$|^http\/(cookies|state-cookies|redirect-loop-guard)\.ts$|^sessions\/(login-sessions|session-middleware)\.ts$|^gateway\/(live-access|arrivals)\.ts$|^servers\/(activity|server-record|server-unit)\.ts$|^singleuser\/(singleuser|activity-report)\.ts$|^composition\/purge\.ts$|^authentication\/(login-throttle|upstream-logout|user-admission|account-store|identity-linking|user-refresh)\.ts$/;
 
+/**
+ * What decides in a page who may do what, or does it: that is for operations, which pages perform. Of stores, only the
+ * shapes of what views answer may be known.
+ */
+const decisionsInPages: Readonly<Record<string, RegExp>> = {
+  'takes a form': /\brouter\.post\(/,
+  'checks access': /\b(?:requireAccess|checkAccess)\(/,
+  'weighs powers': /\b(?:requireMayActOn|requireMayTakeOver|requireAdminPower)\b/,
+  'requires a scope': /\.require\(\s*['"]/,
+  'knows a store':
+    /\{[^}]*\b(?:create\w+|\w+Store|\w+Pages|StartTimes)\b[^}]*\} from '[^']*-store\.ts'/,
+};
+
+/** Pages that decide all the same, and why. */
+const decidingPages: Readonly<Record<string, RegExp>> = {
+  'it performs operations for all others': /^pages\/forms\/bound-pages\.ts$/,
+  'who logs in, is invited or sets the hub up is no caller yet': /^pages\/login\//,
+  'it is kept by the browser and concerns nobody else': /^pages\/preference-routes\.ts$/,
+  'it draws the frame of every page': /^pages\/(page-context|announcements)\.ts$/,
+  // To be converted.
+  'its forms perform no operations yet': /^pages\/(account|servers|services|sharing)\//,
+};
+
 const longestFile = 400;
 
 const builtInSpawners = [
@@ -237,6 +260,32 @@ describe('what one part alone may know', () => {
       );
     expect(problems).toEqual([]);
   });
+});
+
+function decisionsIn({ path, text }: SourceFile): string[] {
+  if (!path.startsWith('pages/')) return [];
+  if (Object.values(decidingPages).some((places) => places.test(path))) return [];
+  const code = withoutComments(text);
+  return Object.entries(decisionsInPages)
+    .filter(([, pattern]) => pattern.test(code))
+    .map(([what]) => `${path} ${what}`);
+}
+
+test('pages perform operations, which alone decide who may do what', () => {
+  expect(sourceFiles().flatMap(decisionsIn)).toEqual([]);
+  const path = 'pages/admin/some-routes.ts';
+  for (const text of [
+    "router.post('/admin/some', pages.loggedIn(async (ctx) => remove(ctx)));",
+    "requireAccess(scopes, ['groups'], membership);",
+    "return checkAccess(scopes, 'groups', undefined, membership) === 'granted';",
+    'await acting.requireMayActOn(caller, user, scopes);',
+    "who.require('admin:users');",
+    "import type { User, UserStore } from '../../users/user-store.ts';",
+  ]) {
+    expect(decisionsIn({ path, text }), text).toHaveLength(1);
+  }
+  const shape = "import type { User } from '../../users/user-store.ts';";
+  expect(decisionsIn({ path, text: shape })).toEqual([]);
 });
 
 test(`no file of the program is longer than ${longestFile} lines`, () => {
