@@ -253,10 +253,12 @@ describe('each form', () => {
     const admin = await hub.logIn('ada', testPassword);
     await ageLogins(hub);
     const thief = withStolenCookies(admin);
+    const untouched = form.operation.needsRecentLogin === true ? await state() : undefined;
     const { status, body } = await enter(thief, form);
-    if (form.operation.needsRecentLogin === true) {
+    if (untouched !== undefined) {
       expect(status).toBe(403);
       expect(body).toContain('Confirm it’s you');
+      expect(await state()).toEqual(untouched);
     } else expect(body).not.toContain('Confirm it’s you');
   });
 });

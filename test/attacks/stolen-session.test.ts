@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { declarations } from '../../src/api/openapi.ts';
+import { allOperations } from '../../src/operations/operations.ts';
 import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { ageLogins, withStolenCookies } from '../support/login-age.ts';
 import { submitTo } from '../support/pages.ts';
@@ -83,6 +84,7 @@ async function stateOfHub(): Promise<unknown> {
   return await Promise.all(paths.map(read));
 }
 
+// Those that are bound to operations are asked in entrances.test.ts.
 const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][] = [
   ['token', { note: 'everlasting', expires_in: '' }],
   ['account/identities/link', { authenticator: 'github' }],
@@ -99,21 +101,6 @@ const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][
   ['account/second-factor/recovery-codes'],
   ['account/passkeys', { name: 'mine', passkey_state: 'x', passkey_response: '{}' }],
   ['account/passkeys/remove', { passkey: 'any' }],
-  ['admin/new-users', { names: 'x1', admin: 'true', invite: 'true' }],
-  ['admin/users/bob/admin', { admin: 'true' }],
-  ['admin/users/bob/invitation'],
-  ['admin/users/bob/remove-second-factor'],
-  ['admin/users/bob/delete', { confirmation: 'bob' }],
-  ['admin/new-service', { name: 'mine', access: 'public' }],
-  ['admin/new-role', { name: 'mine', scope: 'tokens' }],
-  ['admin/roles/crew-role/edit', { scope: 'tokens' }],
-  ['admin/roles/crew-role/assign', { kind: 'user', names: 'bob' }],
-  ['admin/roles/crew-role/take-away', { kind: 'user', name: 'ada' }],
-  ['admin/roles/crew-role/delete'],
-  ['admin/groups', { name: 'mine' }],
-  ['admin/groups/crew/add-members', { names: 'ada' }],
-  ['admin/groups/crew/remove-member', { name: 'bob' }],
-  ['admin/groups/crew/delete'],
   ['share/ada', { kind: 'user', name: 'bob', level: 'open' }],
   ['make-share-link/ada', { expires_in: '3600', link_level: 'open' }],
 ];
@@ -221,8 +208,9 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
   });
 });
 
-test('every change of the API is among them, but for what ends things or is over with the login', () => {
-  const unasked = declarations
+test('every change asks for a recent login, but for what ends things or is over with the login', () => {
+  const ofPages = allOperations.filter(({ audience }) => audience === 'page');
+  const unasked = [...declarations, ...ofPages]
     .filter(({ method, needsRecentLogin }) => method !== 'GET' && needsRecentLogin !== true)
     .map(({ id }) => id);
   expect(unasked.toSorted()).toEqual(
@@ -255,7 +243,10 @@ test('every change of the API is among them, but for what ends things or is over
       'stopService',
       'shutDown',
       'checkRoutes',
+      'startServerOfUser',
+      'stopServersOfUser',
       // They change nothing.
+      'writeLinks',
       'replaceProxy',
       'createTokenByPassword',
       // Of OAuth clients; what they get ends with the login.

@@ -489,10 +489,13 @@ describe('many users at once', () => {
     await hub.api(`/users/${gone}`, 'admin-service-token', { method: 'DELETE' });
     for (const action of actions) {
       const values = { group: 'crew', display_name: 'Late' };
-      const { status, body } = await submitTo(ada, page, action, values);
+      const answer = await submitTo(ada, page, action, values);
+      // What only ends something has ended: that leads back to the page of the user, which is gone, too.
+      const { status, body } = answer.status === 303 ? await ada.follow(answer) : answer;
       // A group is told which of its new members do not exist.
       const expected = action.endsWith('/add-to-group') ? 400 : 404;
-      const isNamed = /There (?:is no such (?:user|server)|are no such users: &quot;leaving&quot;)/.test(body);
+      const isNamed =
+        /There (?:is no such (?:user|server)|are no such users: &quot;leaving&quot;)/.test(body);
       expect([action, status, isNamed]).toEqual([action, expected, true]);
     }
   });
@@ -727,67 +730,14 @@ describe('services', () => {
   });
 });
 
+// That each page and form refuses who may not, who is not logged in, and who has no CSRF token: entrances.test.ts.
 describe('the administration is closed', () => {
-  const pages = [
-    '',
-    '/new-users',
-    '/users/bob',
-    '/users/bob/delete',
-    '/groups',
-    '/groups/staff',
-    '/groups/staff/delete',
-    '/services',
-    '/services/ticker',
-    '/lockouts',
-  ];
-  const actions = [
-    '/new-users',
-    '/users/bob/admin',
-    '/users/bob/delete',
-    '/users/bob/invitation',
-    '/users/bob/end-session',
-    '/users/bob/end-sessions',
-    '/users/bob/remove-second-factor',
-    '/groups',
-    '/groups/staff/add-members',
-    '/groups/staff/remove-member',
-    '/groups/staff/delete',
-    '/services/ticker/restart',
-    '/lockouts/lift',
-  ];
-
-  test('to those who may not, page by page and action by action', async () => {
+  test('to those who may not, without a word about it', async () => {
     const plain = await hub.logIn('plain', testPassword);
-    const home = await plain.request(`${hub.url}hub/account`);
-    const csrf = /name="_csrf" value="([^"]+)"/.exec(home.body)?.[1] ?? '';
-    for (const path of pages)
-      expect([path, (await plain.request(at(path))).status]).toEqual([path, 403]);
-    for (const path of actions) {
-      const answer = await post(plain, path, {
-        _csrf: csrf,
-        confirmation: 'bob',
-        name: 'x',
-        names: 'x',
-      });
-      expect([path, answer.status]).toEqual([path, 403]);
-    }
-    expect(home.body).not.toContain('/hub/admin');
+    expect((await plain.request(`${hub.url}hub/account`)).body).not.toContain('/hub/admin');
   });
 
-  test('to those who are not logged in', async () => {
-    const nobody = new FakeBrowser();
-    for (const path of pages) {
-      const answer = await nobody.request(at(path));
-      expect(answer.headers.location).toContain('/hub/login?next=');
-    }
-    for (const path of actions) expect((await post(nobody, path, {})).status).toBe(403);
-  });
-
-  test("to another site's forms", async () => {
-    for (const path of actions) {
-      const body = { confirmation: 'bob', names: 'intruder', name: 'intruder', admin: 'true' };
-      expect([path, (await post(ada, path, body)).status]).toEqual([path, 403]);
-    }
+  test("to another site's forms, also with a token of a page", async () => {
     const page = await ada.request(at('/new-users'));
     const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
     const forged = await ada.request(at('/new-users'), {
