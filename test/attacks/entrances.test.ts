@@ -1,6 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declarations } from '../../src/api/openapi.ts';
-import { parameterNames } from '../../src/operations/operation.ts';
+import {
+  auditActionsOf,
+  type OperationDeclaration,
+  parameterNames,
+} from '../../src/operations/operation.ts';
 import type { Entrance } from '../../src/pages/forms/bound-pages.ts';
 import { selfScopes } from '../../src/rbac/scope-definitions.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
@@ -160,6 +165,21 @@ describe('each page and form', () => {
   test.for(forms)('$title is asked with all kinds of rights, here or elsewhere', (form) => {
     expect(isAboutPath(form) || forMany.includes(form) || isAskedElsewhere(form)).toBe(true);
   });
+
+  test.for(forms.filter(({ areaScope, operation }) => areaScope && operation.audience === 'page'))(
+    '$title asks for no less than the API for the same',
+    ({ operation }) => {
+      const [action] = auditActionsOf(operation);
+      const ofApi = declarations.filter((other) => auditActionsOf(other)[0] === action);
+      if (action === undefined || ofApi.length === 0) return;
+      const isLike = ({ scopes, needsRecentLogin }: OperationDeclaration) =>
+        isDeepStrictEqual(
+          [scopes, needsRecentLogin],
+          [operation.scopes, operation.needsRecentLogin],
+        );
+      expect(ofApi.filter(isLike).map(({ id }) => id)).not.toEqual([]);
+    },
+  );
 
   test.for(entrances.filter(isAboutPath))('$title refuses all who may not', async (entrance) => {
     const { areaScope, path } = entrance;
