@@ -116,6 +116,20 @@ describe('what is shared', () => {
     expect([201, 202]).toContain((await call(bob, 'POST', path)).status);
     await until(async () => (await call(bob, 'GET', path)).body.ready, 'the server runs');
     expect((await call(bob, 'DELETE', path)).status).toBe(404);
+    const { started } = (await call(bob, 'GET', path)).body;
+    const browser = await hub.logIn('bob');
+    const page = await pageOf(browser, 'servers/alice/lab');
+    expect(page.body).not.toContain('>Restart<');
+    const _csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
+    for (const form of ['stop', 'restart-server', 'delete-server']) {
+      const answer = await browser.request(`${hub.url}hub/${form}/alice/lab`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ _csrf }).toString(),
+      });
+      expect(answer.status, form).toBe(404);
+    }
+    expect((await call(bob, 'GET', path)).body).toMatchObject({ ready: true, started });
     await call(adminToken, 'DELETE', path);
   });
 
