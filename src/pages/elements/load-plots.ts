@@ -52,11 +52,6 @@ const words = {
   },
 } as const satisfies Record<LoadSpan, object>;
 
-/** The span that the query of a page asks for. */
-export function spanIn({ span }: Readonly<Record<string, unknown>>): LoadSpan {
-  return span === 'day' ? 'day' : 'hour';
-}
-
 export function spanQuery(span: LoadSpan): string {
   return span === 'hour' ? '' : `?span=${span}`;
 }
