@@ -85,11 +85,15 @@ export function createGateway(
         answers.respondOnSocket(req, socket, verdict.error);
         return;
       case 'hub':
-        if (leaveUpgrade !== undefined) {
-          leaveUpgrade(req, socket, head);
-          return;
-        }
+        if (leaveUpgrade === undefined) refuseUpgrade(req, socket);
+        else leaveUpgrade(req, socket, head);
+        return;
+      case 'forward-auth':
+        refuseUpgrade(req, socket);
     }
+  }
+
+  function refuseUpgrade(req: IncomingMessage, socket: Socket): void {
     traffic.followUpgrade(req, socket, undefined);
     answers.respondOnSocket(req, socket, noWebSocket());
   }

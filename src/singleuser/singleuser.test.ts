@@ -283,6 +283,23 @@ describe('activity', () => {
     expect(hub.activity).toHaveLength(1);
   });
 
+  test('of a connection that is open for long is reported as often as there is any', async () => {
+    await using hub = await startFakeHub();
+    let trafficMs = 1_000;
+    using report = createActivityReport({
+      url: `${hub.apiUrl}/users/alice/activity`,
+      token: 'any',
+      serverName: '',
+      intervalMs: 1e9,
+      lastTrafficMs: () => trafficMs,
+      log,
+    });
+    await report.send();
+    expect(hub.activity).toEqual([]);
+    for (trafficMs of [2_000, 3_000, 3_000]) await report.send();
+    expect(hub.activity).toHaveLength(2);
+  });
+
   test('of the last minutes is reported when the server ends', async () => {
     const parts = await startGuardedApp();
     await parts.singleuser.ready;

@@ -96,12 +96,14 @@ describe('row 44: a bare line feed in an answer is refused at once', () => {
 
   async function outcomeOf(pieces: readonly string[]): Promise<string> {
     await using upstream = await startRawUpstream((peer) => {
-      peer.socket.once('more', async () => {
-        for (const piece of pieces) {
-          peer.write(piece);
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-      });
+      const next = pieces.values();
+      const writeNext = () => {
+        const { value } = next.next();
+        if (value === undefined) return;
+        peer.write(value);
+        setImmediate(writeNext);
+      };
+      peer.socket.once('more', writeNext);
     });
     await using proxy = await startProxy();
     proxy.addService('a', upstream.url);
