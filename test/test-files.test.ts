@@ -61,6 +61,14 @@ test('a program that not every machine has is started by way of pathOf(), which 
   expect(problemsOf("spawn(pathOf('promtool'), args); spawn('sh', ['-c', 'true']);")).toEqual([]);
 });
 
+test('each optional program is one that tests ask for', () => {
+  const texts = testFiles().map(({ text }) => text);
+  const unused = Object.keys(optionalPrograms).filter(
+    (name) => !texts.some((text) => text.includes(`'${name}'`)),
+  );
+  expect(unused).toEqual([]);
+});
+
 test('nothing is asserted of how long it took, or of the processor', () => {
   expect(testFiles().flatMap(clockProblems)).toEqual([]);
   const problemsOf = (text: string) => clockProblems({ path: 'a.test.ts', text });

@@ -22,7 +22,7 @@ const token = 'hub_a-token-of-the-job-of-nobody';
 /** Accounts of every Debian: that of the hub, the user, another user of the same node. */
 const [hubAccount, owner, other] = ['daemon', 'nobody', 'games'];
 
-describe.runIf(hasSlurm() && requires('sudo'))('jobs under the accounts of users', () => {
+describe.runIf(hasSlurm() && requires('sudo', 'ps'))('jobs under the accounts of users', () => {
   const cluster = useSlurm();
   const rules = `/etc/sudoers.d/hub-test-${process.pid}`;
   const home = mkdtempSync(join(tmpdir(), 'hub-slurm-home-'));
