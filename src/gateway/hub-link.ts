@@ -147,7 +147,8 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
       }
       if (isConnected) delayMs = firstDelayMs;
       setConnected(false);
-      await delay(delayMs, undefined, { signal: stopped, ref: false }).catch(() => {});
+      // Before the first snapshot nothing else keeps the process.
+      await delay(delayMs, undefined, { signal: stopped }).catch(() => {});
       delayMs = Math.min(delayMs * 2, longestDelayMs);
     }
     first.reject(stopped.reason);

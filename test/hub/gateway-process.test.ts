@@ -1,10 +1,13 @@
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
+import { startUpstream } from '../attacks/proxy-harness.ts';
 import { usePostgres } from '../support/databases.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
-import { edgeService, startGateway } from '../support/gateway-process.ts';
+import { edgeService, ownGatewayToken, startGateway } from '../support/gateway-process.ts';
+import { spawnHubProcess } from '../support/hub-process.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import {
   adminToken,
@@ -75,6 +78,22 @@ interface Echo {
 
 /** Where the hub keeps what it knows. */
 type Storage = () => Promise<Readonly<Record<string, string>>>;
+
+test('a gateway goes on asking a hub that is about to start', async () => {
+  let asked = 0;
+  await using hub = await startUpstream((_req, res) => {
+    asked += 1;
+    res.writeHead(asked > 2 ? 401 : 503).end();
+  });
+  const args = ['gateway', '--hub', hub.url, '--bind', `http://127.0.0.1:${await freePort()}/`];
+  await using gateway = spawnHubProcess(args, {
+    cwd: tmpdir(),
+    env: { HUB_GATEWAY_TOKEN: ownGatewayToken },
+  });
+  expect(await gateway.exited).toBe(1);
+  expect(gateway.stderr()).toContain('the hub refuses the token');
+  expect(asked).toBe(3);
+});
 
 describe('a gateway process of a hub on SQLite', () => declareTests(async () => ({})));
 
