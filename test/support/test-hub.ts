@@ -225,7 +225,7 @@ export async function until(
   const begun = Date.now();
   while (!(await condition())) {
     const waitedMs = Date.now() - begun;
-    if (waitedMs > 120_000) throw new Error(`it never happened: ${what}`);
+    if (waitedMs > 240_000) throw new Error(`it never happened: ${what}`);
     // A condition that asks a hub keeps both busy: the longer it takes, the less often it is asked.
     const pauseMs = Math.min(200, Math.max(20, waitedMs / 10));
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
