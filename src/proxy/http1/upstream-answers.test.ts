@@ -75,3 +75,32 @@ describe('an upstream that does not keep to one answer for each request', () => 
     expect(await over(send(pool))).toMatchObject({ hasEnded: true, body: 'all there is' });
   });
 });
+
+test('an upstream that sends tiny chunks without end is read once in a turn, with others in between', async () => {
+  using pool = upstream.poolOf();
+  upstream.answer = (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+    socket.write('1\r\nx\r\n'.repeat(300_000));
+    socket.write('0\r\n\r\n');
+  };
+  let turns = 0;
+  const readsByTurn: number[] = [];
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const sent = [send(pool), send(pool)];
+  for (const one of sent) {
+    one.onResponseData = (piece) => {
+      one.body += piece.toString('latin1');
+      readsByTurn[turns] = (readsByTurn[turns] ?? 0) + 1;
+    };
+  }
+  for (const one of sent) await over(one);
+  isOver = true;
+  expect(sent.map(({ body }) => body.length)).toEqual([300_000, 300_000]);
+  // What is read first has not shown yet how much there is in it.
+  expect(Math.max(...readsByTurn.filter(Boolean))).toBeLessThanOrEqual(2);
+});

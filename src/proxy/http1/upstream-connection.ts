@@ -1,5 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import { atEndOfTurn } from '../../concurrency/end-of-turn.ts';
+import { inOwnTurn } from '../../concurrency/own-turn.ts';
 import { sharedReadBuffer } from '../../undocumented/shared-read-buffer.ts';
 import { ExchangeFailure } from './exchange-failure.ts';
 import type { ExchangeCarrier, PendingExchange } from './pending-exchange.ts';
@@ -33,6 +34,8 @@ export interface ConnectionOwner {
 
 /** An upstream closes a connection some time before the moment it named has passed here. */
 const keepAliveMarginMs = 1_000;
+/** A read of more chunks takes a millisecond or so, and Node would do up to 32 in one go. */
+const mostChunksAtOnce = 512;
 
 /** One connection to an upstream, which carries one exchange at a time (RFC 9112 §9). */
 export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
@@ -49,6 +52,8 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
   #isOpen = false;
   #isGone = false;
   #isPaused = false;
+  /** Set while others have their turn, because the last read was a costly one. */
+  #awaitsTurn = false;
   #hasAnswerBegun = false;
   /** Set by the end of an answer; the next exchange waits until all that came with it is read. */
   #isFreed = false;
@@ -131,7 +136,7 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#deadlineMs = this.#now() + this.#timeouts.bodyMs;
-    this.#socket.resume();
+    if (!this.#awaitsTurn) this.#socket.resume();
   }
 
   /** Closes the connection; the exchange on it, if any, hears of the error if there is one. */
@@ -199,7 +204,17 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     }
     if (this.#isFreed) this.#free();
     else if (this.#head !== undefined) this.#deadlineMs = this.#now() + this.#timeouts.bodyMs;
-    return !this.#isPaused;
+    if (this.#reader.chunksRead > mostChunksAtOnce && !this.#isGone) {
+      this.#awaitsTurn = true;
+      inOwnTurn(readOn, this);
+    }
+    return !this.#isPaused && !this.#awaitsTurn;
+  }
+
+  /** Goes on with reading that was put off to a turn of its own. */
+  readOn(): void {
+    this.#awaitsTurn = false;
+    if (!this.#isPaused && !this.#isGone) this.#socket.resume();
   }
 
   #free(): void {
@@ -253,6 +268,10 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     this.#owner.gone(this, this.#isOpen ? undefined : error);
     exchange?.handler.onResponseError(error);
   }
+}
+
+function readOn(connection: UpstreamConnection): void {
+  connection.readOn();
 }
 
 function sendHead(connection: UpstreamConnection): void {
