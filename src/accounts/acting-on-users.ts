@@ -146,13 +146,27 @@ export function createActingOnUsers({
 
   async function requireMayOpenTo({ owner, scopes }: Caller, groupName: string): Promise<void> {
     const [setting] = configured.openedTo(groupName);
-    if (setting === undefined || configured.entrusts(owner, groupName)) return;
-    const isMember =
-      owner.kind === 'user' && (await authorizer.membership()).membersOf(groupName).has(owner.name);
-    if (isMember || (await hasAdminPower({ owner, scopes }))) return;
+    if (setting === undefined) return;
+    const { groupsOf } = await authorizer.membership();
+    const joined = owner.kind === 'user' ? [...groupsOf(owner.name)] : [];
+    const around = [
+      ...configured.groupsAround(owner.kind, owner.name),
+      ...joined.flatMap((group) => configured.groupsAround('group', group)),
+    ];
+    if (around.includes(groupName.normalize('NFC'))) return;
+    if (await hasAdminPower({ owner, scopes })) return;
     throw new HubError('forbidden', text`This group may do what you may not: ${setting}.`, {
       hint: text`Be a member of it yourself, or hold the scope ${`groups!group=${groupName}`} by a role of Hub.load_roles that lists you.`,
     });
+  }
+
+  /** For who gets what the configuration opens to groups by a name, or may give it to others. */
+  async function requireMayOpenAround(
+    caller: Caller,
+    kind: 'user' | 'group',
+    name: string,
+  ): Promise<void> {
+    for (const group of configured.groupsAround(kind, name)) await requireMayOpenTo(caller, group);
   }
 
   return {
@@ -197,19 +211,19 @@ export function createActingOnUsers({
           { hint: where },
         );
       }
-      for (const group of configured.groupsOf(userName)) await requireMayOpenTo(caller, group);
+      await requireMayOpenAround(caller, 'user', userName);
     },
 
     async requireMayDeleteGroup(caller, groupName) {
       const written = configured.scopesOf('group', groupName);
       requireNone(await missingOf(caller, written, caller.owner));
-      await requireMayOpenTo(caller, groupName);
+      await requireMayOpenAround(caller, 'group', groupName);
     },
 
     async requireMayAddTo(caller, typedName, users) {
       const groupName = typedName.normalize('NFC');
       requireNone(await missingOf(caller, await scopesOfGroup(groupName), caller.owner));
-      await requireMayOpenTo(caller, groupName);
+      await requireMayOpenAround(caller, 'group', groupName);
       const powers = await powersOverMembers(groupName);
       if (powers.size === 0) return;
       const membership = await authorizer.membership();

@@ -1,7 +1,6 @@
 import { canonicalUserName } from '../authentication/user-name-rules.ts';
 import type { Config } from '../config/config.ts';
 import { findDefaultRole } from '../rbac/default-roles.ts';
-import type { Owner } from '../rbac/owner.ts';
 import type { RoleSubjectKind } from '../rbac/role.ts';
 import { parseScope } from '../rbac/scope.ts';
 
@@ -22,8 +21,11 @@ export interface ConfiguredRights {
   givesRightsTo(userName: string): boolean;
   /** Settings that open something to the members of a group, such as `Spawner.profiles`. */
   openedTo(groupName: string): readonly string[];
-  /** Whether a role of the configuration, which lists this owner, has the scope `groups` for this very group. */
-  entrusts(owner: Owner, groupName: string): boolean;
+  /**
+   * Groups that a name belongs to, as a group does to itself, or looks after: a role that lists it has the scope
+   * `groups` for that very group.
+   */
+  groupsAround(kind: RoleSubjectKind, name: string): readonly string[];
   /** Takes over roles, groups and administrators of a new configuration; all else is read at the start. */
   configure(config: Pick<RightsConfig, 'Hub' | 'Authenticator'>): void;
 }
@@ -55,6 +57,17 @@ export function createConfiguredRights(
     isListed(current.Authenticator.admin_users, 'user', userName) ||
     rolesOf('user', userName).some(({ name }) => name === 'admin');
 
+  function groupsAround(kind: RoleSubjectKind, name: string): readonly string[] {
+    const lookedAfter = scopesOf(kind, name).flatMap((text) => {
+      const { name: scope, filter } = parseScope(text);
+      const isManager = scope === 'groups' || scope === 'admin:groups';
+      return isManager && filter?.kind === 'group' ? (filter.value ?? []) : [];
+    });
+    const own = kind === 'group' ? [nfc(name)] : [];
+    const joined = kind === 'user' ? groupsOf(name) : [];
+    return [...own, ...lookedAfter, ...joined.flatMap((group) => groupsAround('group', group))];
+  }
+
   return {
     isAdministrator,
     scopesOf,
@@ -76,18 +89,7 @@ export function createConfiguredRights(
       ];
     },
 
-    entrusts({ kind, name }, groupName) {
-      const groups = kind === 'user' ? groupsOf(name) : [];
-      const scopes = [
-        ...scopesOf(kind, name),
-        ...groups.flatMap((group) => scopesOf('group', group)),
-      ];
-      return scopes.some((text) => {
-        const { name: scope, filter } = parseScope(text);
-        if (filter?.kind !== 'group' || filter.value !== nfc(groupName)) return false;
-        return scope === 'groups' || scope === 'admin:groups';
-      });
-    },
+    groupsAround,
 
     configure(next) {
       current = next;

@@ -49,7 +49,7 @@ export function createOAuthEndpoints(
       sendToLogin(ctx, { pages, authenticators, externalLogins, metrics, publicUrl }),
     showConsent: (ctx, view) => showConsent(ctx, view, pages),
     titleOfService: oauth.titleOfService,
-    hasOpened: (ctx, { serverId }) => serverId !== undefined && hasOpenedServer(ctx, serverId),
+    hasOpened: (ctx, { serverId: id }) => id !== undefined && hasOpenedServer(ctx, { id }),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
     countRefusal,
     log,

@@ -16,6 +16,7 @@ export const pathParameters = {
   service: z.string().describe('Name of the service.'),
   id: z.string().describe('Id, as the list tells it.'),
   batch: z.string().describe('Id of work for many users.'),
+  entry: z.string().describe('Id of an entry of the audit log.'),
   token: z.string().describe('A token.'),
   cookie: z.string().describe('Name of a cookie.'),
   value: z.string().describe('Value of the cookie.'),

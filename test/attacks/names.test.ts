@@ -19,6 +19,7 @@ const namesHub = {
         groups: ['staff'],
       },
       { name: 'minutes', scopes: ['read:hub', 'shutdown'], groups: ['board'] },
+      { name: 'lab-keeping', scopes: ['groups!group=lab'], groups: ['lab-keepers'] },
       {
         name: 'course-lead',
         scopes: ['admin:users!group=course', 'groups!group=lab'],
@@ -145,6 +146,20 @@ describe.each([
     expect((await add('eve')).status).toBe(200);
     expect((await asGina(`/groups/${group}`, 'DELETE')).status).toBe(204);
   });
+});
+
+test('who joins those who look after a group gets no further than before', async () => {
+  await using hub = await createNamesHub();
+  await asAdmin(hub, '/groups/lab', 'POST');
+  const asGina = (path: string, method: string, body?: unknown) =>
+    call(hub, hub.tokens.gina, path, method, body);
+  const add = (group: string) => asGina(`/groups/${group}/users`, 'POST', { users: ['gina'] });
+  // She holds the scope of their role, and is no one to whom the configuration gave this group.
+  expect((await add('lab-keepers')).status).toBe(403);
+  expect((await asGina('/groups/lab-keepers', 'DELETE')).status).toBe(403);
+  expect((await add('lab')).status).toBe(403);
+  await asAdmin(hub, '/groups/lab-keepers/users', 'POST', { users: ['gina'] });
+  expect((await add('lab')).status).toBe(200);
 });
 
 test('who looks after a group by the configuration gives what the configuration opens to it', async () => {

@@ -74,7 +74,7 @@ export function openServerRoutes(
   }
 
   function open(ctx: Context, login: Login, asked: Asked): void {
-    noteOpenedServer(ctx, asked.route.serverId);
+    noteOpenedServer(ctx, { id: asked.route.serverId });
     leaveFor(ctx, login, asked, true);
   }
 
@@ -103,7 +103,7 @@ export function openServerRoutes(
       const asked = await askedFor(ctx, login, new URLSearchParams(ctx.querystring));
       if (asked === undefined) return;
       const { next, route, state } = asked;
-      if (hasOpenedServer(ctx, route.serverId)) return open(ctx, login, asked);
+      if (hasOpenedServer(ctx, { id: route.serverId })) return open(ctx, login, asked);
       const { userName: ownerName, serverName } = route.owner;
       const layout = await pages.formLayoutFor(ctx);
       pages.send(ctx, openServerPage({ layout, ownerName, serverName, next, state }));

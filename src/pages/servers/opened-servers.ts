@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import type { Server } from '../../servers/server.ts';
 
 /** More servers than this are asked for again, the oldest first. */
 const mostOpened = 100;
@@ -7,13 +8,13 @@ interface StoredAnswers {
   openedServers?: readonly string[];
 }
 
-/** Whether the user said in this login that a server, by its id, may be opened. */
-export function hasOpenedServer(ctx: Context, id: string): boolean {
+/** Whether the user said in this login that a server may be opened; another one of its name is another server. */
+export function hasOpenedServer(ctx: Context, { id }: Pick<Server, 'id'>): boolean {
   return storedIn(ctx)?.openedServers?.includes(id) === true;
 }
 
 /** Keeps that for the rest of the login. */
-export function noteOpenedServer(ctx: Context, id: string): void {
+export function noteOpenedServer(ctx: Context, { id }: Pick<Server, 'id'>): void {
   const stored = storedIn(ctx);
   if (stored === undefined) return;
   const others = (stored.openedServers ?? []).filter((other) => other !== id);

@@ -32,7 +32,7 @@ export function acceptShareRoutes(router: Router, { page, form, pages }: BoundPa
     }),
     done({ sent, result: { id, prefix }, ctx }) {
       // The page has warned of it already.
-      noteOpenedServer(ctx, id);
+      noteOpenedServer(ctx, { id });
       const next = pages.nextOf(sent) ?? pages.nextOf(new URLSearchParams(ctx.querystring));
       return { redirect: pages.urlOf(next ?? prefix) };
     },
