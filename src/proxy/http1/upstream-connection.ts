@@ -247,7 +247,8 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
       this.#fail(error as Error);
       return;
     }
-    this.#broken(closedError());
+    // One that was not checked yet has carried nothing: it is as if it had not been taken.
+    this.#broken(this.#isOpen ? closedError() : refusedError());
   }
 
   /** The other side has closed the connection. */
@@ -276,6 +277,11 @@ function readOn(connection: UpstreamConnection): void {
 
 function sendHead(connection: UpstreamConnection): void {
   connection.sendHead();
+}
+
+function refusedError(): Error {
+  const message = 'The upstream closed the connection before it was used.';
+  return Object.assign(new Error(message), { code: 'ECONNREFUSED' });
 }
 
 function closedError(): ExchangeFailure {
