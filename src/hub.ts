@@ -54,7 +54,7 @@ import { authorise } from './operations/authorise.ts';
 import type { HubInfo } from './operations/info.ts';
 import { createUserErrorPages } from './pages/errors/error-page-renderer.ts';
 import { errorRoutes } from './pages/errors/error-routes.ts';
-import type { Entrance } from './pages/forms/bound-pages.ts';
+import type { Entrance } from './pages/forms/binding.ts';
 import { formRedirects } from './pages/login/interstitial-redirect.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { createAuthorizer } from './rbac/authorizer.ts';

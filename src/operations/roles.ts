@@ -202,7 +202,7 @@ export const roleOperations = [
     summary: 'Give a role to users, groups and services',
     description:
       'All or none of them. The caller must hold every scope of the role. Whom the configuration lists for a role, it decides alone; the other kinds of holders can be given it here.',
-  }).handle(changeHolders('assign')),
+  }).handle(changeHolders(({ assign }) => assign)),
   operation({
     ...assignments,
     id: 'takeRoleAway',
@@ -211,7 +211,7 @@ export const roleOperations = [
     summary: 'Take a role from users, groups and services',
     description:
       'The caller must hold every scope of the role. Who does not hold it, or by the configuration or a provider, is passed over.',
-  }).handle(changeHolders('takeAway')),
+  }).handle(changeHolders(({ takeAway }) => takeAway)),
   view({ id: 'viewRoles', path: '/admin/roles', scopes: ['read:roles'] }).handle(
     async (_request, { roles }: Deps) => {
       const holderCounts = await roles.countHolders();
@@ -274,7 +274,7 @@ async function choicesFor(
   }));
 }
 
-function changeHolders(change: 'assign' | 'takeAway') {
+function changeHolders(changeOf: (of: RoleAdministration) => RoleAdministration['assign']) {
   return async (
     {
       params,
@@ -289,7 +289,7 @@ function changeHolders(change: 'assign' | 'takeAway') {
   ) => {
     const role = await roles.getByName(params.role);
     requireVersion(versionOfRole(role));
-    await roleAdministration[change](caller, role, membersOf(body));
+    await changeOf(roleAdministration)(caller, role, membersOf(body));
     return {
       status: 200,
       body: await presentWhole(role, { roles }),

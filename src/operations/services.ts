@@ -163,7 +163,7 @@ export const serviceOperations = [
       400: external,
     },
   }).handle(async ({ params }, deps: ServiceDeps) => {
-    await changeState('startService', params.service, deps);
+    await changeState(params.service, deps.registry.startService, deps);
     return { status: 202, body: { message: 'The service is starting.' } };
   }),
   operation({
@@ -183,7 +183,7 @@ export const serviceOperations = [
       400: external,
     },
   }).handle(async ({ params }, deps: ServiceDeps) => {
-    await changeState('stopService', params.service, deps);
+    await changeState(params.service, deps.registry.stopService, deps, 'stopped');
     return { status: 202, body: { message: 'The service is stopping.' } };
   }),
   operation({
@@ -199,7 +199,7 @@ export const serviceOperations = [
     target: 'service',
     answers: { 202: { description: 'It is restarting.', schema: message } },
   }).handle(async ({ params }, deps: ServiceDeps) => {
-    await changeState('restart', params.service, deps);
+    await changeState(params.service, deps.registry.restart, deps);
     return { status: 202, body: { message: 'The service is restarting.' } };
   }),
   view({
@@ -294,9 +294,10 @@ async function lastOutputOf(
 
 /** Changes whether it runs, and waits until that shows: the next to look would else see it as it was. */
 async function changeState(
-  change: 'startService' | 'stopService' | 'restart',
   serviceName: string,
+  change: (name: string) => Promise<unknown>,
   deps: ServiceDeps,
+  wanted: 'running' | 'stopped' = 'running',
 ): Promise<void> {
   const { registry } = deps;
   const { name } = getService(serviceName, deps);
@@ -305,11 +306,10 @@ async function changeState(
     return `${state} ${since?.getTime()}`;
   };
   const before = shown();
-  await registry[change](name);
+  await change(name);
   // Between two runs a service that is wanted may be stopped for a moment.
   const isShown = () =>
-    shown() !== before &&
-    (change === 'stopService' || registry.statusOf(name)?.state !== 'stopped');
+    shown() !== before && (wanted === 'stopped' || registry.statusOf(name)?.state !== 'stopped');
   const endMs = performance.now() + maxWaitMs;
   while (!isShown() && performance.now() < endMs) await sleep(pollMs);
 }

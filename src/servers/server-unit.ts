@@ -77,8 +77,7 @@ interface Start {
   readonly duration?: StartDuration;
 }
 
-/** Shown with the server wherever that is listed. */
-const failureOutput = { lines: 50, characters: 8 * 1024 };
+const maxFailureCharacters = 8 * 1024;
 const keptOutput = { maxLines: 500, maxCharacters: 64 * 1024 };
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
@@ -114,7 +113,7 @@ export function createServerUnit(
   const failureOf = (error: unknown): ServerFailure => ({
     message: error instanceof Error ? error.message : String(error),
     at: new Date(),
-    output: output.tail(failureOutput.lines, failureOutput.characters),
+    output: output.tail(50, maxFailureCharacters),
   });
 
   function settle(): void {

@@ -6,7 +6,7 @@ import {
   type OperationDeclaration,
   parameterNames,
 } from '../../src/operations/operation.ts';
-import type { Entrance } from '../../src/pages/forms/bound-pages.ts';
+import type { Entrance } from '../../src/pages/forms/binding.ts';
 import { selfScopes } from '../../src/rbac/scope-definitions.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { ageLogins, withStolenCookies } from '../support/login-age.ts';

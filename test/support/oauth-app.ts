@@ -77,7 +77,7 @@ export async function createOAuthApp(services: readonly OAuthAppService[]): Prom
       response
         .writeHead(200, { 'content-type': 'text/html' })
         .end(`<!doctype html><title>${name}</title>${markup}`);
-    switch (page) {
+    switch (page ?? '') {
       case 'login': {
         return void redirect(authorizeUrl(service.name, searchParams.get('scope') ?? undefined));
       }

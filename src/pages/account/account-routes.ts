@@ -1,7 +1,7 @@
 import { HubError } from '../../errors.ts';
 import { phraseIn, text } from '../../texts/text.ts';
 import { deviceName } from '../elements/device.ts';
-import type { BoundPages, Failure } from '../forms/bound-pages.ts';
+import type { BoundPages, Failure } from '../forms/binding.ts';
 import { endsApiTokens, newPasswordProblems } from '../login/new-password-fields.ts';
 import { accountPage, type PasswordSection, type ProfileSection } from './account-page.ts';
 

@@ -1,5 +1,5 @@
 import { text } from '../../texts/text.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { recoveryCodesPage } from './second-factor-pages.ts';
 
 /** `/hub/account/passkeys`: adding, renaming and removing one's own passkeys. */

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { text } from '../../texts/text.ts';
 import { qrModulesOf } from '../elements/qr-code.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import type { Html } from '../html.ts';
 import {
   confirmWithCodePage,

@@ -1,5 +1,5 @@
 import { text } from '../../texts/text.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { sessionsPage } from './sessions-page.ts';
 
 /** `/hub/sessions`: where the person is logged in. */

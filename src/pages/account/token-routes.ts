@@ -4,7 +4,7 @@ import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import type { ListPage, PageEdge } from '../../store/page-edge.ts';
 import { text } from '../../texts/text.ts';
 import { bordersOf, edgeFields, type PagingView } from '../elements/paging.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import type { ShownOnce } from '../shown-once.ts';
 import { clientTitle } from './client-title.ts';
 import { offeredExtents, readTokenForm, requestedScopes, type TokenForm } from './token-form.ts';

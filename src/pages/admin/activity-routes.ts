@@ -1,4 +1,4 @@
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { activityPage } from './activity-page.ts';
 
 /** `/hub/admin/activity`: the audit log. */

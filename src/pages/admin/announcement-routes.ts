@@ -1,6 +1,6 @@
 import { announcedPages } from '../../config/hub-schema.ts';
 import { text } from '../../texts/text.ts';
-import type { BoundPages, Changes, Failure } from '../forms/bound-pages.ts';
+import type { BoundPages, Changes, Failure } from '../forms/binding.ts';
 import {
   announcementFacts,
   announcementsPage,

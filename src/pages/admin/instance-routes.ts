@@ -1,4 +1,4 @@
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { instancesPage } from './instances-page.ts';
 
 /** `/hub/admin/instances`: the processes that are the hub together. */

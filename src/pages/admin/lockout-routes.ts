@@ -1,5 +1,5 @@
 import { text } from '../../texts/text.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { lockoutsPage } from './lockouts-page.ts';
 
 /** `/hub/admin/lockouts`: who has to wait after failed logins. */

@@ -2,7 +2,7 @@ import { HubError } from '../../errors.ts';
 import { holderKey } from '../../rbac/role-store.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import { listUrl, queryIn } from '../elements/list-query.ts';
-import type { BoundPages, Changes } from '../forms/bound-pages.ts';
+import type { BoundPages, Changes } from '../forms/binding.ts';
 import { bindDeletion } from '../forms/deletion.ts';
 import { listed } from '../forms/listed.ts';
 import { namesIn } from '../forms/names-in.ts';

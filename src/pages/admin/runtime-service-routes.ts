@@ -3,7 +3,7 @@ import { HubError } from '../../errors.ts';
 import { type RuntimeService, serviceDefinition } from '../../services/runtime-service.ts';
 import { fieldProblem } from '../../texts/field-problem.ts';
 import { text } from '../../texts/text.ts';
-import type { BoundPages, Changes } from '../forms/bound-pages.ts';
+import type { BoundPages, Changes } from '../forms/binding.ts';
 import { bindDeletion } from '../forms/deletion.ts';
 import {
   adminServiceFormPage,

@@ -4,7 +4,7 @@ import { readPageOf } from '../../store/page-edge.ts';
 import type { Language } from '../../texts/language.ts';
 import { type Text, text } from '../../texts/text.ts';
 import { bordersOf, lastPageOf } from '../elements/paging.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { placeKey, placeOf } from '../services/service-places.ts';
 import {
   isShownAs,

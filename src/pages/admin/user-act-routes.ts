@@ -7,7 +7,7 @@ import type { LoginSessions } from '../../sessions/login-sessions.ts';
 import { joined, message, type Phrase, phraseIn, text, translated } from '../../texts/text.ts';
 import { textField } from '../elements/form.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import type { BoundPages, Chosen, ModelOf } from '../forms/bound-pages.ts';
+import type { BoundPages, Chosen, ModelOf } from '../forms/binding.ts';
 import type { Next } from '../forms/next.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { batchPage } from './batch-page.ts';

@@ -4,7 +4,7 @@ import { operationOf } from '../../operations/operations.ts';
 import { joined, message, text } from '../../texts/text.ts';
 import { toCsv } from '../csv.ts';
 import { bordersOf, lastPageOf } from '../elements/paging.ts';
-import type { BoundPages, ModelOf, Shown } from '../forms/bound-pages.ts';
+import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import { namesIn } from '../forms/names-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { summaryOf } from '../servers/server-views.ts';

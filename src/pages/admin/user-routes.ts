@@ -5,7 +5,7 @@ import { type Phrase, text } from '../../texts/text.ts';
 import type { InvitationPurpose } from '../../users/invitation-store.ts';
 import { clientTitle } from '../account/client-title.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import type { BoundPages, Failure, ModelOf, Shown } from '../forms/bound-pages.ts';
+import type { BoundPages, Failure, ModelOf, Shown } from '../forms/binding.ts';
 import { bindDeletion } from '../forms/deletion.ts';
 import { summaryOf, untouchedServer } from '../servers/server-views.ts';
 import type { ShownOnce } from '../shown-once.ts';

@@ -1,23 +1,11 @@
-import type { Context } from 'koa';
+import { edgeOf, listQuery, pageLength } from '../../operations/list-query.ts';
 import type { ListPage, PageEdge } from '../../store/page-edge.ts';
-import { bordersOf, edgeFields, edgeIn, type PagingView, pageNumberIn } from './paging.ts';
+import { bordersOf, edgeFields, type PagingView } from './paging.ts';
 
-/** Rows on a page of groups, members, holders or shares. */
-export const pageLength = 50;
-const longestSearch = 255;
-
-/** The search and the page of an address. */
-export function readQuery(ctx: Context) {
-  const { search, page, edge } = queryIn(new URLSearchParams(ctx.querystring));
-  const offset = (page - 1) * pageLength;
-  const options = { nameFilter: search, offset, limit: pageLength, edge };
-  return { search, page, edge, options };
-}
-
-/** The same of a form that leads back to the page of the list on which its button stood. */
+/** The search and the page of a form that leads back to the page of the list on which its button stood. */
 export function queryIn(fields: URLSearchParams) {
-  const search = (fields.get('search') ?? '').trim().slice(0, longestSearch);
-  return { search, page: pageNumberIn(fields), edge: edgeIn(fields) };
+  const query = listQuery.parse(Object.fromEntries(fields));
+  return { search: query.search, page: query.page, edge: edgeOf(query) };
 }
 
 export function listUrl(url: string, search: string, page: number, edge?: PageEdge): string {

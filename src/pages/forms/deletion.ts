@@ -2,7 +2,7 @@ import type { OperationId } from '../../operations/operations.ts';
 import type { Text } from '../../texts/text.ts';
 import type { ChangedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { type ConfirmView, confirmPage } from '../errors/confirm-page.ts';
-import type { BoundPages, Changes, ModelOf } from './bound-pages.ts';
+import type { BoundPages, Changes, ModelOf } from './binding.ts';
 
 type Parameters = Readonly<Record<string, string>>;
 

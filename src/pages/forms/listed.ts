@@ -1,6 +1,6 @@
-import { edgeOf, type ListQuery } from '../../operations/list-query.ts';
+import { edgeOf, type ListQuery, pageLength } from '../../operations/list-query.ts';
 import type { ListPage } from '../../store/page-edge.ts';
-import { isPastLast, listUrl, pageLength, pagingOf } from '../elements/list-query.ts';
+import { isPastLast, listUrl, pagingOf } from '../elements/list-query.ts';
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import type { Html } from '../html.ts';
 

@@ -3,7 +3,7 @@ import type { Server } from '../../servers/server.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { ListedShare } from '../../sharing/share.ts';
 import type { ListPage } from '../../store/page-edge.ts';
-import type { BoundPages, ModelOf, Shown } from '../forms/bound-pages.ts';
+import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import { linksTo } from '../services/open-services.ts';
 import type { SharedServer, SharedServers } from '../sharing/shared-servers.ts';
 import { homePage } from './home-page.ts';

@@ -3,7 +3,7 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import { type Text, text } from '../../texts/text.ts';
 import { addressElement } from '../elements/address.ts';
 import type { LiveOutputView } from '../elements/live-output.ts';
-import type { BoundPages, ModelOf } from '../forms/bound-pages.ts';
+import type { BoundPages, ModelOf } from '../forms/binding.ts';
 import { type ServerPageView, serverPage } from './server-page.ts';
 import { apiPart, summaryOf, targetName, untouchedServer } from './server-views.ts';
 

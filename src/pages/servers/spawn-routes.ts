@@ -3,7 +3,7 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import { ownPhrase } from '../../texts/own-text.ts';
 import { text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import type { BoundPages, ModelOf, Shown, Visitor } from '../forms/bound-pages.ts';
+import type { BoundPages, ModelOf, Shown, Visitor } from '../forms/binding.ts';
 import { notRunningPage } from './not-running-page.ts';
 import { stoppedByOf, targetName } from './server-views.ts';
 import { joinForms, submittedOptions, valuesInForm } from './spawn-form.ts';

@@ -1,7 +1,7 @@
 import type { ServerStanding } from '../../operations/server-pages.ts';
 import { unreachableSince } from '../../servers/server.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
-import type { Shown } from '../forms/bound-pages.ts';
+import type { Shown } from '../forms/binding.ts';
 import type { Html } from '../html.ts';
 import { leadOn } from '../login/interstitial-redirect.ts';
 import type { PageContext } from '../page-context.ts';

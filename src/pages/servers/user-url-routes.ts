@@ -8,7 +8,7 @@ import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import { exactTime } from '../../texts/exact-time.ts';
 import { text } from '../../texts/text.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import type { PageContext } from '../page-context.ts';
 import { type StandingDeps, showStanding } from './standing.ts';
 

@@ -1,6 +1,6 @@
 import { readPageOf } from '../../store/page-edge.ts';
 import { bordersOf, lastPageOf } from '../elements/paging.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { linksTo } from './open-services.ts';
 import { placeInOrder } from './service-list.ts';
 import { comparePlaces, placeKey } from './service-places.ts';

@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import { text } from '../../texts/text.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { noteOpenedServer } from '../servers/opened-servers.ts';
 import { acceptSharePage } from './accept-share-page.ts';
 

@@ -2,7 +2,7 @@ import { HubError } from '../../errors.ts';
 import { parseScope, type ScopeSet } from '../../rbac/scope.ts';
 import type { ShareRecipient } from '../../sharing/share.ts';
 import { type Text, text } from '../../texts/text.ts';
-import type { BoundPages } from '../forms/bound-pages.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { listed } from '../forms/listed.ts';
 import type { ShownOnce } from '../shown-once.ts';
 import { sharePage } from './share-page.ts';
