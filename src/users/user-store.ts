@@ -67,17 +67,22 @@ export interface UserStore {
    */
   createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]>;
   /** Throws `not_found`, and `conflict` for the last administrator. */
-  setAdmin(id: string, isAdmin: boolean): Promise<void>;
+  setAdmin(id: string, isAdmin: boolean, options?: LastAdministrator): Promise<void>;
   /**
    * Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay, and so does the
    * system account, which no new name decides.
    */
   rename(id: string, name: string): Promise<void>;
   /** Deletes the user and everything of theirs; false when there was no such user. Throws `conflict` for the last administrator. */
-  delete(id: string): Promise<boolean>;
+  delete(id: string, options?: LastAdministrator): Promise<boolean>;
   /** Moves the last activity of users forward, never back; unknown ids are passed over. */
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
   count(): Promise<number>;
+}
+
+/** Whether no administrator may be left among the users: a service that is one did it, and stays. */
+interface LastAdministrator {
+  readonly mayBeLast?: boolean;
 }
 
 /** Servers change all the time: counts of them are this old at most. */
@@ -228,7 +233,7 @@ export function createUserStore(
 
     createMissing,
 
-    async setAdmin(id, isAdmin) {
+    async setAdmin(id, isAdmin, { mayBeLast = false } = {}) {
       await database.transaction(async (transaction) => {
         const changed = await transaction
           .updateTable('users')
@@ -237,7 +242,7 @@ export function createUserStore(
           .returning('name')
           .executeTakeFirst();
         if (changed === undefined) throw noSuchUser();
-        if (!isAdmin) await requireAdministrator(transaction, database.dialect);
+        if (!isAdmin && !mayBeLast) await requireAdministrator(transaction, database.dialect);
         await audit.record(transaction, {
           action: 'user.change',
           target: { kind: 'user', name: changed.name },
@@ -279,7 +284,7 @@ export function createUserStore(
       database.announceChange();
     },
 
-    async delete(id) {
+    async delete(id, { mayBeLast = false } = {}) {
       const isDeleted = await database.transaction(async (transaction) => {
         const name = await userNameOf(transaction, id);
         if (name === undefined) return false;
@@ -309,7 +314,8 @@ export function createUserStore(
           .executeTakeFirst();
         // Another hub waited for, which has deleted it meanwhile.
         if (deleted === undefined) return false;
-        if (deleted.admin === 1) await requireAdministrator(transaction, database.dialect);
+        if (deleted.admin === 1 && !mayBeLast)
+          await requireAdministrator(transaction, database.dialect);
         // Last: who gives the user a role meanwhile has a lock on the row.
         await transaction
           .deleteFrom('role_assignments')

@@ -245,6 +245,22 @@ test('every change asks for a recent login, but for what ends things or is over 
       'checkRoutes',
       'startServerOfUser',
       'stopServersOfUser',
+      'beginStartOfDefaultServer',
+      'beginStartOfNamedServer',
+      'beginStopOfDefaultServer',
+      'beginStopOfNamedServer',
+      'restartDefaultServer',
+      'restartNamedServer',
+      // What others share is theirs to end; an app loses what it was allowed.
+      'acceptShareCode',
+      'revokeOwnClient',
+      // How the account and what is on it are called.
+      'changeOwnProfile',
+      'renameOwnPasskey',
+      'dismissFirstRun',
+      // They ask for a code of the app itself.
+      'turnOffOwnApp',
+      'renewOwnRecoveryCodesByCode',
       // They change nothing.
       'writeLinks',
       'replaceProxy',
