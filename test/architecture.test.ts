@@ -74,8 +74,11 @@ const decidingPages: Readonly<Record<string, RegExp>> = {
   'who logs in, is invited or sets the hub up is no caller yet': /^pages\/login\//,
   'it is kept by the browser and concerns nobody else': /^pages\/preference-routes\.ts$/,
   'it draws the frame of every page': /^pages\/(page-context|announcements)\.ts$/,
-  // To be converted.
-  'its forms perform no operations yet': /^pages\/(account|servers|services|sharing)\//,
+  'browsers send it reports without a login': /^pages\/servers\/jupyterhub-routes\.ts$/,
+  'it asks what the server guard asks before each request':
+    /^pages\/servers\/open-server-routes\.ts$/,
+  'it leads on, and finds the name of a server in a path':
+    /^pages\/servers\/(user-url-routes|landing)\.ts$/,
 };
 
 const longestFile = 400;
