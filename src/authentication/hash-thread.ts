@@ -3,7 +3,7 @@
  * never imported for its effect.
  */
 import { type Argon2Algorithm, argon2Sync, scryptSync } from 'node:crypto';
-import { platform, setPriority } from 'node:os';
+import { getPriority, platform, setPriority } from 'node:os';
 import { type MessagePort, parentPort } from 'node:worker_threads';
 
 /** What a hash is made of, and by which algorithm. */
@@ -37,8 +37,9 @@ const niceness = 5;
 if (parentPort !== null) serve(parentPort);
 
 function serve(port: MessagePort): void {
-  // Of Linux alone it is the thread's own: elsewhere it would be that of the whole process.
-  if (platform() === 'linux') setPriority(niceness);
+  // Of Linux alone it is the thread's own: elsewhere it would be that of the whole process. Where that is
+  // nicer already, such as in a unit with Nice=10, the system would refuse it.
+  if (platform() === 'linux' && getPriority() < niceness) setPriority(niceness);
   port.on('message', (job: HashJob) => port.postMessage(answerTo(job)));
 }
 
