@@ -67,8 +67,9 @@ export function createAccounts(deps: {
       if (isAdmin) await acting.requireAdminPower(caller);
       const madeFor = deps.binding.choose(authenticator);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
-      const known = await Promise.all(wanted.map((name) => users.findByName(name)));
-      const missing = wanted.filter((_name, index) => known[index] === undefined);
+      const { items } = await users.list({ offset: 0, limit: wanted.length, onlyNames: wanted });
+      const known = new Set(items.map(({ name }) => name));
+      const missing = wanted.filter((name) => !known.has(name));
       for (const name of missing) await acting.requireMayUseName(caller, name);
       const created = await users.createMissing(missing, { isAdmin, isInvited: true, madeFor });
       if (created.length === 0)

@@ -56,7 +56,7 @@ export async function loadDirectory(
   }
   const administrators: string[] = [];
   async function setAdmin({ id, name }: User, isAdmin: boolean): Promise<void> {
-    await users.setAdmin(id, isAdmin);
+    await users.setAdmin(id, isAdmin, { mayBeLast: true });
     if (!isAdmin) return;
     log.info({ user: name }, 'user becomes an administrator by the configuration');
     administrators.push(`admin to user ${name}`);

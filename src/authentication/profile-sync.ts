@@ -41,7 +41,7 @@ export function createProfileSync(deps: {
         ? true
         : (authenticated.admin ?? user.isAdmin);
       if (isAdmin !== user.isAdmin) {
-        await users.setAdmin(user.id, isAdmin);
+        await users.setAdmin(user.id, isAdmin, { mayBeLast: true });
         log.info({ user: user.name, isAdmin }, 'the administrator flag changed at login');
       }
       if (authenticated.info !== undefined) {

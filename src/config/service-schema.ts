@@ -50,7 +50,9 @@ export const serviceSchema = z.strictObject({
   display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
   info: z
     .record(z.string(), z.unknown())
-    .refine((info) => !isNestedTooDeep(info), inEnglish`may be nested ${deepestJson} levels deep`)
+    .refine((info) => !isNestedTooDeep(info), {
+      error: () => inEnglish`may be nested ${deepestJson} levels deep`,
+    })
     .default({})
     .describe(
       'Free data shown by the API. Pages use five of its keys: `title`, `description`, `group` (the heading it stands under), `icon` (an emoji, up to three letters, or the path of an image on the origin of the hub, such as `/services/gallery/icon.png`) and `contact` (whom to ask when it does not answer). All but `icon` may be objects with a text for each language.',

@@ -93,7 +93,7 @@ export function afterEarlierAnswers(socket: Socket, then: () => void): void {
   look();
 }
 
-type ServerSocket = Socket & { _paused?: boolean };
+type ServerSocket = Socket & { _paused?: boolean; parser?: { resume(): void } | null };
 
 /**
  * Reads nothing more from the connection of a client, not even when the stream of a request asks for more, as it
@@ -108,6 +108,8 @@ export function stopReading(socket: ServerSocket): void {
 /** Undoes `stopReading`. */
 export function startReading(socket: ServerSocket): void {
   socket.off('drain', keepStopped);
+  // Node pauses the parser of a connection with the mark once it has read a piece; what came next would be an error.
+  if (socket._paused === true) socket.parser?.resume();
   socket._paused = false;
   socket.resume();
 }

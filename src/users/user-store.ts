@@ -80,7 +80,10 @@ export interface UserStore {
   count(): Promise<number>;
 }
 
-/** Whether no administrator may be left among the users: a service that is one did it, and stays. */
+/**
+ * Whether no administrator may be left among the users: where a service that is one does it and stays, or the
+ * configuration or a provider says so.
+ */
 interface LastAdministrator {
   readonly mayBeLast?: boolean;
 }
