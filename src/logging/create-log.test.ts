@@ -64,6 +64,6 @@ test('an error is one line of text, with its place and its cause', async () => {
   expect(lines).toHaveLength(1);
   expect(lines[0]?.match(/\n/g)).toHaveLength(1);
   expect(lines[0]).toMatch(
-    /ERROR \(hub\): it failed .*TypeError: no such badge \(at .*create-log\.test\.ts:\d+:\d+\).*; caused by Error: connect ECONNREFUSED/,
+    /ERROR \(hub\): it failed .*TypeError: no such badge \(at .*create-log\.test\.ts(?:\?\w+=\d+)?:\d+:\d+\).*; caused by Error: connect ECONNREFUSED/,
   );
 });
