@@ -36,12 +36,13 @@ test('attackers at a million addresses fill neither the disk nor the memory, and
   }
   actAs({ kind: 'user', name: 'bob' }, () => database.audit.recordBounded(refusal));
   await database.audit.flush();
-  const { entries } = await createAuditStore(database).list({ filter: {}, limit: 1_000 });
+  const store = createAuditStore(database);
+  const { entries } = await store.list({ filter: {}, limit: 1_000 });
   expect(entries.length).toBeLessThan(250);
   expect(entries.filter(({ actor }) => actor.name === 'bob')).toHaveLength(1);
-  const omitted = entries
-    .filter(({ action }) => action === 'audit.omit')
-    .reduce((sum, { detail }) => sum + Number(detail['count']), 0);
+  const omissions = entries.filter(({ action }) => action === 'audit.omit');
+  const each = await Promise.all(omissions.map(({ id }) => store.entriesOf(id)));
+  const omitted = each.flat().reduce((sum, entry) => sum + Number(entry?.detail['count']), 0);
   const recorded = entries
     .filter(({ action }) => action === 'access')
     .reduce((sum, { count }) => sum + count, 0);
