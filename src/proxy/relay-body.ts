@@ -38,7 +38,7 @@ export class SmallPieces {
  * connection is not read: of chunks of one byte, a stream would take 64 KiB, which cost some ten megabytes. A message
  * that breaks off destroys the target; the message of a target that is closed is the caller's to destroy.
  */
-export function relayBody(message: IncomingMessage, target: Writable, onTraffic = () => {}): void {
+export function relayBody(message: IncomingMessage, target: Writable): void {
   const { socket } = message;
   const sent = new SentPieces(() => {
     if (!message.complete) startReading(socket);
@@ -52,7 +52,6 @@ export function relayBody(message: IncomingMessage, target: Writable, onTraffic 
   }
 
   message.on('data', (piece: Buffer) => {
-    onTraffic();
     if (piece.length < SmallPieces.largeBytes) {
       small.add(piece);
       return;

@@ -15,6 +15,8 @@ import {
   interceptConnections,
   prepareReadingAgain,
   responseOn,
+  startReading,
+  stopReading,
 } from './node-http.ts';
 import { sharedReadBuffer } from './shared-read-buffer.ts';
 
@@ -47,6 +49,46 @@ async function listening(server: Server): Promise<AsyncDisposable & { readonly o
       await once(server, 'close');
     },
   };
+}
+
+test('a connection that is not to be read stays so, whatever asks for more, until it is', async () => {
+  const { promise: arrived, resolve } = Promise.withResolvers<IncomingMessage>();
+  const server = createServer((req, res) => {
+    res.write('x');
+    req.on('data', () => stopReading(req.socket));
+    req.once('end', () => res.end('whole'));
+    resolve(req);
+  });
+  await using running = await listening(server);
+  const { port } = new URL(running.origin);
+  const client = connect(Number(port), '127.0.0.1');
+  client.write('POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 200005\r\n\r\nfirst');
+  const { socket } = await arrived;
+  while (!socket.isPaused()) await nextTurn();
+  client.write('x'.repeat(200_000));
+  const readBytes = socket.bytesRead;
+  for (let turn = 0; turn < 20; turn += 1) {
+    // As when the client has taken what was sent.
+    socket.emit('drain');
+    await nextTurn();
+  }
+  expect(socket.bytesRead - readBytes).toBe(0);
+
+  let text = '';
+  client.on('data', (piece: Buffer) => {
+    text += piece.toString();
+  });
+  while (!text.includes('whole')) {
+    startReading(socket);
+    await nextTurn();
+  }
+  client.destroy();
+});
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
 
 test('the response on a socket is the one under way, and none between two requests', async () => {

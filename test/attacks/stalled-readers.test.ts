@@ -3,7 +3,14 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/proxy/exchange.ts';
-import { eventually, head, rawClient, startProxy, startRawUpstream } from './proxy-harness.ts';
+import {
+  eventually,
+  head,
+  rawClient,
+  startProxy,
+  startRawUpstream,
+  startUpstream,
+} from './proxy-harness.ts';
 
 /** Of what one reader leaves unread, the hub keeps no more than this. */
 const mostBytes = 1024 * 1024;
@@ -184,6 +191,40 @@ describe('an upstream that reads nothing costs the hub a bounded number of bytes
     await drip(client.socket, '1\r\nx\r\n', mostPieces + 1_000);
     expectBounded(stalled.sockets[0]);
     expect(piecesOnTheWay(proxy)).toBeLessThan(mostPieces);
+  });
+
+  test.for([
+    [
+      'in chunks of one byte',
+      'Transfer-Encoding: chunked',
+      `${'1\r\nx\r\n'.repeat(400_000)}0\r\n\r\n`,
+    ],
+    [
+      'in large chunks',
+      'Transfer-Encoding: chunked',
+      `61a80\r\n${'x'.repeat(400_000)}\r\n0\r\n\r\n`,
+    ],
+    ['of a length', 'Content-Length: 400000', 'x'.repeat(400_000)],
+  ] as const)('a body %s arrives once the upstream reads', async ([, framing, body]) => {
+    let received = 0;
+    await using upstream = await startUpstream(async (req, res) => {
+      for await (const piece of req) received += (piece as Buffer).length;
+      res.end('taken');
+    });
+    using stalled = stallConnectionsTo(upstream.port);
+    await using proxy = await startProxy();
+    proxy.addService('a', upstream.url);
+    const client = await rawClient(proxy.port, head('POST /services/a/', framing));
+    client.write(body);
+    await eventually(() => (stalled.sockets[0]?.writableLength ?? 0) > 0);
+    await turns(50);
+    stalled.sockets[0]?.uncork();
+    await client.until('taken');
+    expect(received).toBe(400_000);
+    // The connection is as good as before.
+    client.write(head('GET /services/a/', 'Connection: close'));
+    await client.closed;
+    expect(client.text().match(/HTTP\/1.1 200/g)).toHaveLength(2);
   });
 
   /** Of the bodies of requests, before they get to the socket of the upstream. */
