@@ -60,7 +60,7 @@ describe('volumes of two patterns that could be one for two users are refused:',
       'work-{username}',
       'home_{username}_{server}',
       '/homes/{username}',
-      '/work/{username}/server-{server}',
+      '/data/{username}/server-{server}',
       'shared',
       '/shared',
     );
