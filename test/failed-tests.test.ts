@@ -77,13 +77,20 @@ test('a test that fails again, a hook that does and a file that cannot be read r
   expect(said).toContain('A test failed twice');
   expect(said).not.toContain('FLAKY');
   // The test that waits for the hook that failed is left out.
-  expect(totals('broken')).toEqual([1, '0 passed, 1 failed, 1 skipped\n']);
+  const leftOut = 'Left out: broken-hook.test.js: waits\n';
+  expect(totals('broken')).toEqual([1, `${leftOut}0 passed, 1 failed, 1 skipped\n`]);
 });
 
 test('what failed is not tried again when more is wrong', () => {
   const files = ['a', 'b', 'c'].map((path) => ({ path, failures: [{ test: 't', error: 'e' }] }));
   const counts = { passed: 7, failed: 3, skipped: 0 };
-  const run: FailedRun = { counts, files, unhandledErrors: [], isFinished: true };
+  const run: FailedRun = {
+    counts,
+    leftOut: [],
+    files,
+    unhandledErrors: [],
+    isFinished: true,
+  };
   expect(refusalOf(run)).toBeUndefined();
   expect(refusalOf({ ...run, files: [...files, ...files.slice(0, 1)] })).toMatch(/^4 test files/);
   expect(refusalOf({ ...run, files: [] })).toMatch(/no test did/);

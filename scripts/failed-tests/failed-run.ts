@@ -8,6 +8,8 @@ export interface TestCounts {
 /** What failed in a run of tests. */
 export interface FailedRun {
   readonly counts: TestCounts;
+  /** What was left out, each with its file. */
+  readonly leftOut: readonly string[];
   readonly files: readonly FailedFile[];
   /** Errors that belong to no test, such as a test process that crashed. */
   readonly unhandledErrors: readonly string[];

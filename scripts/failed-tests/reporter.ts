@@ -27,10 +27,11 @@ export default class FailedTestsReporter implements Reporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const count = (state: TestState) =>
       tests.filter((test) => test.result().state === state).length;
-    const [passed, failed] = [count('passed'), count('failed')];
+    // Those in a suite that is left out within another one stay pending.
+    const leftOut = tests.filter((test) => !/^(?:passed|failed)$/.test(test.result().state));
     const run: FailedRun = {
-      // Those in a suite that is left out within another one stay pending.
-      counts: { passed, failed, skipped: tests.length - passed - failed },
+      counts: { passed: count('passed'), failed: count('failed'), skipped: leftOut.length },
+      leftOut: leftOut.map((test) => `${test.module.relativeModuleId}: ${test.fullName}`),
       files: modules.filter((module) => !module.ok()).map(failedFile),
       unhandledErrors: unhandledErrors.map(textOf),
       isFinished:

@@ -17,6 +17,7 @@ const run: FailedRun =
   written === ''
     ? {
         counts: { passed: 0, failed: 0, skipped: 0 },
+        leftOut: [],
         files: [],
         unhandledErrors: [],
         isFinished: false,

@@ -9,5 +9,6 @@ import { type FailedRun, totalsLine } from './failed-run.ts';
 const runs = process.argv
   .slice(2)
   .map((file) => JSON.parse(readFileSync(file, 'utf8')) as FailedRun);
+for (const test of runs.flatMap(({ leftOut }) => leftOut)) console.log(`Left out: ${test}`);
 console.log(totalsLine(runs));
 if (runs.some(({ counts }) => counts.failed + counts.skipped > 0)) process.exitCode = 1;

@@ -133,9 +133,9 @@ describe.runIf(canRun).each(['forwarded', 'original'] as const)('asked by %s hea
     }
   });
 
-  test.runIf(kind === 'forwarded')(
-    'row 27: a handshake is known by each of its headers, and any origin but the own is refused',
-    async () => {
+  // The nginx of this world asks with forwarded headers: only then does the browser get a cookie.
+  if (kind === 'forwarded') {
+    test('row 27: a handshake is known by each of its headers, and any origin but the own is refused', async () => {
       const browser = await asked.hub.logIn('alice');
       const url = asked.urlOf('nginx');
       await browser.open(`${url}page`);
@@ -176,6 +176,6 @@ describe.runIf(canRun).each(['forwarded', 'original'] as const)('asked by %s hea
         ];
         expect(await statusOf([...askingAbout(kind, host, '/page'), ...program])).toBe(200);
       }
-    },
-  );
+    });
+  }
 });
