@@ -126,7 +126,7 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
       // Its gateways, which would keep its output open for as long as they linger.
       await endProcessesIn(directory);
       for (const hub of running) await hub.exited;
-      await rm(directory, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true, maxRetries: 3 });
     },
   };
   await folder.configure(config);

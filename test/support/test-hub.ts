@@ -149,7 +149,8 @@ export async function createTestHub(
       await stop();
       if (options.directory !== undefined) return;
       await endProcessesIn(directory);
-      await rm(directory, { recursive: true, force: true });
+      // What was ended just now may have made a file yet.
+      await rm(directory, { recursive: true, force: true, maxRetries: 3 });
     },
   };
 
