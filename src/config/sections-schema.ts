@@ -371,9 +371,9 @@ export const proxySection = z.strictObject({
       'Client connections from one address, or one IPv6 /64; 0 for no limit. Not for trusted_proxies.',
     ),
   max_connections: count
-    .default(20_000)
+    .optional()
     .describe(
-      'Client connections in all; 0 for no limit but that of open files, of which the hub keeps some to itself.',
+      'Client connections in all; 0 for no limit but that of open files, of which the hub keeps some to itself. Without a setting 20,000, or as many as the open files last for.',
     ),
   max_unread_size: byteSize
     .default(64 * 1024 * 1024)

@@ -13,6 +13,8 @@ const largestReserve = 1_000;
 const shareOfReserve = 1 / 3;
 /** One of the client, and one to the server or service that it uses. */
 const filesPerConnection = 2;
+/** Where nothing is configured. */
+const defaultConnections = 20_000;
 const mostRefusals = 1_024;
 
 /**
@@ -20,12 +22,12 @@ const mostRefusals = 1_024;
  * and services nor the hub itself get one.
  */
 export function budgetConnections(options: {
-  /** `Proxy.max_connections`. */
-  readonly configured: number;
+  /** `Proxy.max_connections`; undefined for as many as is sensible. */
+  readonly configured: number | undefined;
   /** Undefined where there is no limit. */
   readonly openFiles: number | undefined;
 }): ConnectionBudget {
-  const { configured, openFiles } = options;
+  const { configured = defaultConnections, openFiles } = options;
   if (openFiles === undefined) {
     return { maxConnections: configured, maxRefusals: mostRefusals, warning: undefined };
   }
@@ -36,7 +38,7 @@ export function budgetConnections(options: {
     maxConnections: isEnough ? configured : affordable,
     maxRefusals: Math.min(mostRefusals, Math.ceil(reserve / 4)),
     warning:
-      configured <= affordable
+      options.configured === undefined || configured <= affordable
         ? undefined
         : {
             problem:

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { createLog, frequentInfo, type LogFormat } from './create-log.ts';
 
@@ -65,5 +66,23 @@ test('an error is one line of text, with its place and its cause', async () => {
   expect(lines[0]?.match(/\n/g)).toHaveLength(1);
   expect(lines[0]).toMatch(
     /ERROR \(hub\): it failed .*TypeError: no such badge \(at .*create-log\.test\.ts(?:\?\w+=\d+)?:\d+:\d+\).*; caused by Error: connect ECONNREFUSED/,
+  );
+});
+
+test('on a terminal an event is one short line', async () => {
+  const { lines, log } = await setUp({
+    form: 'text',
+    time: 'iso8601',
+    level: 'name',
+    isTerminal: true,
+  });
+  log
+    .child({ service: 'wiki' })
+    .warn(
+      { servicePid: 7, reason: 'exited with code 1', failures: 2, hosts: ['a'], url: undefined },
+      'service ended',
+    );
+  expect(stripVTControlCharacters(lines[0] ?? '').replace(/^\[[^\]]*\] /, '')).toBe(
+    'WARN (hub): [wiki] service ended reason="exited with code 1" failures=2 hosts=["a"]\n',
   );
 });

@@ -81,12 +81,21 @@ function createIsoTime(): () => string {
 async function textFormat({ isTerminal }: LogFormat): Promise<(line: string) => string> {
   const { default: pinoPretty } = await import('pino-pretty');
   const pretty = pinoPretty.prettyFactory({
-    colorize: isTerminal,
     singleLine: true,
-    ignore: 'pid,hostname,service',
-    messageFormat: '{if service}[{service}] {end}{msg}',
-    translateTime: isTerminal ? 'SYS:HH:MM:ss' : "SYS:yyyy-mm-dd'T'HH:MM:ss.lo",
     errorLikeObjectKeys: [],
+    ...(isTerminal
+      ? {
+          colorize: true,
+          ignore: 'pid,hostname',
+          hideObject: true,
+          messageFormat: shortMessage,
+          translateTime: 'SYS:HH:MM:ss',
+        }
+      : {
+          ignore: 'pid,hostname,service',
+          messageFormat: '{if service}[{service}] {end}{msg}',
+          translateTime: "SYS:yyyy-mm-dd'T'HH:MM:ss.lo",
+        }),
   });
   // A message may hold line breaks of its own, such as that of an error.
   return (line) =>
@@ -95,6 +104,31 @@ async function textFormat({ isTerminal }: LogFormat): Promise<(line: string) => 
       .map((part) => part.trim())
       .filter((part) => part !== '')
       .join(' ')}\n`;
+}
+
+/** Of fields that tell nothing to a person who watches, or that the line shows already. */
+const unshownFields = new Set([
+  'level',
+  'time',
+  'pid',
+  'hostname',
+  'name',
+  'service',
+  'servicePid',
+  'msg',
+]);
+
+/** `[wiki] service ended, it will be restarted reason="exited with code 1" failures=2` */
+function shortMessage(line: Readonly<Record<string, unknown>>): string {
+  const { service, msg } = line;
+  const fields = Object.entries(line)
+    .filter(([name]) => !unshownFields.has(name))
+    .map(([name, value]) => {
+      const isPlain = /^[^\s"]+$/.test(String(value)) && typeof value !== 'object';
+      return ` ${name}=${isPlain ? String(value) : JSON.stringify(value)}`;
+    });
+  const prefix = typeof service === 'string' ? `[${service}] ` : '';
+  return `${prefix}${String(msg ?? '')}${fields.join('')}`;
 }
 
 const mostCauses = 5;

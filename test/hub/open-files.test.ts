@@ -8,7 +8,7 @@ import { until } from '../support/test-hub.ts';
 const complaint = /limit of open files/;
 
 test('clients that take all connections leave some to servers and services, and are told', async () => {
-  await using folder = await createHubFolder();
+  await using folder = await createHubFolder({ Proxy: { max_connections: 20_000 } });
   await using hub = await startHubProcess(['start', '--config', folder.configFile], {
     cwd: folder.directory,
     openFiles: 256,
@@ -64,8 +64,11 @@ async function firstAnswerOf(port: number): Promise<string> {
   return text;
 }
 
-test('a hub with enough of them says nothing of open files', async () => {
-  await using folder = await createHubFolder({ Proxy: { max_connections: 100 } });
+test.each([
+  ['with enough of them', { max_connections: 100 }],
+  ['that may choose how many connections it takes', {}],
+])('a hub %s says nothing of open files', async (_, proxy) => {
+  await using folder = await createHubFolder({ Proxy: proxy });
   await using hub = await startHubProcess(['start', '--config', folder.configFile], {
     cwd: folder.directory,
     openFiles: 2_000,

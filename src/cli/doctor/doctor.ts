@@ -91,10 +91,14 @@ async function checkSpawners({ spawners }: PreparedPlugins): Promise<readonly Fi
   return found.flat();
 }
 
-function checkOpenFiles(configured: number): Finding {
+function checkOpenFiles(configured: number | undefined): Finding {
   const check = 'open files';
   const openFiles = openFilesLimit();
-  const shortage = budgetConnections({ configured, openFiles }).warning;
+  const { maxConnections, warning: shortage } = budgetConnections({ configured, openFiles });
   if (shortage !== undefined) return warning(check, shortage.problem, shortage.fix);
-  return ok(check, openFiles === undefined ? 'no limit' : `up to ${openFiles}`);
+  const connections = `${maxConnections === 0 ? 'any number of' : maxConnections} client connections`;
+  return ok(
+    check,
+    `${openFiles === undefined ? 'no limit' : `up to ${openFiles}`}, for ${connections}`,
+  );
 }
