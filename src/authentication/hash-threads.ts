@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os';
-import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { createLimiter } from '../concurrency/limiter.ts';
 import { HubError } from '../errors.ts';
+import { programFile } from '../files/program-folder.ts';
 import { text } from '../texts/text.ts';
 import type { HashAnswer, HashJob } from './hash-thread.ts';
 
-const program = join(import.meta.dirname, `hash-thread${extname(import.meta.filename)}`);
+const program = programFile('src/authentication/hash-thread');
 
 /** More would only share the bandwidth to the memory, of which Argon2 takes all there is. */
 const mostThreads = Math.max(1, Math.min(4, availableParallelism()));

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ConfigError, HubError, StartupError } from '../errors.ts';
+import { programFolder } from '../files/program-folder.ts';
 import { addBackupCommands } from './backup-commands.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
@@ -78,16 +79,10 @@ function describeFailure(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Reads the version of the package: its file stands two folders up, or three once compiled. */
+/** Reads the version of the package. */
 export function readVersion(): string {
-  for (const up of [
-    ['..', '..'],
-    ['..', '..', '..'],
-  ]) {
-    const file = join(import.meta.dirname, ...up, 'package.json');
-    if (!existsSync(file)) continue;
-    const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version?: string };
-    if (version !== undefined) return version;
-  }
-  return 'unknown';
+  const { version } = JSON.parse(readFileSync(join(programFolder, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  return version;
 }

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, realpathSync } from 'node:fs';
-import { extname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import { StartupError } from '../errors.ts';
+import { programFile } from '../files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 
 /** Adds `hub test-plugins`. */
@@ -25,10 +27,7 @@ export function addTestPluginsCommand(program: Command, io: CliIo): void {
           `There is no test in ${folder}. A test is a file such as ${join(folder, 'badges.test.ts')}.`,
         );
       }
-      const preload = new URL(
-        `../plugin-host/lend-to-folder${extname(import.meta.filename)}`,
-        import.meta.url,
-      );
+      const preload = pathToFileURL(programFile('src/plugin-host/lend-to-folder'));
       preload.searchParams.set('folder', folder);
       const args = ['--import', preload.href, '--test', '--test-reporter=spec'];
       const child = spawn(process.execPath, [...args, ...files.map((file) => join(folder, file))], {

@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { programFolder } from '../files/program-folder.ts';
 import type { AuthenticatorPlugin } from './authenticator.ts';
 import { lendPackages } from './lent-packages.ts';
 import { describeLoadFailure } from './load-failure.ts';
@@ -47,7 +48,7 @@ export interface PluginLoader {
 }
 
 /** The folder of the plugins that come with the hub. */
-export const builtInPluginsDirectory = join(import.meta.dirname, '..', '..', 'plugins');
+export const builtInPluginsDirectory = join(programFolder, 'plugins');
 
 /**
  * A loader that imports a file only when it is asked for: a file called like the plugin comes

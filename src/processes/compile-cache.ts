@@ -1,7 +1,6 @@
 import { enableCompileCache } from 'node:module';
 import { extname, join } from 'node:path';
-
-const root = join(import.meta.dirname, '..', '..');
+import { programFolder } from '../files/program-folder.ts';
 
 /**
  * Keeps the program compiled and without its types from one start to the next, which makes the start
@@ -16,7 +15,7 @@ const root = join(import.meta.dirname, '..', '..');
 export function keepCompiled(environment: Record<string, string | undefined>): void {
   if (extname(import.meta.filename) !== '.ts') return;
   if (environment['NODE_COMPILE_CACHE'] !== undefined) return;
-  const directory = join(root, 'node_modules', '.cache', 'hub');
+  const directory = join(programFolder, 'node_modules', '.cache', 'hub');
   const result = enableCompileCache(directory);
   if (result.directory !== undefined) environment['NODE_COMPILE_CACHE'] = directory;
 }

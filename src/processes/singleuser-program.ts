@@ -1,6 +1,5 @@
-import { delimiter, extname, join } from 'node:path';
-
-const root = join(import.meta.dirname, '..', '..');
+import { delimiter, join } from 'node:path';
+import { programFile, programFolder } from '../files/program-folder.ts';
 
 /** Where programs are searched for without a `PATH`. */
 const defaultPath = '/usr/local/bin:/usr/bin:/bin';
@@ -12,8 +11,7 @@ const defaultPath = '/usr/local/bin:/usr/bin:/bin';
 export function withSingleuserProgram(command: readonly string[]): readonly string[] {
   const [program, ...args] = command;
   if (program !== 'hub-singleuser') return command;
-  const file = join(root, 'src', `singleuser-main${extname(import.meta.filename)}`);
-  return [process.execPath, file, ...args];
+  return [process.execPath, programFile('src/singleuser-main'), ...args];
 }
 
 /** Lets a shell or any other program that a server runs find this hub's `hub-singleuser`. */
@@ -22,7 +20,7 @@ export function withSingleuserOnPath(
 ): Record<string, string> {
   return {
     ...environment,
-    PATH: [join(root, 'bin'), environment['PATH'] ?? defaultPath].join(delimiter),
+    PATH: [join(programFolder, 'bin'), environment['PATH'] ?? defaultPath].join(delimiter),
     HUB_SINGLEUSER_NODE: process.execPath,
   };
 }

@@ -1,10 +1,10 @@
-import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { HubError } from '../errors.ts';
+import { programFile } from '../files/program-folder.ts';
 import type { SqliteEngine, StatementResult } from './sqlite-engine.ts';
 import type { ThreadAnswer, ThreadError, ThreadOptions, ThreadRequest } from './sqlite-thread.ts';
 
-const program = join(import.meta.dirname, `sqlite-thread${extname(import.meta.filename)}`);
+const program = programFile('src/store/sqlite-thread');
 
 /**
  * Opens an SQLite file in a thread of its own. A commit waits until the disk has it, which takes a

@@ -1,12 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import Negotiator from 'negotiator';
+import { programFolder } from '../files/program-folder.ts';
 import { readBoundedFile, readText, reasonOf } from '../files/read-file.ts';
 import { type CatalogueProblem, readCatalogue } from './catalogue.ts';
 import { Language } from './language.ts';
 
 /** Texts in a language that comes with the hub, one file for each part of it. */
-const germanDirectory = join(import.meta.dirname, 'languages', 'de');
+const germanDirectory = join(programFolder, 'src', 'texts', 'languages', 'de');
 
 /** Far more than all texts of the hub. */
 const longestFileBytes = 1024 * 1024;

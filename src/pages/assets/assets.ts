@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { programFolder } from '../../files/program-folder.ts';
 import type { OwnFile, OwnFileName } from '../../look/look.ts';
 import { accentCss } from './accent-css.ts';
+
+const folder = join(programFolder, 'src', 'pages', 'assets');
 
 /** Everything a page can link to. */
 export type AssetName =
@@ -90,7 +93,7 @@ export async function loadAssets(options: {
   readonly staticUrl: string;
 }): Promise<Assets> {
   const bodies = new Map<AssetName, Buffer>();
-  for (const name of files) bodies.set(name, await readFile(join(import.meta.dirname, name)));
+  for (const name of files) bodies.set(name, await readFile(join(folder, name)));
 
   const urls = new Map<string, string>();
   const byFileName = new Map<string, Asset>();
@@ -161,7 +164,7 @@ function addAsset(
 
 async function readStylesheet(): Promise<string> {
   const parts = await Promise.all(
-    styles.map((name) => readFile(join(import.meta.dirname, 'styles', `${name}.css`), 'utf8')),
+    styles.map((name) => readFile(join(folder, 'styles', `${name}.css`), 'utf8')),
   );
   return parts.join('\n');
 }
