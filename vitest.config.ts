@@ -31,7 +31,7 @@ export default defineConfig({
       ...(env['FAILED_TESTS'] === undefined ? [] : [new FailedTestsReporter()]),
     ],
     setupFiles: 'test/support/each-file.ts',
-    globalSetup: 'test/support/shared-postgres.ts',
+    globalSetup: ['test/support/shared-postgres.ts', 'test/support/program.ts'],
     // Real programs (browsers, databases, child processes) start inside these tests; the limits
     // are there to end a hang, not to time anything.
     testTimeout: 300_000,

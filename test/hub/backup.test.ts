@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrations } from '../../src/store/migrate.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../support/postgres.ts';
+import { programFile } from '../support/program-file.ts';
 import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
 
@@ -28,7 +29,7 @@ interface Ran {
 async function follow({ directory }: HubFolder, commands: string): Promise<Ran> {
   const programs = join(directory, 'bin');
   await mkdir(programs, { recursive: true });
-  const script = `#!/bin/sh\nexec ${process.execPath} ${projectDirectory}/src/main.ts "$@"\n`;
+  const script = `#!/bin/sh\nexec ${process.execPath} ${programFile('main')} "$@"\n`;
   await writeFile(join(programs, 'hub'), script, { mode: 0o755 });
   const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
   return new Promise((resolve) => {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run-cli.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { projectDirectory } from '../support/services.ts';
+import { programFile } from '../support/program-file.ts';
 import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
 
 let hub: TestHub;
@@ -48,11 +48,9 @@ function collector() {
 /** Runs `hub …` as a process of its own, as an operator does. */
 async function runProcess(args: readonly string[], input = '') {
   const config = join(hub.directory, 'hub.config.json');
-  const child = spawn(
-    process.execPath,
-    [join(projectDirectory, 'src/main.ts'), ...args, '--config', config],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  );
+  const child = spawn(process.execPath, [programFile('main'), ...args, '--config', config], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   child.stdin.end(input);
   const [stdout, [code]] = await Promise.all([
     text(child.stdout),

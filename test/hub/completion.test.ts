@@ -9,8 +9,8 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { createUserStore } from '../../src/users/user-store.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { programFile } from '../support/program-file.ts';
 import { pathOf, requires } from '../support/requires.ts';
-import { projectDirectory } from '../support/services.ts';
 
 let folder: HubFolder;
 let bin: string;
@@ -24,7 +24,7 @@ beforeAll(async () => {
   }
   bin = join(folder.directory, 'bin');
   await mkdir(bin);
-  const main = join(projectDirectory, 'src/main.ts');
+  const main = programFile('main');
   await writeFile(join(bin, 'hub'), `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`);
   await chmod(join(bin, 'hub'), 0o755);
 });

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder } from '../support/hub-process.ts';
+import { programFile } from '../support/program-file.ts';
 import {
   managedService,
   printsEnvironment,
@@ -192,7 +193,7 @@ describe('a database', () => {
         `ulimit -f ${blocksOf512}; exec "$@"`,
         'sh',
         process.execPath,
-        join(projectDirectory, 'src/main.ts'),
+        programFile('main'),
         'start',
         '--config',
         folder.configFile,

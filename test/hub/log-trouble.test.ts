@@ -7,9 +7,9 @@ import { describe, expect, test } from 'vitest';
 import { identifyProcess, isSameProcess } from '../../src/processes/process-identity.ts';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { programFile } from '../support/program-file.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { fixtureApp } from '../support/server-hub.ts';
-import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
 
 /** Far more than an answer takes: a test is to say which one never came. */
@@ -18,7 +18,7 @@ const lossMessage = 'lines of this log were lost';
 
 const start = (folder: HubFolder) => [
   process.execPath,
-  join(projectDirectory, 'src', 'main.ts'),
+  programFile('main'),
   'start',
   '--config',
   folder.configFile,

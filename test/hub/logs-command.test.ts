@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createHubFolder, type HubFolder, type HubProcess } from '../support/hub-process.ts';
-import { projectDirectory } from '../support/services.ts';
+import { programFile } from '../support/program-file.ts';
 import { until } from '../support/test-hub.ts';
 
 let folder: HubFolder;
@@ -53,7 +53,7 @@ const logs = (...args: readonly string[]) => folder.run(['logs', ...args]);
 function follow(name: string) {
   const child = spawn(
     process.execPath,
-    [join(projectDirectory, 'src/main.ts'), 'logs', name, '-f', '--config', folder.configFile],
+    [programFile('main'), 'logs', name, '-f', '--config', folder.configFile],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const output = { stdout: '', stderr: '' };

@@ -6,9 +6,10 @@ import { visit } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { programFile } from '../support/program-file.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { fixtureApp } from '../support/server-hub.ts';
-import { managedService, projectDirectory, usersOpenServices } from '../support/services.ts';
+import { managedService, usersOpenServices } from '../support/services.ts';
 import { submitLogin, until } from '../support/test-hub.ts';
 
 function api(folder: HubFolder, path: string, init: RequestInit = {}): Promise<Response> {
@@ -142,7 +143,7 @@ describe('on a terminal', () => {
         },
         Authenticator: {},
       });
-      const main = join(projectDirectory, 'src', 'main.ts');
+      const main = programFile('main');
       const command = `exec '${process.execPath}' '${main}' start --config '${folder.configFile}'`;
       const child = spawn(
         pathOf('script'),

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createHubFolder, spawnHubProcess, startHubProcess } from '../support/hub-process.ts';
+import { programFile } from '../support/program-file.ts';
 import { until } from '../support/test-hub.ts';
 
 function optionsOf(pid: number): string[] {
   const [, ...given] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   return given.slice(
     0,
-    given.findIndex((argument) => argument.endsWith('main.ts')),
+    given.findIndex((argument) => argument.endsWith(programFile('main'))),
   );
 }
 

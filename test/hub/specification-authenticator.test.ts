@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { formPluginSource } from '../support/form-plugin.ts';
+import { programFile } from '../support/program-file.ts';
 import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
@@ -57,7 +58,7 @@ function startHub(authenticator: Readonly<Record<string, unknown>> = {}): Promis
     Spawner: {
       cmd: [
         process.execPath,
-        join(projectDirectory, 'src/singleuser-main.ts'),
+        programFile('singleuser-main'),
         '--',
         process.execPath,
         join(projectDirectory, 'fixtures/apps/prints-environment.cjs'),

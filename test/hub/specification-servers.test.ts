@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { programFile } from '../support/program-file.ts';
 import { openWithConsent, projectDirectory } from '../support/services.ts';
 import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
     Spawner: {
       cmd: [
         process.execPath,
-        join(projectDirectory, 'src/singleuser-main.ts'),
+        programFile('singleuser-main'),
         '--pass-token',
         '--',
         process.execPath,

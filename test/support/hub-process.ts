@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { freePort } from './free-port.ts';
 import { killTrees } from './leftovers.ts';
 import { memoryFolder } from './memory-folder.ts';
-import { projectDirectory } from './services.ts';
+import { programFile } from './program-file.ts';
 import { endProcessesIn, until } from './test-hub.ts';
 
 type Section = Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ export interface HubProcess extends AsyncDisposable {
   end(): Promise<void>;
 }
 
-const program = join(projectDirectory, 'src', 'main.ts');
+const program = programFile('main');
 const children = new Set<ChildProcess>();
 // A program that is ended in the middle, such as a measurement, leaves no hub and none of its servers.
 process.once('exit', () =>
@@ -86,7 +86,6 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
         Hub: {
           bind_url: `http://127.0.0.1:${publicPort}/`,
           hub_bind_url: `http://127.0.0.1:${internalPort}`,
-          plugins_dir: join(projectDirectory, 'plugins'),
           authenticator_class: 'dummy',
           instance_name: basename(directory),
           ...changed.Hub,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { type HubProcess, startHubProcess } from './hub-process.ts';
+import { programFile } from './program-file.ts';
 import { projectDirectory } from './services.ts';
 import { endProcessesIn } from './test-hub.ts';
 
@@ -43,9 +44,7 @@ export interface PluginFolderRun {
  * Makes an empty folder in which a program, the one of the project by default, is run as an operator
  * runs it.
  */
-export async function createPluginFolder(
-  program = join(projectDirectory, 'src', 'main.ts'),
-): Promise<PluginFolder> {
+export async function createPluginFolder(program = programFile('main')): Promise<PluginFolder> {
   const directory = await mkdtemp(join(tmpdir(), 'hub-plugin-folder-'));
   const path = (file: string) => join(directory, file);
   const [publicPort, internalPort] = [await freePort(), await freePort()];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { identifyProcess } from '../../src/processes/process-identity.ts';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import { fixtureFile, nodeCommand } from './node-command.ts';
-import { projectDirectory } from './services.ts';
+import { programFile } from './program-file.ts';
 import {
   createTestHub,
   submitForm,
@@ -23,7 +23,7 @@ export function fixtureApp(name: string, ...rest: string[]): string[] {
 
 /** The command that guards an app by `hub-singleuser`. */
 export function guarded(...command: string[]): string[] {
-  return [process.execPath, join(projectDirectory, 'src', 'singleuser-main.ts'), '--', ...command];
+  return [process.execPath, programFile('singleuser-main'), '--', ...command];
 }
 
 /** A server as the API shows it. */

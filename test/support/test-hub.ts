@@ -10,6 +10,7 @@ import { emptySqliteFile } from './empty-sqlite-file.ts';
 import { type BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import { freePort } from './free-port.ts';
 import { memoryFolder } from './memory-folder.ts';
+import { programFile } from './program-file.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
@@ -254,7 +255,7 @@ export async function startHub(
     environment,
     log: createLog(logLines),
     passwordCost,
-    program: [process.execPath, join(import.meta.dirname, '..', '..', 'src', 'main.ts')],
+    program: [process.execPath, programFile('main')],
     ...(machineId === undefined ? {} : { machineId }),
     droppedLogLines: () => 0,
   });
