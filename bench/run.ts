@@ -1,6 +1,7 @@
 /**
- * Runs every measurement of this folder, one after the other, or those that are named:
- * `npm run bench`, `npm run bench -- gateway`. Options are handed on: `npm run bench -- gateway --rounds=9`.
+ * Runs every measurement of this folder, one after the other, or those that are named: `npm run bench`,
+ * `npm run bench -- gateway`. Options are handed on: `npm run bench -- gateway --rounds=9`. Needs the peers of the
+ * registry: `npm ci --prefix bench`.
  */
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
