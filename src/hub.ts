@@ -190,6 +190,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const gateways = composeGateways(foundation, {
     announcements,
     gateway,
+    authorizer,
     version,
     look: site.toldLook,
     environment,

@@ -1,4 +1,4 @@
-import { declarations } from '../../src/api/openapi.ts';
+import { publicDeclarations } from '../../src/api/openapi.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
@@ -17,7 +17,7 @@ const titles: Readonly<Record<string, string>> = {
 
 /** The reference page of the REST API. */
 export function httpApiPage(): string {
-  const byTag = Map.groupBy(declarations, ({ tag }) => tag);
+  const byTag = Map.groupBy(publicDeclarations, ({ tag }) => tag);
   const sections = [...byTag].map(([tag, entries]) => {
     const rows = entries.map(
       ({ method, path, summary, scopes }) =>

@@ -17,6 +17,9 @@ export const declarations: readonly OperationDeclaration[] = [
   ...Object.values<OperationDeclaration>(endpoints),
 ];
 
+/** What clients may rely on. */
+export const publicDeclarations = declarations.filter(({ audience }) => audience === undefined);
+
 /** An OpenAPI document, as far as its readers here look into it. */
 export interface OpenApiDocument {
   readonly openapi: string;
@@ -38,9 +41,9 @@ export function createOpenApiDocument(options: {
   /** Name of the cookie of a login. */
   readonly loginCookie: string;
 }): OpenApiDocument {
-  const schemas = toJsonSchemas(declarations.flatMap(schemasOf));
+  const schemas = toJsonSchemas(publicDeclarations.flatMap(schemasOf));
   const paths: Record<string, Record<string, object>> = {};
-  for (const declaration of declarations) {
+  for (const declaration of publicDeclarations) {
     const path = `/hub/api${declaration.path}`;
     const method = declaration.method.toLowerCase();
     paths[path] = { ...paths[path], [method]: describe(declaration, schemas) };

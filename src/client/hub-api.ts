@@ -25,9 +25,9 @@ export type CodeExchangeResult =
       readonly outcome: 'issued';
       readonly accessToken: string;
       /** Undefined when the hub names no lifetime. */
-      readonly expiresInSeconds: number | undefined;
+      readonly expiresInSeconds?: number | undefined;
     }
-  | { readonly outcome: 'refused'; readonly description: string | undefined };
+  | { readonly outcome: 'refused'; readonly description?: string | undefined };
 
 /**
  * How the client library reaches the hub. Over HTTP unless the hub itself uses the library.

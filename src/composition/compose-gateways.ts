@@ -11,6 +11,7 @@ import { createHopProof } from '../instances/hop-proof.ts';
 import type { CurrentLook } from '../look/look.ts';
 import { ownGateway } from '../oauth/tokens/token-verifier.ts';
 import type { Announcements } from '../pages/announcements.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { Foundation } from './foundation.ts';
@@ -28,6 +29,7 @@ export function composeGateways(
   foundation: Foundation,
   deps: {
     readonly gateway: ComposedGateway;
+    readonly authorizer: Pick<Authorizer, 'membership'>;
     readonly announcements: Pick<Announcements, 'everywhere' | 'onChange'>;
     readonly version: string;
     readonly look: CurrentLook;
@@ -116,8 +118,7 @@ export function composeGateways(
     },
     api: {
       gatewayFeed: feed,
-      gatewayAnswers: backend,
-      gatewayReports: reports,
+      questionedHub: { ...backend, authorizer: deps.authorizer, reports },
       isOwnGateway: (caller: Caller) => caller === ownGateway,
     },
   };

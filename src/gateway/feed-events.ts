@@ -4,7 +4,7 @@ import { announcementLevels } from '../config/hub-schema.ts';
 import { routeRules } from '../config/route-rules-schema.ts';
 
 /** Form of the feed and of the questions; a gateway and a hub of different forms do not work together. */
-export const gatewayProtocol = 2;
+export const gatewayProtocol = 3;
 
 const target = z.union([
   z.object({ kind: z.literal('service'), name: z.string() }),

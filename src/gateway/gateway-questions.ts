@@ -1,85 +1,188 @@
 import { z } from 'zod';
-import type { Caller } from '../rbac/caller.ts';
-import type { LoggedInVisitor } from './login-access.ts';
+import { HubError } from '../errors.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
+import type { ScopeSet } from '../rbac/scope.ts';
+import type { ExchangeGuardCode, ToldInfo } from './direct-hub-api.ts';
+import type { FindVisitor } from './login-access.ts';
+import type { RouteAccess } from './route-access.ts';
 
-/** Who makes a request, as the hub tells a gateway. */
-const callerModel = z
-  .object({
-    kind: z.enum(['user', 'service']),
-    name: z.string(),
-    scopes: z.array(z.string()),
-    session_id: z.string().optional(),
-    token: z
-      .object({ id: z.string(), expires_at_ms: z.number().optional() })
-      .optional()
-      .describe('The token that was shown, if it has a record.'),
-  })
-  .meta({ id: 'GatewayCaller' });
+/** The hub as far as gateway processes may ask it, by way of the gateway within the hub. */
+export interface QuestionedHub {
+  readonly access: Pick<RouteAccess, 'identify' | 'findBearer'>;
+  readonly findVisitor: FindVisitor;
+  readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
+  readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
+  readonly infoOf: (userName: string) => Promise<ToldInfo>;
+  readonly exchangeCode: ExchangeGuardCode;
+  readonly routes: Pick<RouteTable, 'list'>;
+  readonly authorizer: Pick<Authorizer, 'membership'>;
+  readonly reports: { take(report: GatewayReport): void };
+}
 
-type CallerModel = z.output<typeof callerModel>;
+const text = z.string().min(1).max(4_096);
+const count = z.number().nonnegative();
 
-/** The answers of the hub, by the question. */
-export const answers = {
-  token: z.object({ caller: callerModel.nullable() }),
-  session: z.object({ caller: callerModel.nullable(), expires_at_ms: z.number() }),
-  sessionUser: z.object({ user: z.string().nullable() }),
-  groups: z.object({ groups: z.array(z.string()) }),
-  info: z.object({
-    display_name: z.string().nullable(),
-    verified_email: z.string().nullable(),
+const date = z.codec(z.number(), z.date(), {
+  decode: (ms) => new Date(ms),
+  encode: (at) => at.getTime(),
+});
+
+/** Who makes a request. What users note about their tokens stays in the hub. */
+const caller = z.object({
+  owner: z.object({ kind: z.enum(['user', 'service']), name: z.string() }),
+  scopes: z.codec(z.array(z.string()), z.instanceof<new () => ScopeSet>(Set), {
+    decode: (scopes) => new Set(scopes),
+    encode: (scopes) => [...scopes],
   }),
-  members: z.object({ members: z.record(z.string(), z.array(z.string())) }),
-  code: z.union([
-    z.object({
-      outcome: z.literal('issued'),
-      access_token: z.string(),
-      expires_in: z.number().optional(),
-    }),
-    z.object({ outcome: z.literal('refused'), description: z.string().optional() }),
-  ]),
+  sessionId: z.string().exactOptional(),
+  accessToken: z
+    .object({
+      id: z.string(),
+      note: z.codec(z.string(), z.string(), { decode: (note) => note, encode: () => '' }),
+      expiresAt: date.exactOptional(),
+    })
+    .exactOptional(),
+});
+
+/** What a gateway process reports now and then. */
+const gatewayReport = z.object({
+  name: z.string().min(1).max(200).describe('Of the gateway.'),
+  number: z.int().positive().describe('Grows with each report; a repeated one counts once.'),
+  web_sockets: z.int().nonnegative().describe('Open now.'),
+  host: z.string().max(300).default('').describe('Host name of its machine.'),
+  pid: z.int().nonnegative().default(0),
+  up_ms: count.default(0).describe('For how long it has run.'),
+  connections: count.default(0).describe('Of clients, open now.'),
+  requests: count.default(0).describe('Forwarded to servers and services since it was started.'),
+  heard_at_ms: count
+    .default(0)
+    .describe('When the hub sent the heartbeat that was heard last, by the clock of the hub.'),
+  used_routes: z.array(z.string()).max(100_000).describe('Prefixes, since the report before.'),
+  loads: z
+    .array(z.tuple([z.string(), count, count, count, count]))
+    .max(100_000)
+    .default([])
+    .describe(
+      'Since the report before, by prefix: requests, answers, milliseconds until these began, milliseconds that WebSockets were open.',
+    ),
+  forwarded: z
+    .array(
+      z.object({
+        route_kind: z.string().max(20),
+        service: z.string().max(300),
+        totals: z.record(z.string().regex(/^\d{3}$/), z.int().nonnegative()),
+        buckets: z.array(z.int().nonnegative()).max(100),
+        sum: count,
+      }),
+    )
+    .max(10_000)
+    .describe('Requests since the report before.'),
+});
+
+export type GatewayReport = z.output<typeof gatewayReport>;
+
+/** Everything that a gateway process asks its hub: what it sends, what comes back, and how the hub finds it. */
+const questions = {
+  /** Undefined for a token that identifies no one. */
+  bearerOfToken: declare({ token: text }, caller.optional(), ({ token }, { access }) =>
+    access.identify(token),
+  ),
+  /** Of a token that was shown before. */
+  bearerOfTokenId: declare({ tokenId: text }, caller.optional(), ({ tokenId }, { access }) =>
+    access.findBearer(tokenId),
+  ),
+  /** Whose login a session id names, confirmed with its provider where that is due; undefined for no live one. */
+  visitor: declare(
+    { sessionId: text },
+    z.object({ caller: caller.required({ sessionId: true }), expiresAtMs: z.number() }).optional(),
+    ({ sessionId }, hub) => hub.findVisitor(sessionId),
+  ),
+  /** Name of the user of a session; undefined where it is not open. */
+  userOfSession: declare({ sessionId: text }, z.string().optional(), ({ sessionId }, hub) =>
+    hub.userOfSession(sessionId),
+  ),
+  groupsOfUser: declare({ user: text }, z.array(z.string()).readonly(), ({ user }, hub) =>
+    hub.groupNamesOf(user),
+  ),
+  /** What upstreams may learn of a user beside the name. */
+  infoOfUser: declare(
+    { user: text },
+    z.object({ displayName: z.string().optional(), verifiedEmail: z.string().optional() }),
+    ({ user }, hub) => hub.infoOf(user),
+  ),
+  /** Names of users by group. */
+  membersOfGroups: declare(
+    { groups: z.array(text).max(1_000) },
+    z.record(z.string(), z.array(z.string())),
+    async ({ groups }, { authorizer }) => {
+      const membership = await authorizer.membership();
+      return Object.fromEntries(groups.map((group) => [group, [...membership.membersOf(group)]]));
+    },
+  ),
+  /** In the name of the client of a route that the gateway guards (RFC 6749 §4.1.3). */
+  exchangeCode: declare(
+    { clientId: text, code: text, redirectUri: text, codeVerifier: text },
+    z.discriminatedUnion('outcome', [
+      z.object({
+        outcome: z.literal('issued'),
+        accessToken: z.string(),
+        expiresInSeconds: z.number().optional(),
+      }),
+      z.object({ outcome: z.literal('refused'), description: z.string().optional() }),
+    ]),
+    async ({ clientId, ...code }, { routes, exchangeCode }) => {
+      const isGuarded = routes
+        .list()
+        .some((route) => route.access === 'gateway' && route.clientId === clientId);
+      if (!isGuarded) throw new HubError('bad_request', 'No guarded route has such a client.');
+      return await exchangeCode(clientId, code);
+    },
+  ),
+  /** When routes were used last, and the figures for the metrics of the hub. */
+  report: declare(gatewayReport.shape, z.void(), async (report, { reports }) =>
+    reports.take(report),
+  ),
 } as const;
 
-export function toCallerModel({ owner, scopes, sessionId, accessToken }: Caller): CallerModel {
-  const expiresAtMs = accessToken?.expiresAt?.getTime();
-  return {
-    kind: owner.kind,
-    name: owner.name,
-    scopes: [...scopes],
-    ...(sessionId !== undefined && { session_id: sessionId }),
-    ...(accessToken !== undefined && {
-      token: {
-        id: accessToken.id,
-        ...(expiresAtMs !== undefined && { expires_at_ms: expiresAtMs }),
-      },
-    }),
-  };
+type Questions = typeof questions;
+export type QuestionName = keyof Questions;
+export type QuestionOf<Name extends QuestionName> = z.input<Questions[Name]['question']>;
+export type AnswerOf<Name extends QuestionName> = z.output<Questions[Name]['answer']>;
+
+/** A question of a gateway, by its name, as it is sent. */
+export const askedQuestion = z.union(
+  Object.entries(questions).map(([name, { question }]) =>
+    z.object({ name: z.literal(name as QuestionName), question }),
+  ),
+);
+
+/** What comes back to it. */
+export const answeredQuestion = z.object({ answer: z.unknown().optional() });
+
+/** Answers a question that was checked, in the form in which it is sent. */
+export async function answerQuestion(
+  { name, question }: z.output<typeof askedQuestion>,
+  hub: QuestionedHub,
+): Promise<z.input<typeof answeredQuestion>> {
+  const { answer, ask } = questions[name] as unknown as ReturnType<typeof declare>;
+  return { answer: z.encode(answer, await ask(question, hub)) };
 }
 
-/** Undefined for a token that identifies no one. */
-export function callerIn({
-  caller,
-}: Pick<z.output<(typeof answers)['session']>, 'caller'>): Caller | undefined {
-  if (caller === null) return undefined;
-  const { kind, name, scopes, session_id, token } = caller;
-  return {
-    owner: { kind, name },
-    scopes: new Set(scopes),
-    ...(session_id !== undefined && { sessionId: session_id }),
-    ...(token !== undefined && {
-      accessToken: {
-        id: token.id,
-        note: '',
-        ...(token.expires_at_ms !== undefined && { expiresAt: new Date(token.expires_at_ms) }),
-      },
-    }),
-  };
+/** Reads what came back to a question; undefined where that is no answer to it. */
+export function readAnswer<Name extends QuestionName>(
+  name: Name,
+  body: unknown,
+): { readonly answer: AnswerOf<Name> } | undefined {
+  const sent = answeredQuestion.safeParse(body).data;
+  const { success, data } = questions[name].answer.safeParse(sent?.answer);
+  return sent !== undefined && success ? { answer: data as AnswerOf<Name> } : undefined;
 }
 
-/** Undefined for a session that is not open. */
-export function visitorIn(
-  sessionId: string,
-  answer: z.output<(typeof answers)['session']>,
-): LoggedInVisitor | undefined {
-  const caller = callerIn(answer);
-  return caller && { caller: { ...caller, sessionId }, expiresAtMs: answer.expires_at_ms };
+function declare<Shape extends z.ZodRawShape, Answer extends z.ZodType>(
+  shape: Shape,
+  answer: Answer,
+  ask: (question: z.output<z.ZodObject<Shape>>, hub: QuestionedHub) => Promise<z.output<Answer>>,
+) {
+  return { question: z.object(shape), answer, ask };
 }

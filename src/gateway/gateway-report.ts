@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import type { Logger } from 'pino';
-import { z } from 'zod';
 import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ReportedGateway } from '../instances/instance-figures.ts';
@@ -9,46 +8,8 @@ import type { ForwardedFigures } from '../metrics/forwarded-figures.ts';
 import { addLoad, type RouteLoad, takeLoad } from '../proxy/route-load.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import type { GatewayReport } from './gateway-questions.ts';
 import type { HubLink } from './hub-link.ts';
-
-const count = z.number().nonnegative();
-
-/** What a gateway process tells its hub now and then. */
-export const gatewayReport = z.object({
-  name: z.string().min(1).max(200).describe('Of the gateway.'),
-  number: z.int().positive().describe('Grows with each report; a repeated one counts once.'),
-  web_sockets: z.int().nonnegative().describe('Open now.'),
-  host: z.string().max(300).default('').describe('Host name of its machine.'),
-  pid: z.int().nonnegative().default(0),
-  up_ms: count.default(0).describe('For how long it has run.'),
-  connections: count.default(0).describe('Of clients, open now.'),
-  requests: count.default(0).describe('Forwarded to servers and services since it was started.'),
-  heard_at_ms: count
-    .default(0)
-    .describe('When the hub sent the heartbeat that was heard last, by the clock of the hub.'),
-  used_routes: z.array(z.string()).max(100_000).describe('Prefixes, since the report before.'),
-  loads: z
-    .array(z.tuple([z.string(), count, count, count, count]))
-    .max(100_000)
-    .default([])
-    .describe(
-      'Since the report before, by prefix: requests, answers, milliseconds until these began, milliseconds that WebSockets were open.',
-    ),
-  forwarded: z
-    .array(
-      z.object({
-        route_kind: z.string().max(20),
-        service: z.string().max(300),
-        totals: z.record(z.string().regex(/^\d{3}$/), z.int().nonnegative()),
-        buckets: z.array(z.int().nonnegative()).max(100),
-        sum: count,
-      }),
-    )
-    .max(10_000)
-    .describe('Requests since the report before.'),
-});
-
-export type GatewayReport = z.output<typeof gatewayReport>;
 
 const reportMs = 2_000;
 /** A body of the API holds some more. Of what is left the next report tells. */
@@ -121,7 +82,7 @@ export function createGatewayReporter(deps: {
     async work() {
       if (!link.isConnected()) return;
       pending ??= takeReport();
-      await link.ask('reports', pending, z.object({}));
+      await link.ask('report', pending);
       pending = undefined;
     },
     onError: (error) => deps.log.debug({ err: error }, 'the hub did not take a report'),

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { z } from 'zod';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Secret } from '../config/secret.ts';
@@ -15,6 +14,12 @@ import {
   gatewayProtocol,
   silenceMs,
 } from './feed-events.ts';
+import {
+  type AnswerOf,
+  type QuestionName,
+  type QuestionOf,
+  readAnswer,
+} from './gateway-questions.ts';
 import { requireOwnHub } from './own-hub.ts';
 
 export type Snapshot = Extract<FeedEvent, { kind: 'snapshot' }>;
@@ -41,11 +46,7 @@ export interface HubLink extends AsyncDisposable {
    * Asks the hub, and waits for it for a while when it is away. Throws `unavailable` when it does not come back, and
    * `upstream_failed` for an answer that is none.
    */
-  ask<Schema extends z.ZodType>(
-    path: string,
-    question: object,
-    schema: Schema,
-  ): Promise<z.output<Schema>>;
+  ask<Name extends QuestionName>(name: Name, question: QuestionOf<Name>): Promise<AnswerOf<Name>>;
   readonly settings: GatewaySettings;
 }
 
@@ -183,7 +184,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     heardAtMs: () => sentAtMs,
     untilConnected,
 
-    async ask(path, question, schema) {
+    async ask(name, question) {
       const giveUpAtMs = monotonicMs() + patienceMs;
       for (;;) {
         const leftMs = giveUpAtMs - monotonicMs();
@@ -191,10 +192,10 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
         let response: Response;
         let body: string;
         try {
-          response = await fetch(new URL(path, apiUrl), {
+          response = await fetch(new URL('questions', apiUrl), {
             method: 'POST',
             headers: { ...headers, 'content-type': 'application/json' },
-            body: JSON.stringify(question),
+            body: JSON.stringify({ name, question }),
             redirect: 'manual',
             signal: AbortSignal.any([stopped, timeLimit(answerMs)]),
           });
@@ -208,10 +209,10 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
           await delay(firstDelayMs * 4, undefined, { ref: false });
           continue;
         }
-        const parsed = response.status === 200 ? schema.safeParse(jsonOf(body)) : undefined;
-        if (parsed?.success === true) return parsed.data;
+        const read = response.status === 200 ? readAnswer(name, jsonOf(body)) : undefined;
+        if (read !== undefined) return read.answer;
         throw new HubError('upstream_failed', text`The hub could not check who you are.`, {
-          cause: new Error(`${path}: ${response.status} ${body.slice(0, 300)}`),
+          cause: new Error(`${name}: ${response.status} ${body.slice(0, 300)}`),
         });
       }
     },

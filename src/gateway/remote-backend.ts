@@ -9,7 +9,6 @@ import {
   watchChanges,
 } from '../store/change-aware-cache.ts';
 import type { ExchangeGuardCode, ToldInfo } from './direct-hub-api.ts';
-import { answers, callerIn, visitorIn } from './gateway-questions.ts';
 import type { HubLink } from './hub-link.ts';
 import type { LoggedInVisitor } from './login-access.ts';
 import { createRouteAccess } from './route-access.ts';
@@ -53,14 +52,12 @@ export function createRemoteBackend(deps: {
     tokens: {
       async verify(token) {
         if (token === '' || token.length > longestToken) return undefined;
-        return await byToken.getOrLoad(hashSecret(token), async () =>
-          callerIn(await link.ask('tokens', { token }, answers.token)),
+        return await byToken.getOrLoad(hashSecret(token), () =>
+          link.ask('bearerOfToken', { token }),
         );
       },
       findBearer: (tokenId) =>
-        byTokenId.getOrLoad(tokenId, async () =>
-          callerIn(await link.ask('bearers', { token_id: tokenId }, answers.token)),
-        ),
+        byTokenId.getOrLoad(tokenId, () => link.ask('bearerOfTokenId', { tokenId })),
     },
     authorizer: { membershipFor },
     // Both are the hub's to do, each time it is asked.
@@ -73,64 +70,30 @@ export function createRemoteBackend(deps: {
     const names = [...scopes].flatMap((scope) => scope.split('!group=')[1] ?? []);
     const wanted = [...new Set(names)].sort();
     return await members.getOrLoad(wanted.join('\n'), async () => {
-      const answer = await link.ask('members', { groups: wanted }, answers.members);
+      const members = await link.ask('membersOfGroups', { groups: wanted });
       return createMembership(
-        new Map(Object.entries(answer.members).map(([name, list]) => [name, new Set(list)])),
+        new Map(Object.entries(members).map(([name, list]) => [name, new Set(list)])),
       );
     });
   }
 
-  const exchangeCode: ExchangeGuardCode = async (clientId, { code, redirectUri, codeVerifier }) => {
-    const question = {
-      client_id: clientId,
-      code,
-      redirect_uri: redirectUri,
-      code_verifier: codeVerifier,
-    };
-    const answer = await link.ask('codes', question, answers.code);
-    if (answer.outcome === 'refused') {
-      return { outcome: 'refused', description: answer.description };
-    }
-    return {
-      outcome: 'issued',
-      accessToken: answer.access_token,
-      expiresInSeconds: answer.expires_in,
-    };
-  };
+  const exchangeCode: ExchangeGuardCode = (clientId, code) =>
+    link.ask('exchangeCode', { clientId, ...code });
 
   return {
     access,
     exchangeCode,
     findVisitor: (sessionId: string) =>
-      bySession.getOrLoad(sessionId, async () =>
-        visitorIn(
-          sessionId,
-          await link.ask('sessions', { session_id: sessionId }, answers.session),
-        ),
-      ),
+      bySession.getOrLoad(sessionId, () => link.ask('visitor', { sessionId })),
     async userOfSession(sessionId: string): Promise<string | undefined> {
       const found = await sessionUsers.getOrLoad(sessionId, async () => {
-        const { user } = await link.ask(
-          'session-users',
-          { session_id: sessionId },
-          answers.sessionUser,
-        );
-        return user === null ? undefined : { id: sessionId, user };
+        const user = await link.ask('userOfSession', { sessionId });
+        return user === undefined ? undefined : { id: sessionId, user };
       });
       return found?.user;
     },
-    infoOf: (userName: string) =>
-      infos.getOrLoad(userName, async () => {
-        const told = await link.ask('infos', { user: userName }, answers.info);
-        return {
-          displayName: told.display_name ?? undefined,
-          verifiedEmail: told.verified_email ?? undefined,
-        };
-      }),
-    groupNamesOf: (userName: string) =>
-      groups.getOrLoad(userName, async () => {
-        const answer = await link.ask('groups', { user: userName }, answers.groups);
-        return answer.groups;
-      }),
+    infoOf: (user: string) => infos.getOrLoad(user, () => link.ask('infoOfUser', { user })),
+    groupNamesOf: (user: string) =>
+      groups.getOrLoad(user, () => link.ask('groupsOfUser', { user })),
   };
 }

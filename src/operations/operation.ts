@@ -48,8 +48,11 @@ export interface AnswerDeclaration {
 /** Everything there is to say about one operation. Router, checks, description and tests follow from it. */
 export interface OperationDeclaration {
   readonly id: string;
-  /** `page`: performed by pages of the hub only, so neither in the API nor in its description. */
-  readonly audience?: 'page';
+  /**
+   * `page`: performed by pages of the hub only, so neither in the API nor in its description; `gateway`: in the API,
+   * but not described, since only gateways of the same version ask it.
+   */
+  readonly audience?: 'page' | 'gateway';
   readonly method: Method;
   /** Below `/hub/api`; parameters stand in it as `{name}`. */
   readonly path: `/${string}`;

@@ -6,7 +6,6 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { envelopeOf } from '../../src/api/paging.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { operations } from '../../src/operations/operations.ts';
-import { serverClientId } from '../../src/protocol/client-id.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
@@ -54,23 +53,8 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   changeNamedServer: () => ({ body: { display_name: 'A name' } }),
   replaceProxy: () => ({ body: { api_url: 'http://127.0.0.1:9' } }),
   followGatewayFeed: () => ({ query: '?name=edge&version=1&nonce=once' }),
-  identifyTokenForGateway: ({ owner }) => ({ body: { token: owner.token } }),
-  findBearerForGateway: ({ owner }) => ({ body: { token_id: owner.tokenId } }),
-  findVisitorForGateway: ({ owner }) => ({ body: { session_id: owner.sessionId } }),
-  findSessionUserForGateway: ({ owner }) => ({ body: { session_id: owner.sessionId } }),
-  readInfoForGateway: ({ owner }) => ({ body: { user: owner.name } }),
-  listGroupsForGateway: ({ owner }) => ({ body: { user: owner.name } }),
-  listMembersForGateway: ({ team }) => ({ body: { groups: [team] } }),
-  reportForGateway: () => ({
-    body: { name: 'edge', number: 1, web_sockets: 0, used_routes: [], forwarded: [] },
-  }),
-  exchangeCodeForGateway: ({ owner, server }) => ({
-    body: {
-      client_id: serverClientId(owner.name, server),
-      code: 'no-such-code',
-      redirect_uri: '/oauth_callback',
-      code_verifier: 'no-verifier',
-    },
+  askForGateway: ({ owner }) => ({
+    body: { name: 'bearerOfToken', question: { token: owner.token } },
   }),
 };
 
@@ -96,7 +80,6 @@ const serversFor: Readonly<Record<string, WorldOptions['servers']>> = {
   createShareCode: 'stopped',
   deleteShareCodes: 'stopped',
   listShareCodesOfServer: 'stopped',
-  exchangeCodeForGateway: 'running',
 };
 
 let hub: TestHub;
@@ -131,7 +114,7 @@ function worldOptionsOf({ path, id }: OperationDeclaration): WorldOptions {
     servers: hasShares
       ? 'stopped'
       : (serversFor[id] ?? (path.includes('/server') ? 'running' : 'none')),
-    isNamed: path.includes('{server}') || id === 'exchangeCodeForGateway',
+    isNamed: path.includes('{server}'),
     hasLogins: path.includes('/sessions'),
     hasFailures: path === '/lockouts',
     hasInvitation: id === 'revokeInvitation',

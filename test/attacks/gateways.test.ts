@@ -15,7 +15,7 @@ import { loginCookie } from '../../src/protocol/cookie-names.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { edgeService } from '../support/gateway-process.ts';
 import { createHubFolder, spawnHubProcess } from '../support/hub-process.ts';
-import { adminToken, createUsers, tokenOf } from '../support/server-hub.ts';
+import { adminToken, callApi, createUsers, tokenOf } from '../support/server-hub.ts';
 import { createTestHub, type TestHub, testCookieSecret, until } from '../support/test-hub.ts';
 
 const edgeToken = 'token-of-the-edge';
@@ -75,9 +75,9 @@ test('only a service that is a gateway gets the feed and asks who visitors are',
   const tokens = [undefined, 'no-such-token', adminToken, await tokenOf(hub, 'bob')];
   for (const token of tokens) {
     const feed = await hub.api('/gateway/feed?name=x&version=1&nonce=x', token);
-    const asked = await hub.api('/gateway/tokens', token, {
+    const asked = await hub.api('/gateway/questions', token, {
       method: 'POST',
-      body: JSON.stringify({ token: edgeToken }),
+      body: JSON.stringify({ name: 'bearerOfToken', question: { token: edgeToken } }),
     });
     expect([feed.status, asked.status]).toEqual([403, 403]);
   }
@@ -87,6 +87,27 @@ test('only a service that is a gateway gets the feed and asks who visitors are',
   );
   expect(await gateway.exited).toBe(1);
   expect(gateway.stderr()).toContain('the hub refuses the token of this gateway');
+});
+
+test('a gateway learns what it asks for as it is declared, and nothing else of it', async () => {
+  await createUsers(hub, 'noted');
+  const made = await callApi(hub, adminToken, 'POST', '/users/noted/tokens', { note: 'private' });
+  const { id } = made.body as { id: string };
+  const ask = (name: string, question: object) =>
+    callApi(hub, edgeToken, 'POST', '/gateway/questions', { name, question });
+  const { body } = await ask('bearerOfTokenId', { tokenId: id });
+  expect(body.answer).toMatchObject({
+    owner: { kind: 'user', name: 'noted' },
+    accessToken: { id, note: '' },
+  });
+  expect(body.answer).not.toHaveProperty('user');
+  const wrong = [
+    await ask('bearerOfTokenId', { token: id }),
+    await ask('bearerOfToken', { token: '' }),
+    await ask('toString', {}),
+    await ask('report', { name: 'edge', number: 'one' }),
+  ];
+  expect(wrong.map(({ status }) => status)).toEqual([400, 400, 400, 400]);
 });
 
 test('a server cannot claim to be a gateway and say who its client is', async () => {

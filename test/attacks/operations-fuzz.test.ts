@@ -371,8 +371,9 @@ async function victim(): Promise<unknown> {
 }
 
 /** A gateway tells services who visits them, and so learns what is public of any user who might. */
-function isTaskOfGateways({ id, caller }: Call): boolean {
-  return id === 'readInfoForGateway' && caller.name === 'a gateway';
+function isTaskOfGateways({ id, caller, init }: Call): boolean {
+  const isInfo = id === 'askForGateway' && String(init.body).includes('infoOfUser');
+  return isInfo && caller.name === 'a gateway';
 }
 
 test('whatever strangers send, nothing fails, nothing hangs, and no one learns or changes what is not theirs', {

@@ -273,15 +273,7 @@ test('every change asks for a recent login, but for what ends things or is over 
       'tellAddressOfDefaultServer',
       'tellAddressOfNamedServer',
       // Questions and reports of gateways, with a scope that no user can hold.
-      'exchangeCodeForGateway',
-      'findBearerForGateway',
-      'findSessionUserForGateway',
-      'findVisitorForGateway',
-      'identifyTokenForGateway',
-      'listGroupsForGateway',
-      'listMembersForGateway',
-      'readInfoForGateway',
-      'reportForGateway',
+      'askForGateway',
     ].toSorted(),
   );
 });

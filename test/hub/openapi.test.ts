@@ -132,6 +132,11 @@ describe('the description of the API', () => {
     }
   });
 
+  test('leaves out what only gateways of the same version ask', () => {
+    expect(Object.keys(document.paths).filter((path) => path.includes('/gateway/'))).toEqual([]);
+    expect(JSON.stringify(document)).not.toContain('GatewayFeedEvent');
+  });
+
   test('is written once, and not sent again to who has it', async () => {
     await using hub = await createTestHub();
     // Not by fetch, which asks caches to be left out along with If-None-Match.
