@@ -98,7 +98,7 @@ async function tryPlugins(program: string): Promise<void> {
   );
   await site.configure({ Hub: { authenticator_class: 'broken' } });
   const { problems } = await site.hub('check');
-  assert.match(problems.join('\n'), /plugins\/broken\.js:3 has a syntax error/);
+  assert.match(problems.join('\n'), /plugins\/broken\.js:3 cannot be loaded/);
 
   const script = `import { HubAuth } from 'hub/client';
 import { z } from 'zod';

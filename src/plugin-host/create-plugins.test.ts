@@ -9,7 +9,7 @@ import {
   tryAuthenticator,
   tryProvider,
 } from './create-plugins.ts';
-import { authenticatorProblem } from './created-shape.ts';
+import { authenticatorProblem } from './plugin-shape.ts';
 
 const form: FormAuthenticator = {
   login: {
@@ -30,9 +30,9 @@ test('each kind of login wants its own methods, by its type and when it is creat
     { login: { kind: 'request', label: 'Proxy' } },
   ];
   expect(incomplete.map(authenticatorProblem)).toEqual([
-    'creates an authenticator with login.kind "form" in which authenticate is missing',
-    'creates an authenticator with login.kind "external" in which completeLogin is missing',
-    'creates an authenticator with login.kind "request" in which identify is missing',
+    'creates no authenticator: authenticate: must be a function',
+    'creates no authenticator: completeLogin: must be a function',
+    'creates no authenticator: identify: must be a function',
   ]);
 });
 
@@ -146,7 +146,7 @@ test('what is created for use is looked at, too: it may be another than for tria
       activeServers: async () => new Set<string>(),
     }),
   ).rejects.toThrow(
-    `/plugins/x.ts creates a spawner in which start is missing and stop is missing and poll is missing and restore is missing`,
+    `/plugins/x.ts creates no spawner: start: must be a function; stop: must be a function; poll: must be a function; restore: must be a function`,
   );
   expect(entry.name).toBe('x');
 });

@@ -7,9 +7,9 @@ import type {
   AuthenticatorPlugin,
   PluginSurroundings,
 } from './authenticator.ts';
-import { authenticatorProblem, spawnerProblem, spawnHookProblem } from './created-shape.ts';
 import type { Finding } from './finding.ts';
 import { describeThrown } from './load-failure.ts';
+import { authenticatorProblem, spawnerProblem, spawnHookProblem } from './plugin-shape.ts';
 import type { SpawnHook, SpawnHookHost, SpawnHookPlugin } from './spawn-hook.ts';
 import type { Spawner, SpawnerHost, SpawnerPlugin } from './spawner.ts';
 

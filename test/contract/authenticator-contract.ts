@@ -7,9 +7,8 @@ import type {
   LoginRequest,
 } from '../../src/plugin.ts';
 import { tryAuthenticator } from '../../src/plugin-host/create-plugins.ts';
-import { authenticatorProblem } from '../../src/plugin-host/created-shape.ts';
 import { isForm } from '../../src/plugin-host/login-kinds.ts';
-import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
+import { authenticatorProblem, shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
 import type { ContractTest } from './contract-test.ts';
 import { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';
 
