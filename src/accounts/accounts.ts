@@ -67,7 +67,7 @@ export function createAccounts(deps: {
       if (isAdmin) await acting.requireAdminPower(caller);
       const madeFor = deps.binding.choose(authenticator);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
-      const { items } = await users.list({ offset: 0, limit: wanted.length, onlyNames: wanted });
+      const { items } = await users.list({ limit: wanted.length, onlyNames: wanted });
       const known = new Set(items.map(({ name }) => name));
       const missing = wanted.filter((name) => !known.has(name));
       for (const name of missing) await acting.requireMayUseName(caller, name);

@@ -123,10 +123,12 @@ function addListCommand(user: Command, io: CliIo): void {
     .action(async (flags: { readonly json?: boolean }, command: Command) => {
       await withStores(io, command, async ({ stores }) => {
         const all: User[] = [];
-        for (let offset = 0; ; offset += listPageSize) {
-          const { items, total } = await stores.users.list({ offset, limit: listPageSize });
-          all.push(...items);
-          if (items.length === 0 || all.length >= total) break;
+        for (let isLast = false; !isLast; ) {
+          const key = all.at(-1)?.name;
+          const edge = key === undefined ? undefined : ({ side: 'after', key } as const);
+          const page = await stores.users.list({ limit: listPageSize, edge });
+          all.push(...page.items);
+          isLast = page.isLast;
         }
         io.stdout.write(flags.json === true ? asJson(all) : asTable(all));
       });
@@ -203,7 +205,6 @@ async function getUser({ users }: CliStores, name: string): Promise<User> {
 
 async function requireStopped({ users }: CliStores, { name }: User): Promise<void> {
   const { total } = await users.list({
-    offset: 0,
     limit: 1,
     onlyNames: [name],
     serverState: 'active',

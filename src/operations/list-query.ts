@@ -6,10 +6,6 @@ export const pageLength = 50;
 const maxSearchLength = 255;
 const maxKeyLength = 300;
 
-const pageNumber = z.preprocess(
-  (given) => (/^\d{1,7}$/.test(String(given)) ? Math.max(Number(given), 1) : 1),
-  z.number(),
-);
 const text = z.preprocess((given) => (typeof given === 'string' ? given : ''), z.string());
 /** What was searched for, trimmed and no longer than a name. */
 export const searchText = text.transform((given) => given.trim().slice(0, maxSearchLength));
@@ -21,14 +17,13 @@ const key = z.preprocess(
 /** The query of a page with a list: what was searched for, and which page of it. What cannot be read is left out. */
 export const listQuery = z.object({
   search: searchText,
-  page: pageNumber,
   after: key,
   before: key,
 });
 
 export type ListQuery = z.output<typeof listQuery>;
 
-/** The row that a page borders on; undefined where it is found by its number. */
+/** The row that a page borders on; undefined for the first page. */
 export function edgeOf({
   after,
   before,
@@ -40,11 +35,5 @@ export function edgeOf({
 
 /** What stores are asked for. */
 export function listOptionsOf(query: ListQuery): PageAsked & { readonly nameFilter: string } {
-  const { search, page } = query;
-  return {
-    nameFilter: search,
-    offset: (page - 1) * pageLength,
-    limit: pageLength,
-    edge: edgeOf(query),
-  };
+  return { nameFilter: query.search, limit: pageLength, edge: edgeOf(query) };
 }

@@ -26,7 +26,7 @@ export interface Deps {
 /** Tokens and applications on one page. */
 const pageSize = 10;
 
-const { page, after, before } = listQuery.shape;
+const { after, before } = listQuery.shape;
 
 /** Tokens made by hand, and applications that were allowed to act for the user. */
 export const ownTokenOperations = [
@@ -35,10 +35,8 @@ export const ownTokenOperations = [
     path: '/token',
     scopes: 'authenticated',
     query: z.object({
-      page,
       after,
       before,
-      apps_page: page,
       apps_after: after,
       apps_before: before,
     }),
@@ -56,11 +54,10 @@ export const ownTokenOperations = [
       ({ clientId, server }) => clientId === undefined && server === undefined,
     );
     const [tokens, clients] = await Promise.all([
-      pageOf(own, placeOfToken(deps.now()), query.page, edgeOf(query)),
+      pageOf(own, placeOfToken(deps.now()), edgeOf(query)),
       pageOf(
         clientsOf(all),
         placeOfClient,
-        query.apps_page,
         edgeOf({
           after: query.apps_after,
           before: query.apps_before,
@@ -143,31 +140,28 @@ function comparePlaces(one: Place, other: Place): number {
   return other.rank - one.rank || (one.id < other.id ? -1 : Number(one.id > other.id));
 }
 
-function placeOf({ key }: PageEdge): Place | undefined {
+function placeOf(key: string): Place | undefined {
   const [, rank, id = ''] = /^(-?\d{1,15}),(.*)$/su.exec(key) ?? [];
   return rank === undefined ? undefined : { rank: Number(rank), id };
 }
 
-/** A page of a list, whose items have the key that an edge names; the last one where there are fewer. */
+/** A page of a list, whose items have the key that an edge names. */
 async function pageOf<Item>(
   items: readonly Item[],
   placeIn: (item: Item) => Place,
-  asked: number,
   edge: PageEdge | undefined,
 ) {
-  const number = Math.min(asked, Math.max(Math.ceil(items.length / pageSize), 1));
-  const place = edge && placeOf(edge);
   const placed = items.map((item) => ({ item, place: placeIn(item) }));
   const found = await readPageOf(
     placed.toSorted((one, other) => comparePlaces(one.place, other.place)),
-    { offset: (number - 1) * pageSize, limit: pageSize, edge: place && edge },
-    (entry) => comparePlaces(entry.place, place ?? entry.place),
+    { limit: pageSize, edge },
+    { placeOf, compare: (entry, place) => comparePlaces(entry.place, place) },
   );
   const keyed = found.items.map(({ item, place: { rank, id } }) => ({
     ...item,
     key: `${rank},${id}`,
   }));
-  return { ...found, items: keyed, page: number, edge, size: pageSize };
+  return { ...found, items: keyed };
 }
 
 function latest(dates: readonly (Date | undefined)[]): Date | undefined {

@@ -310,7 +310,7 @@ async function presentWhole(
   role: Role,
   { roles }: Pick<Deps, 'roles'>,
 ): Promise<ModelOf<typeof heldRoleModel>> {
-  const { items, total } = await roles.listHolders(role.name, { offset: 0, limit: mostHolders });
+  const { items, total } = await roles.listHolders(role.name, { limit: mostHolders });
   return {
     ...present(role),
     users: holdersOf('user', items),

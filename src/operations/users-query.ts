@@ -11,8 +11,6 @@ export interface UsersQuery {
   readonly mark: UserMark | undefined;
   readonly group: string | undefined;
   readonly sort: UsersSort;
-  /** From 1. */
-  readonly page: number;
   /** Where the page borders on the one from which it was reached. */
   readonly edge?: PageEdge | undefined;
   readonly size: number;
@@ -56,6 +54,6 @@ export function usersQueryOf({
 }
 
 /** The page and order of a query, as the store takes them. */
-export function storeOptionsOf({ sort, page, edge, size }: UsersQuery) {
-  return { sort: storeSorts[sort], offset: (page - 1) * size, limit: size, edge };
+export function storeOptionsOf({ sort, edge, size }: UsersQuery) {
+  return { sort: storeSorts[sort], limit: size, edge };
 }

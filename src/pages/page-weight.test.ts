@@ -52,9 +52,10 @@ test('a full page of the administration with a plot in each row weighs at most 1
   const page = adminServicesPage({
     layout: layoutWith(assets),
     mayAdd: true,
-    query: { search: '', group: undefined, show: undefined, page: 1 },
+    query: { search: '', group: undefined, show: undefined },
     services,
     total: 500,
+    borders: { first: undefined, last: 'x' },
     size: 25,
     counts: { all: 500, ready: 500, starting: 0, unhealthy: 0, crash_looping: 0, stopped: 0 },
   });

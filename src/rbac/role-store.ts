@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
-import { type ListPage, type PageAsked, readPage } from '../store/page-edge.ts';
+import { type ListPage, type OffsetPageAsked, readPage } from '../store/page-edge.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { text } from '../texts/text.ts';
 import { findDefaultRole } from './default-roles.ts';
@@ -41,7 +41,7 @@ export interface RoleStore {
   list(): Promise<readonly Role[]>;
   listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
   /** One page of those a role is given to, by kind and name; `holderKey` makes the keys of its edges. */
-  listHolders(roleName: string, page: PageAsked): Promise<ListPage<RoleAssignment>>;
+  listHolders(roleName: string, page: OffsetPageAsked): Promise<ListPage<RoleAssignment>>;
   /** How many users, groups and services each role is given to; roles given to none are not in it. */
   countHolders(): Promise<ReadonlyMap<string, number>>;
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
@@ -146,15 +146,18 @@ export function createRoleStore(
       const inOrder = (direction: 'asc' | 'desc') =>
         holders.selectAll().orderBy('subject_kind', direction).orderBy('subject_name', direction);
       const page = await readPage(asked, Number(total), {
-        atOffset: (offset) => inOrder('asc').limit(asked.limit).offset(offset).execute(),
-        atEdge({ side, key }, most) {
+        placeOf(key) {
           const [kind = '', ...rest] = key.split(':');
-          const place = sql`(${kind}, ${rest.join(':')})`;
-          const isBeyond = sql<boolean>`(subject_kind, subject_name) ${sql.raw(side === 'after' ? '>' : '<')} ${place}`;
-          return inOrder(side === 'after' ? 'asc' : 'desc')
-            .where(isBeyond)
-            .limit(most)
-            .execute();
+          return sql`(${kind}, ${rest.join(':')})`;
+        },
+        read({ isBackwards, place, offset, limit }) {
+          const rows = inOrder(isBackwards ? 'desc' : 'asc')
+            .limit(limit)
+            .offset(offset);
+          const beyond = sql.raw(isBackwards ? '<' : '>');
+          return place === undefined
+            ? rows.execute()
+            : rows.where(sql<boolean>`(subject_kind, subject_name) ${beyond} ${place}`).execute();
         },
       });
       return { ...page, items: page.items.map(toAssignment) };

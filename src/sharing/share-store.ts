@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { Server } from '../servers/server.ts';
 import { selectServers, toServer } from '../servers/server-row-store.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { type ListPage, type PageAsked, readPage } from '../store/page-edge.ts';
+import { type ListPage, type OffsetPageAsked, readPage } from '../store/page-edge.ts';
 import type { Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { type ListedShare, type Share, type ShareRecipient, scopesOfShare } from './share.ts';
@@ -22,7 +22,7 @@ export interface ShareStore {
   /** Scopes that shares give to a user, also by their groups, each restricted to one server. One query. */
   scopesGivenTo(userName: string): Promise<readonly string[]>;
   /** One page in the order in which they were made, and how many there are on all pages. Two queries. */
-  list(filter: ShareFilter, page: PageAsked): Promise<ListPage<ListedShare>>;
+  list(filter: ShareFilter, page: OffsetPageAsked): Promise<ListPage<ListedShare>>;
   find(serverId: string, recipient: RecipientId): Promise<Share | undefined>;
   /** Adds scopes to what a recipient may do with a server. Throws `conflict` for too many, `not_found`. */
   grant(
@@ -90,7 +90,7 @@ export function createShareStore(database: HubDatabase): ShareStore {
       );
     },
 
-    async list(filter, { edge, ...asked }) {
+    async list(filter, asked) {
       const { total } = await counted()
         .select((of) => of.fn.countAll<number>().as('total'))
         .where((where) => matches(where, filter))
@@ -100,17 +100,20 @@ export function createShareStore(database: HubDatabase): ShareStore {
           .where((where) => matches(where, filter))
           .orderBy('shares.created_at', direction)
           .orderBy('shares.id', direction);
-      const place = edge && /^(\d{1,15}),(.+)$/su.exec(edge.key);
-      const page = await readPage({ ...asked, edge: place ? edge : undefined }, Number(total), {
-        atOffset: (offset) => rows('asc').limit(asked.limit).offset(offset).execute(),
-        atEdge({ side }, most) {
-          const beyond = sql.raw(side === 'after' ? '>' : '<');
-          return rows(side === 'after' ? 'asc' : 'desc')
-            .where(
-              sql<boolean>`(shares.created_at, shares.id) ${beyond} (${Number(place?.[1])}, ${place?.[2]})`,
-            )
-            .limit(most)
-            .execute();
+      const page = await readPage(asked, Number(total), {
+        placeOf: (key) => /^(\d{1,15}),(.+)$/su.exec(key) ?? undefined,
+        read({ isBackwards, place, offset, limit }) {
+          const ordered = rows(isBackwards ? 'desc' : 'asc')
+            .limit(limit)
+            .offset(offset);
+          const beyond = sql.raw(isBackwards ? '<' : '>');
+          return place === undefined
+            ? ordered.execute()
+            : ordered
+                .where(
+                  sql<boolean>`(shares.created_at, shares.id) ${beyond} (${Number(place[1])}, ${place[2]})`,
+                )
+                .execute();
         },
       });
       const keyed = (row: ShareRow): ListedShare => ({

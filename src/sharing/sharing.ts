@@ -6,7 +6,7 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Server } from '../servers/server.ts';
 import type { ServerStore } from '../servers/server-store.ts';
-import type { ListPage, PageAsked } from '../store/page-edge.ts';
+import type { ListPage, OffsetPageAsked } from '../store/page-edge.ts';
 import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import { normaliseUserName } from '../users/user-name.ts';
@@ -49,14 +49,14 @@ export interface Sharing {
   sharesOfServer(
     ownerName: string,
     serverName: string,
-    page: PageAsked,
+    page: OffsetPageAsked,
   ): Promise<ListPage<ListedShare>>;
   /** Of all servers of a user. Throws `not_found`. */
-  sharesOfOwner(ownerName: string, page: PageAsked): Promise<ListPage<ListedShare>>;
+  sharesOfOwner(ownerName: string, page: OffsetPageAsked): Promise<ListPage<ListedShare>>;
   /** What is shared with a user, also by groups, or with a group. Throws `not_found`. */
-  sharedWith(recipient: ShareRecipient, page: PageAsked): Promise<ListPage<ListedShare>>;
+  sharedWith(recipient: ShareRecipient, page: OffsetPageAsked): Promise<ListPage<ListedShare>>;
   /** As `sharedWith`, without the user's own servers that are shared with a group of theirs. */
-  ofOthersSharedWith(user: User, page: PageAsked): Promise<ListPage<ListedShare>>;
+  ofOthersSharedWith(user: User, page: OffsetPageAsked): Promise<ListPage<ListedShare>>;
   /** What is shared with the recipient itself. Throws `not_found`. */
   shareWith(recipient: ShareRecipient, ownerName: string, serverName: string): Promise<Share>;
   /** Ends that. Throws `not_found`. */
@@ -72,10 +72,13 @@ export interface Sharing {
   codesOfServer(
     ownerName: string,
     serverName: string,
-    page: PageAsked,
+    page: Parameters<ShareCodeStore['list']>[1],
   ): ReturnType<ShareCodeStore['list']>;
   /** Throws `not_found`. */
-  codesOfOwner(ownerName: string, page: PageAsked): ReturnType<ShareCodeStore['list']>;
+  codesOfOwner(
+    ownerName: string,
+    page: Parameters<ShareCodeStore['list']>[1],
+  ): ReturnType<ShareCodeStore['list']>;
   /** Throws `not_found`. */
   deleteCode(
     server: Server,

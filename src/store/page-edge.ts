@@ -4,9 +4,12 @@
  */
 export interface PageEdge {
   readonly side: 'after' | 'before';
-  /** What the list is sorted by, of that row. */
+  /** What the list is sorted by, of that row; empty for either end of the list. */
   readonly key: string;
 }
+
+/** The last page of a list. */
+export const lastPage: PageEdge = { side: 'before', key: '' };
 
 /** One page, how many rows there are on all pages, and whether there are others on either side. */
 export interface ListPage<Item> {
@@ -16,54 +19,76 @@ export interface ListPage<Item> {
   readonly isLast: boolean;
 }
 
-/** Which page of a list is asked for. */
+/** Which page of a list is asked for; the first one without an edge. */
 export interface PageAsked {
+  readonly limit: number;
+  readonly edge?: PageEdge | undefined;
+}
+
+/** The same of a list of JupyterHub's API, which leaves out so many rows from the beginning. */
+export interface OffsetPageAsked extends PageAsked {
+  readonly offset?: number;
+}
+
+/** Which rows make a page. */
+interface Walk<Place> {
+  /** Towards the beginning of the list: the nearest row comes first. */
+  readonly isBackwards: boolean;
+  /** Only rows beyond it; undefined for all of them. */
+  readonly place: Place | undefined;
   readonly offset: number;
   readonly limit: number;
-  /** Counts instead of the offset where it is given. */
-  readonly edge?: PageEdge | undefined;
 }
 
 /**
  * Reads a page. Where no full page is before an edge it is the first page: that begins with the first row, and not
- * with one that leaves it short.
+ * with one that leaves it short. Where nothing is after an edge any more it is the last page. A key that `placeOf`
+ * cannot read is passed over.
  */
-export async function readPage<Item>(
-  { offset, limit, edge }: PageAsked,
+export async function readPage<Item, Place>(
+  { limit, edge, offset = 0 }: OffsetPageAsked,
   total: number,
-  read: {
-    readonly atOffset: (offset: number) => Promise<Item[]>;
-    /** So many rows on that side of the edge, the nearest first. */
-    readonly atEdge: (edge: PageEdge, limit: number) => Promise<Item[]>;
+  list: {
+    readonly placeOf: (key: string) => Place | undefined;
+    readonly read: (walk: Walk<Place>) => Promise<Item[]>;
   },
 ): Promise<ListPage<Item>> {
-  if (edge !== undefined) {
-    // One more tells whether there are others behind.
-    const rows = await read.atEdge(edge, limit + 1);
-    const items = rows.slice(0, limit);
-    const isEnd = rows.length <= limit;
-    if (edge.side === 'after') return { items, total, isFirst: false, isLast: isEnd };
-    if (!isEnd) return { items: items.reverse(), total, isFirst: false, isLast: false };
+  const isOfEnd = edge?.key === '';
+  const place = edge === undefined || isOfEnd ? undefined : list.placeOf(edge.key);
+  const isBackwards = edge?.side === 'before' && (isOfEnd || place !== undefined);
+  // One more tells whether there are others behind.
+  const from = place === undefined && !isBackwards ? offset : 0;
+  const rows = await list.read({ isBackwards, place, offset: from, limit: limit + 1 });
+  const items = rows.slice(0, limit);
+  const isEnd = rows.length <= limit;
+  if (isBackwards) {
+    if (isEnd && place !== undefined) return readPage({ limit }, total, list);
+    return { items: items.reverse(), total, isFirst: isEnd, isLast: place === undefined };
   }
-  const from = edge === undefined ? offset : 0;
-  const items = await read.atOffset(from);
-  return { items, total, isFirst: from === 0, isLast: from + items.length >= total };
+  if (place === undefined) return { items, total, isFirst: from === 0, isLast: isEnd };
+  if (items.length === 0) return readPage({ limit, edge: lastPage }, total, list);
+  return { items, total, isFirst: false, isLast: isEnd };
 }
 
-/** The same of a list at hand, in its order; `compare` is negative for what is before the edge and positive for what is after it. */
-export function readPageOf<Item>(
+/** The same of a list at hand, in its order; `compare` is negative for what is before a place and positive for what is after it. */
+export function readPageOf<Item, Place>(
   items: readonly Item[],
   asked: PageAsked,
-  compare: (item: Item) => number,
+  {
+    placeOf,
+    compare,
+  }: {
+    readonly placeOf: (key: string) => Place | undefined;
+    readonly compare: (item: Item, place: Place) => number;
+  },
 ): Promise<ListPage<Item>> {
   return readPage(asked, items.length, {
-    atOffset: async (offset) => items.slice(offset, offset + asked.limit),
-    async atEdge({ side }, most) {
-      if (side === 'after') return items.filter((item) => compare(item) > 0).slice(0, most);
-      return items
-        .filter((item) => compare(item) < 0)
-        .reverse()
-        .slice(0, most);
+    placeOf,
+    async read({ isBackwards, place, limit }) {
+      const ordered = isBackwards ? items.toReversed() : items;
+      const side = isBackwards ? -1 : 1;
+      const isBeyond = (item: Item) => place === undefined || compare(item, place) * side > 0;
+      return ordered.filter(isBeyond).slice(0, limit);
     },
   });
 }

@@ -1,9 +1,7 @@
-import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { type HubDatabase, manyRows } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { hasInIt } from '../store/like-pattern.ts';
 import { type ListPage, type PageAsked, readPage } from '../store/page-edge.ts';
-import { addBookmark, type Bookmark, shortestWay } from './bookmarks.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** One page of a list that can be long; the keys of its edges are names. */
@@ -41,26 +39,14 @@ export interface GroupPages {
 
 /** A group with more than one of so many users is a large one. */
 const mostShare = 20;
-/** Groups whose pages are remembered. */
-const mostGroups = 100;
 
 export function createGroupPages(
-  database: Pick<
-    HubDatabase,
-    'kysely' | 'longReads' | 'dialect' | 'onChange' | 'changeFeed' | 'now'
-  >,
+  database: Pick<HubDatabase, 'kysely' | 'longReads' | 'dialect'>,
   {
     smallGroup = 2_000,
   }: { /** Members that are sorted in no time. */ readonly smallGroup?: number } = {},
 ): GroupPages {
   const { kysely } = database;
-  // A page shown before is a place to walk from. Only a page that was read after its bookmarks were made adds to
-  // them, so none is older than they are, and they go with the next change.
-  const bookmarksOf = createChangeAwareCache<Bookmark[], never>({
-    changes: watchChanges(database),
-    max: mostGroups,
-  });
-
   async function countMembers(groupId: string): Promise<number> {
     const { total } = await kysely
       .selectFrom('group_members')
@@ -96,13 +82,11 @@ export function createGroupPages(
           .as('memberCount'),
       );
       const page = await readPage(asked, Number(total), {
-        atOffset: (offset) =>
-          rows.orderBy('groups.name').limit(asked.limit).offset(offset).execute(),
-        atEdge: ({ side, key }, most) =>
-          rows
-            .where('groups.name', side === 'after' ? '>' : '<', key)
-            .orderBy('groups.name', side === 'after' ? 'asc' : 'desc')
-            .limit(most)
+        placeOf: (key) => key,
+        read: ({ isBackwards, place, limit }) =>
+          (place === undefined ? rows : rows.where('groups.name', isBackwards ? '<' : '>', place))
+            .orderBy('groups.name', isBackwards ? 'desc' : 'asc')
+            .limit(limit)
             .execute(),
       });
       const items = page.items.map((row) => ({ ...row, memberCount: Number(row.memberCount) }));
@@ -110,9 +94,6 @@ export function createGroupPages(
     },
 
     async listMembers(groupId, { nameFilter = '', ...asked }) {
-      const { limit } = asked;
-      const bookmarks =
-        nameFilter === '' ? await bookmarksOf.getOrLoad(groupId, async () => []) : [];
       const memberCount = await countMembers(groupId);
       // SQLite keeps to the order of a cross join. The members of a large group are met soon among all users, in
       // the order of their names; those of a small one are looked up and sorted.
@@ -136,28 +117,11 @@ export function createGroupPages(
             );
       const rows = query.select(['users.name', 'group_members.origin']);
       return readPage(asked, total, {
-        async atOffset(offset) {
-          const way = shortestWay({ offset, limit }, total, bookmarks);
-          const { from } = way;
-          const begun =
-            from === undefined
-              ? rows
-              : rows.where('users.name', way.isBackwards ? '<' : '>=', from);
-          const items = await begun
-            .orderBy('users.name', way.isBackwards ? 'desc' : 'asc')
-            .limit(way.limit)
-            .offset(way.offset)
-            .execute();
-          if (way.isBackwards) items.reverse();
-          const [first] = items;
-          if (first !== undefined) addBookmark(bookmarks, { offset, name: first.name });
-          return items;
-        },
-        atEdge: ({ side, key }, most) =>
-          rows
-            .where('users.name', side === 'after' ? '>' : '<', key)
-            .orderBy('users.name', side === 'after' ? 'asc' : 'desc')
-            .limit(most)
+        placeOf: (key) => key,
+        read: ({ isBackwards, place, limit }) =>
+          (place === undefined ? rows : rows.where('users.name', isBackwards ? '<' : '>', place))
+            .orderBy('users.name', isBackwards ? 'desc' : 'asc')
+            .limit(limit)
             .execute(),
       });
     },

@@ -1,10 +1,9 @@
 import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
-import { type ListPage, type PageAsked, type PageEdge, readPage } from '../store/page-edge.ts';
+import { type ListPage, type OffsetPageAsked, readPage } from '../store/page-edge.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import type { Row, Tables } from '../store/tables.ts';
-import { nearerEnd } from './nearer-end.ts';
 import { filterUsers, findsAll, type UserFilter } from './user-filters-store.ts';
 
 /**
@@ -21,8 +20,7 @@ const columns = {
   server: 'server_rank',
 } as const satisfies Record<string, keyof Row<'users'>>;
 
-/** An edge is passed over unless its key is one of this order. */
-export interface UserListOptions extends UserFilter, PageAsked {
+export interface UserListOptions extends UserFilter, OffsetPageAsked {
   /** How many there are on all pages, when that was counted lately. */
   readonly knownTotal?: number;
   readonly sort?: UserSort;
@@ -45,60 +43,49 @@ export function createUserPages(
   const pageQueries = new Map<string, ReturnType<typeof preparePage>>();
 
   /** The pages of all users in one order, which is what is listed most. */
-  function preparePage(sort: UserSort, isFromEnd: boolean) {
+  function preparePage(sort: UserSort, isBackwards: boolean) {
     return prepareQuery(kysely, ({ limit, offset }: { limit: number; offset: number }) =>
-      inOrder(kysely.selectFrom('users').selectAll('users'), sort, isFromEnd)
+      inOrder(kysely.selectFrom('users').selectAll('users'), sort, isBackwards)
         .limit(limit)
         .offset(offset),
     );
   }
 
-  function pageQueryOf(sort: UserSort, isFromEnd: boolean) {
-    const key = `${sort} ${isFromEnd}`;
-    const known = pageQueries.get(key) ?? preparePage(sort, isFromEnd);
+  function pageQueryOf(sort: UserSort, isBackwards: boolean) {
+    const key = `${sort} ${isBackwards}`;
+    const known = pageQueries.get(key) ?? preparePage(sort, isBackwards);
     pageQueries.set(key, known);
     return known;
   }
 
-  /** A page of those found, without the order, and how it is walked to. */
+  /** Those found, without the order. */
   async function foundUsers(options: UserListOptions, total: number) {
-    const { isFromEnd, ...part } = nearerEnd(options, total);
+    const { limit, offset = 0 } = options;
     // Walked in order, this many users are met before the page is full; else all that are found are sorted.
-    const met = ((part.offset + part.limit) * (await countAll())) / total;
+    const met = ((offset + limit) * (await countAll())) / total;
     const correlated = { mark: met < 2 * total, group: met < 2 * total };
     const { kysely: reads } = findsAll(options) ? database : await forLong();
     const query = filterUsers(reads.selectFrom('users'), options, database, correlated);
-    return { query: query.selectAll('users'), isFromEnd, part };
+    return query.selectAll('users');
   }
 
   return async (options) => {
-    const { sort = 'name', limit } = options;
+    const { sort = 'name' } = options;
     const isOfAll = findsAll(options);
     const total = isOfAll ? await countAll() : (options.knownTotal ?? (await countFound(options)));
     if (total === 0) return { items: [], total, isFirst: true, isLast: true };
-    const place = options.edge && placeOf(options.edge, sort);
-    const asked = { ...options, edge: place && options.edge };
-    return readPage(asked, total, {
-      async atEdge({ side }, most) {
-        const isBackwards = side === 'before';
-        const { query } = await foundUsers(options, total);
+    return readPage(options, total, {
+      placeOf: (key) => placeOf(key, sort),
+      async read({ isBackwards, place, offset, limit }) {
+        if (isOfAll && place === undefined) {
+          return pageQueryOf(sort, isBackwards)({ limit, offset });
+        }
+        const query = await foundUsers(options, total);
         const beyond = place && query.where((where) => isBeyond(where, place, sort, isBackwards));
         return inOrder(beyond ?? query, sort, isBackwards)
-          .limit(most)
+          .limit(limit)
+          .offset(offset)
           .execute();
-      },
-      async atOffset(offset) {
-        if (isOfAll) {
-          const { isFromEnd, ...part } = nearerEnd({ offset, limit }, total);
-          const rows = await pageQueryOf(sort, isFromEnd)(part);
-          return isFromEnd ? rows.reverse() : rows;
-        }
-        const { query, isFromEnd, part } = await foundUsers({ ...options, offset }, total);
-        const rows = await inOrder(query, sort, isFromEnd)
-          .limit(part.limit)
-          .offset(part.offset)
-          .execute();
-        return isFromEnd ? rows.reverse() : rows;
       },
     });
   };
@@ -120,7 +107,7 @@ interface Place {
   readonly name: string;
 }
 
-function placeOf({ key }: PageEdge, sort: UserSort): Place | undefined {
+function placeOf(key: string, sort: UserSort): Place | undefined {
   const column = columnOf(sort);
   if (column === 'name') return { value: null, name: key };
   const [, digits, name = ''] = /^(\d{0,15}),(.*)$/su.exec(key) ?? [];
@@ -153,9 +140,9 @@ function isBeyond(
 function inOrder(
   query: SelectQueryBuilder<Tables, 'users', Row<'users'>>,
   sort: UserSort,
-  isFromEnd: boolean,
+  isBackwards: boolean,
 ) {
-  const isDescending = sort.startsWith('-') !== isFromEnd;
+  const isDescending = sort.startsWith('-') !== isBackwards;
   const direction = isDescending ? 'desc' : 'asc';
   const column = columnOf(sort);
   let sorted = query;

@@ -101,7 +101,7 @@ const odd = [
 ];
 
 const parameters = [
-  ...['search', 'group', 'show', 'sort', 'size', 'page', 'after', 'before', 'offset'],
+  ...['search', 'group', 'show', 'sort', 'size', 'after', 'before', 'offset'],
   ...['apps_page', 'apps_after', 'apps_before', 'actor', 'target', 'action', 'result', 'since'],
   ...['until', 'span', 'next', 'profile', 'note', 'scopes', 'ticked', 'service_search', 'code'],
 ];

@@ -82,7 +82,7 @@ describe('with 500 services', () => {
 
   test('no page that lists them is heavy', async () => {
     const root = await hub.logIn('root');
-    for (const path of ['hub/home', 'hub/services', 'hub/services?page=20', 'hub/admin/services']) {
+    for (const path of ['hub/home', 'hub/services', 'hub/services?before=', 'hub/admin/services']) {
       expect(await weightOf(root, path), path).toBeLessThanOrEqual(100);
     }
   });
@@ -97,11 +97,12 @@ describe('with 500 services', () => {
     expect(home.body).toContain('<a href="/hub/services">All 500 services</a>');
     const first = await open('services');
     expect(titles(first)).toHaveLength(24);
-    expect(first.body).toContain('1–24 of 500');
+    expect(first.body).toContain('24 of 500');
     const next = /href="([^"]+)" rel="next"/.exec(first.body)?.[1]?.replaceAll('&amp;', '&');
-    expect(next).toBe('/hub/services?page=2&after=0.0.460%2Ctool-460-of-a-longer-name');
-    expect(titles(await open('services?page=21'))).toHaveLength(20);
-    expect((await open('services?page=22')).headers.location).toBe('/hub/services?page=21');
+    expect(next).toBe('/hub/services?after=0.0.460%2Ctool-460-of-a-longer-name');
+    const last = await open('services?before=');
+    expect(titles(last)).toHaveLength(24);
+    expect(last.body).not.toContain('rel="next"');
     expect(titles(await open('services?search=NUMBER+49'))).toEqual([
       49, 490, 491, 492, 493, 494, 495, 496, 497, 498, 499,
     ]);
@@ -120,11 +121,10 @@ describe('with 500 services', () => {
     );
     const all = await open('?search=tool');
     expect(all).toContain('href="/hub/admin/services?search=tool&amp;show=unhealthy"');
-    expect(all).toContain('1–25 of 500');
+    expect(all).toContain('25 of 500');
     const next = /href="[^"]*services([^"]+)" rel="next"/.exec(all)?.[1]?.replaceAll('&amp;', '&');
-    expect(next).toMatch(/^\?search=tool&page=2&after=\d+%2Ctool-024-of-a-longer-name$/);
+    expect(next).toMatch(/^\?search=tool&after=\d+%2Ctool-024-of-a-longer-name$/);
     const second = await open(next ?? '');
-    expect(second).toContain('26–50 of 500');
     expect(second).toContain('tool-025-of-a-longer-name');
     const none = await open('?show=unhealthy');
     expect(none).toContain('Not answering <b>0</b>');
@@ -135,12 +135,12 @@ describe('with 500 services', () => {
 describe('the theme', () => {
   test('is chosen in the menu under the name, and counts on every page, after logging out too', async () => {
     const alice = await hub.logIn('alice');
-    const services = await alice.request(`${hub.url}hub/services?search=a&page=1`);
+    const services = await alice.request(`${hub.url}hub/services?search=a`);
     expect(services.body).toContain('<html lang="en" dir="ltr">');
     const chosen = await submitTo(alice, services, '/hub/preferences', { theme: 'dark' });
     expect(chosen).toMatchObject({
       status: 303,
-      headers: { location: '/hub/services?search=a&page=1' },
+      headers: { location: '/hub/services?search=a' },
     });
     const [cookie = ''] = chosen.headers['set-cookie'] ?? [];
     expect(cookie).toMatch(

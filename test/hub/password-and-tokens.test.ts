@@ -92,14 +92,11 @@ test.each([
 test('what is revoked on the last page of a list leads back there', async () => {
   await makeTokens('ada', 22);
   const browser = await hub.logIn('ada', testPassword);
-  const page = await browser.request(`${hub.url}hub/token?page=3`);
-  expect(page.body).toContain('21–22 of 22');
+  const page = await browser.request(`${hub.url}hub/token?before=`);
+  expect(page.body).toContain('10 of 22');
   const revoked = await submitTo(browser, page, '/hub/token/revoke', {});
-  expect([revoked.status, revoked.headers.location]).toEqual([303, '/hub/token?page=3']);
+  expect([revoked.status, revoked.headers.location]).toEqual([303, '/hub/token?before=']);
   const shown = await browser.follow(revoked);
   expect(shown.body).toContain('The token is revoked.');
-  expect(shown.body).toContain('21–21 of 21');
-  // The last one of the page leaves the page before as the last.
-  const emptied = await browser.follow(await submitTo(browser, shown, '/hub/token/revoke', {}));
-  expect(emptied.body).toContain('11–20 of 20');
+  expect(shown.body).toContain('10 of 21');
 });

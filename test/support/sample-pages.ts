@@ -57,6 +57,7 @@ import { type ShareView, sharePage } from '../../src/pages/sharing/share-page.ts
 import { serviceDefinition } from '../../src/services/runtime-service.ts';
 import { createService, type Service } from '../../src/services/service.ts';
 import type { PlacedStatus } from '../../src/services/service-status.ts';
+import type { PageEdge } from '../../src/store/page-edge.ts';
 import { sampleLook } from './sample-look.ts';
 
 /** The moment at which every sample page is looked at. */
@@ -170,11 +171,10 @@ export function samplePages(
   };
 
   const sharePaging = {
-    page: 1,
-    size: 50,
     total: 2,
     shown: 2,
-    urlOf: (page: number) => text(`/hub/share/alice?page=${page}`),
+    borders: { first: undefined, last: undefined },
+    urlOf: (edge?: PageEdge) => text(`/hub/share/alice?before=${edge?.key}`),
   };
   const sharing: ShareView = {
     layout,
@@ -209,11 +209,10 @@ export function samplePages(
     recipients: ['user', 'group'],
   };
   const groupPaging = {
-    page: 2,
-    size: 50,
     total: 1_204,
     shown: 2,
-    urlOf: (page: number) => text(`/hub/admin/groups?page=${page}`),
+    borders: { first: text('physics'), last: text('staff') },
+    urlOf: (edge?: PageEdge) => text(`/hub/admin/groups?before=${edge?.key}`),
   };
   const passwordFields = [
     { name: 'username', label: text('User name'), type: 'text', autocomplete: 'username' },
@@ -418,11 +417,10 @@ export function samplePages(
     },
   } as const;
   const part = (shown: number) => ({
-    page: 1,
-    size: 25,
     total: 60,
     shown,
-    urlOf: (page: number) => `/hub/token?page=${page}`,
+    borders: { first: undefined, last: '5,token' },
+    urlOf: (edge?: PageEdge) => `/hub/token?before=${edge?.key}`,
   });
   const tokenView = {
     layout,
@@ -795,7 +793,7 @@ export function samplePages(
       ...sharing,
       serverName: text('thesis'),
       ownerName: text('bob'),
-      paging: { ...sharePaging, page: 2, total: 120, shown: 50 },
+      paging: { ...sharePaging, total: 120, borders: { first: 'a', last: 'b' } },
       typed: { name: text('dora'), problem: text('There is no such user.') },
     }),
     'share-by-link': sharePage({
@@ -951,10 +949,10 @@ export function samplePages(
     }),
     services: servicesPage({
       layout,
-      query: { search: '', group: undefined, show: undefined, page: 1 },
+      query: { search: '', group: undefined, show: undefined },
       services,
       total: 31,
-      size: 24,
+      borders: { first: undefined, last: '24,gallery' },
       accessible: 31,
       groups: [
         [text('Reading'), 12],
@@ -963,10 +961,10 @@ export function samplePages(
     }),
     'services-none': servicesPage({
       layout,
-      query: { search: text('nothing'), group: text('Labs'), show: undefined, page: 1 },
+      query: { search: text('nothing'), group: text('Labs'), show: undefined },
       services: [],
       total: 0,
-      size: 24,
+      borders: { first: undefined, last: undefined },
       accessible: 31,
       groups: [],
     }),
@@ -1104,11 +1102,11 @@ export function samplePages(
         mark: 'failed',
         group: text('physics'),
         sort: 'name',
-        page: 2,
         size: 50,
       },
       users,
       total: 240,
+      borders: { first: text('al'), last: text('amy') },
       counts: {
         all: 2400,
         running: 12,
@@ -1126,9 +1124,10 @@ export function samplePages(
     }),
     'admin-users-to-read': adminUsersPage({
       layout,
-      query: { search: '', mark: undefined, group: undefined, sort: 'name', page: 1, size: 50 },
+      query: { search: '', mark: undefined, group: undefined, sort: 'name', size: 50 },
       users: users.map((user) => ({ ...user, mayStart: false, mayStop: false })),
       total: 4,
+      borders: { first: undefined, last: undefined },
       counts: { all: 4, running: 1, starting: 1, failed: 1, never_active: 0, administrator: 1 },
       acts: [],
       mayAdd: false,
@@ -1392,8 +1391,9 @@ export function samplePages(
     'admin-services': adminServicesPage({
       layout,
       mayAdd: true,
-      query: { search: text('a'), group: undefined, show: undefined, page: 1 },
+      query: { search: text('a'), group: undefined, show: undefined },
       total: 31,
+      borders: { first: undefined, last: '25,gallery' },
       size: 25,
       counts: { all: 31, ready: 20, starting: 1, unhealthy: 4, crash_looping: 5, stopped: 1 },
       services: [

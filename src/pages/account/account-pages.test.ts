@@ -31,7 +31,12 @@ describe('the token page', () => {
     isAdministrator: false,
     form,
   };
-  const part = { page: 1, size: 25, total: 1, shown: 1, urlOf: () => '/base/hub/token' };
+  const part = {
+    total: 1,
+    shown: 1,
+    borders: { first: undefined, last: undefined },
+    urlOf: () => '/base/hub/token',
+  };
   const tokens = (view: Partial<TokenView>): string =>
     String(
       tokenPage({

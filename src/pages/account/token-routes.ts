@@ -1,7 +1,7 @@
 import { HubError } from '../../errors.ts';
 import type { ScopeChoices } from '../../rbac/scope-choices.ts';
 import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
-import type { ListPage, PageEdge } from '../../store/page-edge.ts';
+import type { ListPage } from '../../store/page-edge.ts';
 import { text } from '../../texts/text.ts';
 import { bordersOf, edgeFields, type PagingView } from '../elements/paging.ts';
 import type { BoundPages } from '../forms/binding.ts';
@@ -55,8 +55,8 @@ export function tokenPageRoutes(
         name: clientTitle(each.client, each.clientId, owner.name),
       })),
       pages: {
-        tokens: pagingOf(model.tokens, url),
-        clients: pagingOf(model.clients, url, 'apps_'),
+        tokens: pagesOf(model.tokens, url),
+        clients: pagesOf(model.clients, url, 'apps_'),
       },
       form: shown.may('createToken', { name: owner.name })
         ? {
@@ -119,14 +119,11 @@ function withoutStrangers(form: TokenForm, { groups }: ScopeChoices): TokenForm 
   };
 }
 
-function pagingOf(
-  found: ListPage<{ readonly key: string }> & Pick<PagingView, 'page' | 'edge' | 'size'>,
-  url: string,
-  prefix = '',
-): PagingView {
-  const { page, edge, size, total, items } = found;
-  const urlOf = (number: number, at?: PageEdge) =>
-    `${url}?${new URLSearchParams({ [`${prefix}page`]: String(number), ...edgeFields(at, prefix) })}`;
-  const borders = bordersOf(found, ({ key }) => key);
-  return { page, edge, size, total, shown: items.length, borders, urlOf };
+function pagesOf(found: ListPage<{ readonly key: string }>, url: string, prefix = ''): PagingView {
+  return {
+    total: found.total,
+    shown: found.items.length,
+    borders: bordersOf(found, ({ key }) => key),
+    urlOf: (edge) => (edge ? `${url}?${new URLSearchParams(edgeFields(edge, prefix))}` : url),
+  };
 }

@@ -5,6 +5,7 @@ import { emptyMembership } from '../../rbac/membership.ts';
 import { serviceDefinition } from '../../services/runtime-service.ts';
 import { createService } from '../../services/service.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
+import type { PagingView } from '../elements/paging.ts';
 import { adminTabsOf } from './admin-tabs.ts';
 import { batchPage } from './batch-page.ts';
 import { adminGroupPage } from './groups-page.ts';
@@ -41,8 +42,9 @@ describe('services', () => {
       adminServicesPage({
         layout,
         mayAdd: false,
-        query: { search: '', group: undefined, show: undefined, page: 1 },
+        query: { search: '', group: undefined, show: undefined },
         total: 1,
+        borders: { first: undefined, last: undefined },
         size: 25,
         counts: { all: 1, ready: 0, starting: 0, unhealthy: 0, crash_looping: 1, stopped: 0 },
         services: [{ url: '/services/gallery/', status: { ...status, ...more } }],
@@ -101,12 +103,12 @@ describe('services', () => {
   });
 });
 
-const groupPages = {
-  page: 3,
-  size: 50,
+const groupPages: PagingView = {
+  edge: { side: 'after', key: 'ada' },
   total: 140,
   shown: 1,
-  urlOf: (page: number) => `?page=${page}`,
+  borders: { first: 'alice', last: undefined },
+  urlOf: () => '?',
 };
 
 test('a member of a group is removed by name, and the list stays where it is', () => {
@@ -124,8 +126,8 @@ test('a member of a group is removed by name, and the list stays where it is', (
   expect(page).toContain('action="/hub/admin/groups/staff/remove-member"');
   expect(page).toContain('name="name" value="alice"');
   expect(page).toContain('name="search" value="al"');
-  expect(page).toContain('name="page" value="3"');
-  expect(page).toContain('101–101 of 140');
+  expect(page).toContain('name="after" value="ada"');
+  expect(page).toContain('1 of 140');
   expect(page).toContain('href="/hub/admin?group=staff"');
   expect(page).toContain('href="/hub/admin/roles/reader"');
   expect(page).toContain('{&quot;floor&quot;:3}');
@@ -138,7 +140,7 @@ test('a group shows what may be done with it', () => {
       group: { name: 'staff', origin: 'api', properties: {} },
       members: [{ name: 'alice', origin: 'github' }],
       search: '',
-      paging: { ...groupPages, page: 1, total: 1 },
+      paging: { ...groupPages, total: 1, borders: { first: undefined, last: undefined } },
       may: { changeMembers: false, delete: false, listUsers: false },
     }),
   );

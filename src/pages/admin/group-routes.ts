@@ -1,10 +1,9 @@
 import { HubError } from '../../errors.ts';
 import { requireBoundedDepth } from '../../http/body.ts';
 import { message, text } from '../../texts/text.ts';
-import { listUrl, queryIn } from '../elements/list-query.ts';
+import { listUrl, pagesOf, queryIn } from '../elements/list-query.ts';
 import type { BoundPages, Changes } from '../forms/binding.ts';
 import { bindDeletion } from '../forms/deletion.ts';
-import { listed } from '../forms/listed.ts';
 import { namesIn } from '../forms/names-in.ts';
 import { adminGroupPropertiesPage, groupFacts } from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
@@ -16,21 +15,15 @@ export function adminGroupRoutes(bound: BoundPages): void {
   const { urls } = bound.pages;
 
   const showGroups = page('/admin/groups', 'viewGroups', ({ layout, model, may, failure }) =>
-    listed(
-      urls.adminGroups,
-      model,
-      ({ name }) => name,
-      (paging) =>
-        adminGroupsPage({
-          layout,
-          groups: model.found.items,
-          search: model.query.search,
-          paging,
-          mayCreate: may('createGroups'),
-          typedName: failure?.sent.get('name')?.trim(),
-          problem: failure?.problem,
-        }),
-    ),
+    adminGroupsPage({
+      layout,
+      groups: model.found.items,
+      search: model.query.search,
+      paging: pagesOf(urls.adminGroups, model, ({ name }) => name),
+      mayCreate: may('createGroups'),
+      typedName: failure?.sent.get('name')?.trim(),
+      problem: failure?.problem,
+    }),
   );
 
   form('/admin/groups', 'createGroups', {
@@ -45,27 +38,21 @@ export function adminGroupRoutes(bound: BoundPages): void {
   const showGroup = page('/admin/groups/{group}', 'viewGroup', ({ model, may, ...shown }) => {
     const { layout, failure } = shown;
     const { group, query, found, roles, isFilterOfUsers } = model;
-    return listed(
-      urls.adminGroup(group.name),
-      model,
-      ({ name }) => name,
-      (paging) =>
-        adminGroupPage({
-          layout,
-          group,
-          members: found.items,
-          search: query.search,
-          paging,
-          roles,
-          may: {
-            changeMembers: may('addGroupMembers'),
-            delete: may('deleteGroup'),
-            listUsers: may('viewUsers') && isFilterOfUsers,
-          },
-          typedNames: failure?.sent.get('names') ?? undefined,
-          problem: failure?.problem,
-        }),
-    );
+    return adminGroupPage({
+      layout,
+      group,
+      members: found.items,
+      search: query.search,
+      paging: pagesOf(urls.adminGroup(group.name), model, ({ name }) => name),
+      roles,
+      may: {
+        changeMembers: may('addGroupMembers'),
+        delete: may('deleteGroup'),
+        listUsers: may('viewUsers') && isFilterOfUsers,
+      },
+      typedNames: failure?.sent.get('names') ?? undefined,
+      problem: failure?.problem,
+    });
   });
 
   form('/admin/groups/{group}/add-members', 'addGroupMembers', {
@@ -89,8 +76,8 @@ export function adminGroupRoutes(bound: BoundPages): void {
         origin,
       );
       // Back to the page of the list on which the button stood.
-      const { search, page: number, edge } = queryIn(sent);
-      return { to: listUrl(urls.adminGroup(group), search, number, edge), say, kind };
+      const { search, edge } = queryIn(sent);
+      return { to: listUrl(urls.adminGroup(group), search, edge), say, kind };
     },
   });
 

@@ -5,8 +5,7 @@ import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { placeFields } from '../elements/list-query.ts';
-import { type PagingView, paging } from '../elements/paging.ts';
+import { edgeFields, type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { table } from '../elements/table.ts';
@@ -41,7 +40,7 @@ ${textField({ name: 'name', label: text`Name of a new group`, value: typedName, 
 <button class="button primary">${text`Create group`}</button>
 </form>`
 }
-${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, { label: text`Find a group`, search })}
+${(total > view.paging.shown || search !== '') && searchForm(urls.adminGroups, { label: text`Find a group`, search })}
 <section class="block">${
       groups.length === 0
         ? html`<p class="empty">${search === '' ? text`There are no groups yet.` : text`No group’s name contains “${search}”.`}</p>`
@@ -109,7 +108,7 @@ ${textArea({ name: 'names', label: text`Add members`, value: typedNames, problem
 </form>`
 }
 <section class="block"><h2>${text`Members`}</h2>
-${(total > view.paging.size || search !== '') && searchForm(url, { label: text`Find a member`, search })}
+${(total > view.paging.shown || search !== '') && searchForm(url, { label: text`Find a member`, search })}
 ${memberTable(view)}</section>
 ${roleSection(view)}
 ${propertySection(view)}`,
@@ -156,7 +155,7 @@ function memberTable({ layout, group, members, search, may, paging: shown }: Adm
             fields: {
               name,
               search: search || undefined,
-              ...placeFields(shown),
+              ...edgeFields(shown.edge),
             },
           })}</div>`,
       },

@@ -1,10 +1,9 @@
 import { HubError } from '../../errors.ts';
 import { holderKey } from '../../rbac/role-store.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
-import { listUrl, queryIn } from '../elements/list-query.ts';
+import { listUrl, pagesOf, queryIn } from '../elements/list-query.ts';
 import type { BoundPages, Changes } from '../forms/binding.ts';
 import { bindDeletion } from '../forms/deletion.ts';
-import { listed } from '../forms/listed.ts';
 import { namesIn } from '../forms/names-in.ts';
 import { adminRoleFormPage, roleFacts } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
@@ -21,23 +20,21 @@ export function adminRoleRoutes(bound: BoundPages): void {
   const showRole = page('/admin/roles/{role}', 'viewRole', ({ layout, model, may, failure }) => {
     const { role, allows, found, changeableKinds, isChangeable } = model;
     const assignable = may('assignRole') ? changeableKinds : [];
-    return listed(urls.adminRole(role.name), model, holderKey, (paging) =>
-      adminRolePage({
-        layout,
-        role,
-        allows,
-        assignments: found.items.map((each) => ({
-          ...each,
-          mayTakeAway: each.isOfRuntime && assignable.includes(each.subjectKind),
-        })),
-        paging,
-        assignable,
-        mayChange: may('changeRole') && isChangeable,
-        typedKind: failure?.sent.get('kind') ?? undefined,
-        typedNames: failure?.sent.get('names') ?? undefined,
-        problem: failure?.problem,
-      }),
-    );
+    return adminRolePage({
+      layout,
+      role,
+      allows,
+      assignments: found.items.map((each) => ({
+        ...each,
+        mayTakeAway: each.isOfRuntime && assignable.includes(each.subjectKind),
+      })),
+      paging: pagesOf(urls.adminRole(role.name), model, holderKey),
+      assignable,
+      mayChange: may('changeRole') && isChangeable,
+      typedKind: failure?.sent.get('kind') ?? undefined,
+      typedNames: failure?.sent.get('names') ?? undefined,
+      problem: failure?.problem,
+    });
   });
 
   const showNew = page('/admin/new-role', 'viewNewRole', ({ layout, model, failure }) => {
@@ -104,9 +101,9 @@ export function adminRoleRoutes(bound: BoundPages): void {
   form('/admin/roles/{role}/take-away', 'takeRoleAway', {
     body: (sent) => membersOf(sent.get('kind'), [sent.get('name') ?? '']),
     done({ params: { role = '' }, sent }) {
-      const { page: number, edge } = queryIn(sent);
+      const { edge } = queryIn(sent);
       return {
-        to: listUrl(urls.adminRole(role), '', number, edge),
+        to: listUrl(urls.adminRole(role), '', edge),
         say: text`${sent.get('name') ?? ''} no longer holds the role.`,
       };
     },

@@ -6,8 +6,7 @@ import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { placeFields } from '../elements/list-query.ts';
-import { type PagingView, paging } from '../elements/paging.ts';
+import { edgeFields, type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-words.ts';
 import { table } from '../elements/table.ts';
@@ -140,7 +139,7 @@ function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView
             fields: {
               kind: subjectKind,
               name: subjectName,
-              ...placeFields(shown),
+              ...edgeFields(shown.edge),
             },
           }),
       },

@@ -3,7 +3,7 @@ import { serviceInfo } from '../../services/service-info.ts';
 import { readPageOf } from '../../store/page-edge.ts';
 import type { Language } from '../../texts/language.ts';
 import { type Text, text } from '../../texts/text.ts';
-import { bordersOf, lastPageOf } from '../elements/paging.ts';
+import { bordersOf } from '../elements/paging.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import { placeKey, placeOf } from '../services/service-places.ts';
 import {
@@ -11,7 +11,6 @@ import {
   matchesSearch,
   readServicesQuery,
   type ShownState,
-  servicesUrl,
   shownStates,
 } from '../services/services-query.ts';
 import { adminServicePage } from './service-page.ts';
@@ -29,29 +28,25 @@ export function adminServiceRoutes({ page, form, pages: { urls } }: BoundPages):
     const shownAs = (show: ShownState | undefined) =>
       show === undefined ? found : found.filter(({ status }) => isShownAs(show, status.state));
     const positionOf = ({ status: { name } }: ListedService) => positions.get(name) ?? 0;
-    const edge =
-      query.edge &&
-      placeOf(query.edge.key, (name) => {
-        const position = positions.get(name);
-        return position === undefined ? undefined : [position];
-      });
     const part = await readPageOf(
       shownAs(query.show),
-      { offset: (query.page - 1) * pageSize, limit: pageSize, edge: edge && query.edge },
-      (service) => positionOf(service) - (edge?.[0] ?? 0),
+      { limit: pageSize, edge: query.edge },
+      {
+        placeOf: (key) =>
+          placeOf(key, (name) => {
+            const position = positions.get(name);
+            return position === undefined ? undefined : [position];
+          }),
+        compare: (service, [position = 0]) => positionOf(service) - position,
+      },
     );
-    const { items: services, total } = part;
-    if (services.length === 0 && total > 0) {
-      const last = { ...query, page: lastPageOf(total, pageSize), edge: undefined };
-      return { redirect: servicesUrl(urls.adminServices, last) };
-    }
     const states = Object.keys(shownStates) as ShownState[];
     return adminServicesPage({
       layout,
       query,
-      services,
+      services: part.items,
       borders: bordersOf(part, (service) => placeKey([positionOf(service)], service.status.name)),
-      total,
+      total: part.total,
       size: pageSize,
       counts: Object.fromEntries([
         ['all', found.length],

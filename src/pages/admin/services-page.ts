@@ -12,7 +12,6 @@ import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import {
-  firstPage,
   type ServicesQuery,
   type ShownState,
   servicesUrl,
@@ -26,7 +25,7 @@ export interface AdminServicesView {
   readonly query: ServicesQuery;
   /** Those on this page. */
   readonly services: readonly ListedService[];
-  readonly borders?: PageBorders | undefined;
+  readonly borders: PageBorders;
   /** Those that match, on all pages. */
   readonly total: number;
   /** Those on a page. */
@@ -58,7 +57,7 @@ export function adminServicesPage(view: AdminServicesView): Html {
 ${(counts.all > size || query.search !== '') && serviceSearch(view)}
 <div id="services" data-live-seconds="5">${chips(view)}
 <section class="block">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceTable(layout, services)}
-${paging({ page: query.page, size, total, shown: services.length, borders: view.borders, urlOf: (page, edge) => servicesUrl(urls.adminServices, { ...query, page, edge }) })}</section></div>`,
+${paging({ total, shown: services.length, borders: view.borders, urlOf: (edge) => servicesUrl(urls.adminServices, { ...query, edge }) })}</section></div>`,
   });
 }
 
@@ -89,7 +88,7 @@ function chips({ layout: { urls }, query, counts }: AdminServicesView): HtmlValu
   const states = Object.keys(shownStates) as ShownState[];
   return html`<nav class="chips" aria-label="${text`Show`}">${[undefined, ...states].map(
     (show) =>
-      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, ...firstPage })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? text`All` : stateWords[show]} <b>${formatNumber(counts[show ?? 'all'])}</b></a>`,
+      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, edge: undefined })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? text`All` : stateWords[show]} <b>${formatNumber(counts[show ?? 'all'])}</b></a>`,
   )}</nav>`;
 }
 

@@ -3,7 +3,7 @@ import { reachesOthers } from '../../operations/authorise.ts';
 import { operationOf } from '../../operations/operations.ts';
 import { joined, message, text } from '../../texts/text.ts';
 import { toCsv } from '../csv.ts';
-import { bordersOf, lastPageOf } from '../elements/paging.ts';
+import { bordersOf } from '../elements/paging.ts';
 import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import { namesIn } from '../forms/names-in.ts';
 import type { PageContext } from '../page-context.ts';
@@ -13,7 +13,6 @@ import { adminTabsOf } from './admin-tabs.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { userActs } from './user-acts.ts';
 import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
-import { usersUrl } from './users-query.ts';
 
 /** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
 export function adminUserListRoutes({ page, form, pages }: BoundPages): void {
@@ -25,16 +24,11 @@ export function adminUserListRoutes({ page, form, pages }: BoundPages): void {
     (shown) => {
       const { layout, model, may } = shown;
       const { query, found, rows, counts, known } = model;
-      const { items, total } = found;
-      if (items.length === 0 && total > 0) {
-        const last = lastPageOf(total, query.size);
-        return { redirect: usersUrl(urls, { ...query, page: last, edge: undefined }) };
-      }
       return adminUsersPage({
         layout,
         query,
         users: rows.map((row) => rowOf(row, may, pages)),
-        total,
+        total: found.total,
         borders: bordersOf(found, ({ key }) => key),
         counts,
         known,

@@ -15,7 +15,7 @@ import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
-import { firstPage, queryOfGroup, usersFields, usersUrl } from './users-query.ts';
+import { queryOfGroup, usersFields, usersUrl } from './users-query.ts';
 
 export interface AdminUsersView {
   readonly layout: FormLayoutProps;
@@ -23,7 +23,7 @@ export interface AdminUsersView {
   readonly users: readonly AdminUserRow[];
   /** On all pages. */
   readonly total: number;
-  readonly borders?: PageBorders | undefined;
+  readonly borders: PageBorders;
   /** Of the search and group, whatever mark is shown. */
   readonly counts: UserCounts;
   /** What can be done with many at once here. */
@@ -72,7 +72,7 @@ ${chips(view)}
       users.length === 0
         ? html`<p class="empty">${nobody(view)}</p>`
         : html`${inForm(view, table(text`Users`, columns(view), users, { style: 'dense', keyOf: ({ name }) => name }))}
-${paging({ page: query.page, size: query.size, total, shown: users.length, borders, urlOf: (page, edge) => usersUrl(layout.urls, { ...query, page, edge }) })}`
+${paging({ total, shown: users.length, borders, urlOf: (edge) => usersUrl(layout.urls, { ...query, edge }) })}`
     }</section>
 ${total > pageSizes[0] && sizes(view)}`,
   });
@@ -100,7 +100,7 @@ function countOf(count: number, isNarrowed: boolean): Text {
 }
 
 function userSearch({ layout, query, known }: AdminUsersView): Html {
-  const { search: _search, group: _group, ...fields } = usersFields({ ...query, ...firstPage });
+  const { search: _search, group: _group, ...fields } = usersFields({ ...query, edge: undefined });
   return searchForm(layout.urls.admin, {
     label: text`Find by name or e-mail address`,
     search: query.search,
@@ -121,11 +121,11 @@ const markWords = {
 
 function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html {
   const chip = (mark: UserMark | undefined): Html =>
-    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, ...firstPage })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? text`All` : markWords[mark]} <b>${formatNumber(counts[mark ?? 'all'])}</b></a>`;
+    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, edge: undefined })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? text`All` : markWords[mark]} <b>${formatNumber(counts[mark ?? 'all'])}</b></a>`;
   const marks = (Object.keys(markWords) as UserMark[]).filter((mark) => known[partByMark[mark]]);
   return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...marks].map(chip)}${
     query.group !== undefined &&
-    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, ...firstPage })}" aria-label="${text`Group ${query.group}: show any group`}">${text`Group ${query.group}`} <span aria-hidden="true">×</span></a>`
+    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, edge: undefined })}" aria-label="${text`Group ${query.group}: show any group`}">${text`Group ${query.group}`} <span aria-hidden="true">×</span></a>`
   }</nav>`;
 }
 
@@ -252,7 +252,7 @@ function sorting(
 ): Pick<Column<AdminUserRow>, 'label' | 'heading' | 'sort'> {
   const isTurned = query.sort === `-${column}`;
   const sort: UsersSort = query.sort === column ? `-${column}` : column;
-  const link = html`<a href="${usersUrl(layout.urls, { ...query, sort, ...firstPage })}">${label}</a>`;
+  const link = html`<a href="${usersUrl(layout.urls, { ...query, sort, edge: undefined })}">${label}</a>`;
   if (query.sort !== column && !isTurned) return { label, heading: link };
   const beginsWithLast = column === 'created' || column === 'activity';
   const direction = beginsWithLast === isTurned ? 'ascending' : 'descending';
@@ -267,6 +267,6 @@ function sorting(
 function sizes({ layout, query }: AdminUsersView): Html {
   return html`<nav class="page-sizes" aria-label="${text`Users on a page`}">${text`On a page:`} ${pageSizes.map(
     (size) =>
-      html`<a class="page-number" href="${usersUrl(layout.urls, { ...query, size, ...firstPage })}"${size === query.size && html` aria-current="true"`}>${size}</a> `,
+      html`<a class="page-number" href="${usersUrl(layout.urls, { ...query, size, edge: undefined })}"${size === query.size && html` aria-current="true"`}>${size}</a> `,
   )}</nav>`;
 }

@@ -14,24 +14,20 @@ export function readUsersQuery(given: URLSearchParams): UsersQuery {
 
 /** What an address has to say beyond the usual. */
 export function usersFields(query: UsersQuery): Record<string, string | undefined> {
-  const { search, mark, group, sort, page, edge, size } = query;
+  const { search, mark, group, sort, edge, size } = query;
   return {
     search: search || undefined,
     show: mark,
     group,
     sort: sort === 'name' ? undefined : sort,
     size: size === usualSize ? undefined : String(size),
-    page: page === 1 ? undefined : String(page),
     ...edgeFields(edge),
   };
 }
 
-/** The beginning of a list. */
-export const firstPage = { page: 1, edge: undefined } as const;
-
 /** All users of a group, in pages of the same size. */
 export function queryOfGroup(group: string, { size }: UsersQuery): UsersQuery {
-  return { search: '', mark: undefined, group, sort: 'name', size, ...firstPage };
+  return { search: '', mark: undefined, group, sort: 'name', size };
 }
 
 /** The address of a part of the list. */

@@ -1,22 +1,19 @@
-import type { ListPage, PageEdge } from '../../store/page-edge.ts';
+import { type ListPage, lastPage, type PageEdge } from '../../store/page-edge.ts';
 import { type Phrase, text } from '../../texts/text.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
-import { formatNumber } from './quantity.ts';
+import { type HtmlValue, html } from '../html.ts';
 
 export interface PagingView {
   /** Tells it from another on the same page. */
   readonly label?: Phrase;
-  /** From 1. */
-  readonly page: number;
-  /** Where it begins or ends, when it was reached from a neighbour. */
+  /** Where the page itself begins or ends, when it was reached from another. */
   readonly edge?: PageEdge | undefined;
-  readonly size: number;
   readonly total: number;
   /** How many the page shows. */
   readonly shown: number;
-  readonly urlOf: (page: number, edge?: PageEdge) => string;
-  /** Where the pages before and after this one border on it; they are found by their numbers without. */
-  readonly borders?: PageBorders | undefined;
+  /** Of the page at an edge; of the first one without. */
+  readonly urlOf: (edge?: PageEdge) => string;
+  /** Where the pages before and after this one border on it. */
+  readonly borders: PageBorders;
 }
 
 /** The keys of the first and the last row of a page; undefined where there is no page on that side. */
@@ -53,51 +50,19 @@ export function edgeFields(edge: PageEdge | undefined, prefix = ''): Record<stri
   return edge === undefined ? {} : { [prefix + edge.side]: edge.key };
 }
 
-/** The number of the last page, from 1. */
-export function lastPageOf(total: number, size: number): number {
-  return Math.max(Math.ceil(total / size), 1);
-}
-
-/** The number of a page in an address or a form, from 1; that of the first one for anything else. */
-export function pageNumberIn(fields: URLSearchParams, name = 'page'): number {
-  const number = fields.get(name) ?? '';
-  return /^\d{1,7}$/.test(number) ? Math.max(Number(number), 1) : 1;
-}
-
-/** What a page of a list shows of the whole, and links to the other pages; nothing when there are none. */
-export function paging(view: PagingView): HtmlValue {
-  const { size, total, shown, urlOf, label = text`Pages of the list`, borders } = view;
-  const { page, hasPrevious, hasNext } = neighboursOf(view);
-  const last = Math.max(lastPageOf(total, size), hasNext ? page + 1 : page);
-  if (last === 1) return false;
-  // Rows that came or went since the first page was shown have moved the others.
-  const latest = total - shown + (hasNext ? 0 : 1);
-  const isAtEnd = borders !== undefined && !hasNext;
-  const first = Math.max(isAtEnd ? latest : Math.min((page - 1) * size + 1, latest), 1);
-  const numbers = [1, page - 2, page - 1, page, page + 1, page + 2, last];
-  const offered = [...new Set(numbers.filter((number) => number >= 1 && number <= last))];
-  const edge = (side: PageEdge['side'], key: string | undefined) =>
-    key === undefined ? undefined : { side, key };
-  return html`<nav class="pages" aria-label="${label}"><span>${text`${first}–${first + shown - 1} of ${total}`}</span><div class="actions">
-${hasPrevious && html`<a class="button small" href="${urlOf(Math.max(page - 1, 1), edge('before', borders?.first))}" rel="prev">${text`Previous`}</a>`}
-${offered.map((number, index) => html`${number - (offered[index - 1] ?? number) > 1 && html`<span aria-hidden="true">…</span>`}${pageLink(number, number === page, urlOf)}`)}
-${hasNext && html`<a class="button small" href="${urlOf(page + 1, edge('after', borders?.last))}" rel="next">${text`Next`}</a>`}
+/** How much of the list a page shows, and links to the other pages; nothing when there are none. */
+export function paging({
+  total,
+  shown,
+  urlOf,
+  borders: { first, last },
+  label = text`Pages of the list`,
+}: PagingView): HtmlValue {
+  if (first === undefined && last === undefined) return false;
+  const link = (name: Phrase, edge?: PageEdge, rel?: 'prev' | 'next') =>
+    html`<a class="button small" href="${urlOf(edge)}"${rel !== undefined && html` rel="${rel}"`}>${name}</a>`;
+  return html`<nav class="pages" aria-label="${label}"><span>${text`${shown} of ${total}`}</span><div class="actions">
+${first !== undefined && html`${link(text`First`)} ${link(text`Previous`, { side: 'before', key: first }, 'prev')}`}
+${last !== undefined && html`${link(text`Next`, { side: 'after', key: last }, 'next')} ${link(text`Last`, lastPage)}`}
 </div></nav>`;
-}
-
-/** The number of the page, and on which sides there are others. */
-function neighboursOf({ page, size, total, borders }: PagingView) {
-  if (borders === undefined) {
-    return { page, hasPrevious: page > 1, hasNext: page < lastPageOf(total, size) };
-  }
-  const hasPrevious = borders.first !== undefined;
-  return {
-    page: hasPrevious ? Math.max(page, 2) : 1,
-    hasPrevious,
-    hasNext: borders.last !== undefined,
-  };
-}
-
-function pageLink(number: number, isCurrent: boolean, urlOf: (page: number) => string): Html {
-  return html`<a class="page-number" href="${urlOf(number)}" aria-label="${text`Page ${number}`}"${isCurrent && html` aria-current="page"`}>${formatNumber(number)}</a>`;
 }

@@ -72,17 +72,16 @@ test('groups have headings, and without any there is none', () => {
 
 test('the part of a list that an address asks for', () => {
   const read = (address: string) => readServicesQuery(new URLSearchParams(address));
-  expect(read('search=+a+&group=Labs&show=stopped&page=3')).toEqual({
+  expect(read('search=+a+&group=Labs&show=stopped')).toEqual({
     search: 'a',
     group: 'Labs',
     show: 'stopped',
-    page: 3,
   });
-  const odd = read(`search=${'x'.repeat(1000)}&show=toString&page=-1`);
-  expect(odd).toMatchObject({ show: undefined, page: 1 });
+  const odd = read(`search=${'x'.repeat(1000)}&show=toString`);
+  expect(odd).toMatchObject({ show: undefined });
   expect(odd.search).toHaveLength(255);
-  expect(servicesUrl('/s', read('page=0'))).toBe('/s');
-  expect(servicesUrl('/s', read('search=a%26b&page=2'))).toBe('/s?search=a%26b&page=2');
+  expect(servicesUrl('/s', read('show=none'))).toBe('/s');
+  expect(servicesUrl('/s', read('search=a%26b&before='))).toBe('/s?search=a%26b&before=');
   const texts = { name: 'x', title: 'Gallery', description: 'Of NOTEBOOKS', group: undefined };
   expect(['GALL', 'notebook', 'x', ''].every((each) => matchesSearch(each, texts))).toBe(true);
   expect(matchesSearch('wiki', texts)).toBe(false);

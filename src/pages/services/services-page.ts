@@ -7,18 +7,17 @@ import { searchForm } from '../elements/search-form.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { type ServiceLink, serviceCards } from './service-list.ts';
-import { firstPage, type ServicesQuery, servicesUrl } from './services-query.ts';
+import { type ServicesQuery, servicesUrl } from './services-query.ts';
 
 export interface ServicesView {
   readonly layout: LayoutProps;
   readonly query: ServicesQuery;
   /** Those on this page, in the order in which they are shown. */
   readonly services: readonly ServiceLink[];
-  readonly borders?: PageBorders | undefined;
+  readonly borders: PageBorders;
   /** Those that match, on all pages. */
   readonly total: number;
   /** Those on a page. */
-  readonly size: number;
   /** All that the person may open. */
   readonly accessible: number;
   /** Names of the groups of those that match the search, and how many are in each. */
@@ -32,7 +31,7 @@ const mostGroups = 30;
 
 /** Every service that the person may open. */
 export function servicesPage(view: ServicesView): Html {
-  const { layout, query, services, total, size, accessible } = view;
+  const { layout, query, services, total, accessible } = view;
   const { urls } = layout;
   return pageLayout(layout, {
     title: text`Services`,
@@ -42,7 +41,7 @@ export function servicesPage(view: ServicesView): Html {
 ${servicesSearch(urls, accessible, query)}
 ${groupChips(view)}
 <div class="services" id="services" data-live-seconds="10">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceCards(layout, services)}</div>
-${paging({ page: query.page, size, total, shown: services.length, borders: view.borders, urlOf: (page, edge) => servicesUrl(urls.services, { ...query, page, edge }) })}`,
+${paging({ total, shown: services.length, borders: view.borders, urlOf: (edge) => servicesUrl(urls.services, { ...query, edge }) })}`,
   });
 }
 
@@ -59,7 +58,7 @@ export function servicesSearch(
 function groupChips({ layout: { urls }, query, groups }: ServicesView): HtmlValue {
   if (groups.length < 2 && query.group === undefined) return false;
   const chip = (group: string | undefined, content: HtmlValue): Html =>
-    html`<a class="chip" href="${servicesUrl(urls.services, { ...query, group, ...firstPage })}"${group === query.group && html` aria-current="true"`}>${content}</a>`;
+    html`<a class="chip" href="${servicesUrl(urls.services, { ...query, group, edge: undefined })}"${group === query.group && html` aria-current="true"`}>${content}</a>`;
   return html`<nav class="chips" aria-label="${text`Groups`}">${chip(undefined, text`All`)}${groups
     .slice(0, mostGroups)
     .map(([name, count]) => chip(name, html`${name} <b>${formatNumber(count)}</b>`))}</nav>`;

@@ -1,7 +1,7 @@
 import type { ServiceInfo } from '../../services/service-info.ts';
 import type { ServiceState } from '../../services/service-status.ts';
 import type { PageEdge } from '../../store/page-edge.ts';
-import { edgeFields, edgeIn, pageNumberIn } from '../elements/paging.ts';
+import { edgeFields, edgeIn } from '../elements/paging.ts';
 
 /** Which part of a list of services a page shows, as its address says it. */
 export interface ServicesQuery {
@@ -9,8 +9,6 @@ export interface ServicesQuery {
   readonly search: string;
   readonly group: string | undefined;
   readonly show: ShownState | undefined;
-  /** From 1. */
-  readonly page: number;
   /** Where the page borders on the one from which it was reached. */
   readonly edge?: PageEdge | undefined;
 }
@@ -37,28 +35,20 @@ export function readServicesQuery(given: URLSearchParams): ServicesQuery {
     search: text('search'),
     group: text('group') || undefined,
     show: Object.hasOwn(shownStates, show) ? (show as ShownState) : undefined,
-    page: pageNumberIn(given),
     ...(edge && { edge }),
   };
 }
 
 /** The address of a part of the list at `url`. */
-export function servicesUrl(
-  url: string,
-  { search, group, show, page, edge }: ServicesQuery,
-): string {
+export function servicesUrl(url: string, { search, group, show, edge }: ServicesQuery): string {
   const said = new URLSearchParams({
     ...(search !== '' && { search }),
     ...(group !== undefined && { group }),
     ...(show !== undefined && { show }),
-    ...(page > 1 && { page: String(page) }),
     ...edgeFields(edge),
   });
   return said.size === 0 ? url : `${url}?${said}`;
 }
-
-/** The beginning of a list. */
-export const firstPage = { page: 1, edge: undefined } as const;
 
 /** Whether what visitors read of a service, or its name, has the text in it. */
 export function matchesSearch(

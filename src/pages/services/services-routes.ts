@@ -1,11 +1,11 @@
 import { readPageOf } from '../../store/page-edge.ts';
-import { bordersOf, lastPageOf } from '../elements/paging.ts';
+import { bordersOf } from '../elements/paging.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import { linksTo } from './open-services.ts';
 import { placeInOrder } from './service-list.ts';
 import { comparePlaces, placeKey } from './service-places.ts';
 import { servicesPage } from './services-page.ts';
-import { matchesSearch, readServicesQuery, servicesUrl } from './services-query.ts';
+import { matchesSearch, readServicesQuery } from './services-query.ts';
 
 /** Cards on a page: a number that fills rows of two and three. */
 const pageSize = 24;
@@ -21,28 +21,20 @@ export function servicesRoutes({ page, pages }: BoundPages): void {
     );
     const matching =
       query.group === undefined ? found : found.filter(({ group }) => group === query.group);
-    const edge = query.edge && placeInOrder(accessible, query.edge.key);
     const part = await readPageOf(
       matching,
+      { limit: pageSize, edge: query.edge },
       {
-        offset: (query.page - 1) * pageSize,
-        limit: pageSize,
-        edge: edge && query.edge,
+        placeOf: (key) => placeInOrder(accessible, key),
+        compare: ({ place }, edge) => comparePlaces(place, edge),
       },
-      ({ place }) => comparePlaces(place, edge ?? place),
     );
-    const { items: services, total } = part;
-    if (services.length === 0 && total > 0) {
-      const last = { ...query, page: lastPageOf(total, pageSize), edge: undefined };
-      return { redirect: servicesUrl(pages.urls.services, last) };
-    }
     return servicesPage({
       layout,
       query,
-      services,
+      services: part.items,
       borders: bordersOf(part, ({ place, name }) => placeKey(place, name)),
-      total,
-      size: pageSize,
+      total: part.total,
       accessible: accessible.length,
       groups,
     });

@@ -2,8 +2,8 @@ import { HubError } from '../../errors.ts';
 import { parseScope, type ScopeSet } from '../../rbac/scope.ts';
 import type { ShareRecipient } from '../../sharing/share.ts';
 import { type Text, text } from '../../texts/text.ts';
+import { pagesOf } from '../elements/list-query.ts';
 import type { BoundPages } from '../forms/binding.ts';
-import { listed } from '../forms/listed.ts';
 import type { ShownOnce } from '../shown-once.ts';
 import { sharePage } from './share-page.ts';
 import { type ShareLevel, shareLevels } from './share-words.ts';
@@ -28,34 +28,26 @@ export function shareRoutes(
       const { name = '', server = '' } = params;
       const url = pageOf(params);
       const mayShare = may('shareServer');
-      return listed(
-        url,
-        model,
-        ({ key }) => key,
-        (paging) => {
-          const newLink = newLinks.take(ctx);
-          return sharePage({
-            layout,
-            ownerName: name,
-            serverName: server,
-            shares: model.found.items,
-            paging,
-            links: model.links,
-            connected: model.connected,
-            displayNames: model.displayNames,
-            levels: levelNames.filter(
-              (level) =>
-                mayShare && shareLevels[level].scopes.every((scope) => model.held.has(scope)),
-            ),
-            recipients: recipientKinds(visitor.caller.scopes, name),
-            newLink: newLink?.page === url ? newLink.url : undefined,
-            typed:
-              failure?.problem === undefined
-                ? undefined
-                : { name: recipientIn(failure.sent).name, problem: failure.problem },
-          });
-        },
-      );
+      const newLink = newLinks.take(ctx);
+      return sharePage({
+        layout,
+        ownerName: name,
+        serverName: server,
+        shares: model.found.items,
+        paging: pagesOf(url, model, ({ key }) => key),
+        links: model.links,
+        connected: model.connected,
+        displayNames: model.displayNames,
+        levels: levelNames.filter(
+          (level) => mayShare && shareLevels[level].scopes.every((scope) => model.held.has(scope)),
+        ),
+        recipients: recipientKinds(visitor.caller.scopes, name),
+        newLink: newLink?.page === url ? newLink.url : undefined,
+        typed:
+          failure?.problem === undefined
+            ? undefined
+            : { name: recipientIn(failure.sent).name, problem: failure.problem },
+      });
     });
 
     form(`/share/${path}`, 'shareServer', {
