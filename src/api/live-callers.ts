@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
+import { concernsRights } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 
 /** Ends answers that go on, such as event streams, when their caller may have them no more. */
@@ -13,8 +14,6 @@ export interface LiveCallers extends Disposable {
 
 /** How often all are asked though no change is known: a token may have expired. */
 const sweepMs = 2_000;
-/** No right depends on these. */
-const harmless = new Set(['user_added', 'server_changed', 'instances_changed', 'reload_requested']);
 
 /** Disposing of it ends all answers: the hub stops. */
 export function createLiveCallers(deps: {
@@ -55,7 +54,9 @@ export function createLiveCallers(deps: {
   const sweep = () => void sweeping.run().then(() => sweeping.run());
   const stopListening = [
     database.onChange((subject) => {
-      if (watched.size > 0 && !harmless.has(subject?.kind ?? '')) sweep();
+      const { kind } = subject;
+      const isEnd = kind === 'session_ended' || kind === 'tokens_revoked';
+      if (watched.size > 0 && (isEnd || concernsRights(subject))) sweep();
     }),
     deps.onSessionEnd(() => watched.size > 0 && sweep()),
   ];

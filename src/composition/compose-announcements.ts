@@ -14,8 +14,8 @@ export async function composeAnnouncements(
     now: database.now,
   });
   disposables.defer(
-    database.onChange((subject) => {
-      if (subject !== undefined && subject.kind !== 'notices_changed') return;
+    database.onChange(({ kind }) => {
+      if (kind !== 'notices_changed' && kind !== 'all') return;
       announcements
         .refresh()
         .catch((error: unknown) => log.debug({ err: error }, 'the announcements cannot be read'));

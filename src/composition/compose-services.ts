@@ -94,7 +94,7 @@ export async function composeServices(
           })) as OutputPart,
       },
       tokens,
-      announceChange: () => database.announceChange(),
+      announceChange: () => database.announceChange({ kind: 'rights_changed' }),
       log,
     }),
   );

@@ -86,7 +86,7 @@ export async function createGatewayProcess(
     sessionIdAliases: site.jupyterHub.sessionIdAliases,
   });
   /** An answer may come from another hub than the feed, which heard of the change a moment later. */
-  function tellTwice(subject: ChangeSubject | undefined): void {
+  function tellTwice(subject: ChangeSubject): void {
     listeners.callAll(subject);
     setTimeout(() => listeners.callAll(subject), slowestHubMs).unref();
   }

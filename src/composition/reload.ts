@@ -115,7 +115,7 @@ export function createReload(
     await deps.languages.reload(languageSettingsOf(next));
     deps.site.setLook(look);
     deps.gateways.tellLook();
-    database.announceChange();
+    database.announceChange({ kind: 'rights_changed' });
     current = next;
     const filesChanged =
       look.digest !== currentLookDigest && !changed.some((name) => ofTheLook.has(name));
@@ -185,7 +185,7 @@ export function hearReloads(
 ): void {
   const { self, directory, channel } = deps.instances;
   deps.database.onChange((subject) => {
-    if (subject?.kind !== 'reload_requested' || subject.instanceId === self.id) return;
+    if (subject.kind !== 'reload_requested' || subject.instanceId === self.id) return;
     deps.log.info({ by: directory.find(subject.instanceId)?.name }, 'asked to reload');
     listeners.byInstance();
   });

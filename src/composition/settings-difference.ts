@@ -45,8 +45,8 @@ export function watchSettings(
   }
 
   compareSoon();
-  const stopListening = database.onChange((subject) => {
-    if (subject === undefined || subject.kind === 'instances_changed') compareSoon();
+  const stopListening = database.onChange(({ kind }) => {
+    if (kind === 'instances_changed' || kind === 'all') compareSoon();
   });
   return {
     [Symbol.dispose]() {

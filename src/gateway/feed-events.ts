@@ -35,16 +35,20 @@ const routeModel = z
 
 export type GatewayRoute = z.output<typeof routeModel>;
 
-/** A change that takes a right from someone, or adds a user; anything else means that all may have changed. */
+/** A change that takes a right from someone, or adds a user. */
 export const rightsChange = z.union([
-  z.object({ kind: z.literal('user_added') }),
+  z.object({
+    kind: z.enum([
+      'all',
+      'rights_changed',
+      'groups_changed',
+      'runtime_services_changed',
+      'user_added',
+    ]),
+  }),
   z.object({ kind: z.literal('session_ended'), sessionId: z.string() }),
   z.object({ kind: z.literal('tokens_revoked'), tokenIds: z.array(z.string()) }),
 ]);
-
-const subjectModel = z
-  .looseObject({ kind: z.string() })
-  .describe('What changed; without it, anything may have.');
 
 const notice = z.object({
   text: z.union([z.string(), z.record(z.string(), z.string())]),
@@ -120,7 +124,7 @@ export const feedEvent = z
       number: z.int(),
       prefix: z.string().describe('After the host name, if the route is for one.'),
     }),
-    z.object({ kind: z.literal('change'), number: z.int(), subject: subjectModel.optional() }),
+    z.object({ kind: z.literal('change'), number: z.int(), subject: rightsChange }),
     z.object({
       kind: z.literal('look'),
       number: z.int(),

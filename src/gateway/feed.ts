@@ -6,7 +6,7 @@ import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ChangeSource } from '../store/change-aware-cache.ts';
-import type { ChangeSubject } from '../store/change-subject.ts';
+import { type ChangeSubject, concernsRights } from '../store/change-subject.ts';
 import { text } from '../texts/text.ts';
 import {
   type FeedEvent,
@@ -123,13 +123,13 @@ export function createGatewayFeed(deps: {
     }
   }
 
-  function onChange(subject: ChangeSubject | undefined): void {
+  function onChange(subject: ChangeSubject): void {
     // A reload may have changed what the clients of routes may ask for.
-    if (subject === undefined)
+    if (concernsRights(subject))
       for (const { key, access } of routes.list()) if (access === 'gateway') tellRoute(key);
     // Where things run, the routes tell.
-    if (subject !== undefined && !rightsChange.safeParse(subject).success) return;
-    tellAll({ kind: 'change', ...(subject !== undefined && { subject: { ...subject } }) });
+    const told = rightsChange.safeParse(subject).data;
+    if (told !== undefined) tellAll({ kind: 'change', subject: told });
   }
 
   function noticesModel(): NoticesModel {

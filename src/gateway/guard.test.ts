@@ -118,7 +118,7 @@ function guardedWorld() {
     lookups,
     expiries,
     visitor,
-    announce: (subject?: ChangeSubject) => changes.callAll(subject),
+    announce: (subject: ChangeSubject = { kind: 'rights_changed' }) => changes.callAll(subject),
     delayLookups: (wait: () => Promise<void>) => {
       beforeLookup = wait;
     },

@@ -24,7 +24,7 @@ function setUp() {
   const connections = createLiveConnections();
   const openSessions = new Set(['open', 'other']);
   const closed: string[] = [];
-  let announce: (subject?: ChangeSubject) => void = () => {};
+  let announce: (subject: ChangeSubject) => void = () => {};
   const liveAccess = createLiveAccess({
     connections,
     database: {
@@ -47,7 +47,7 @@ function setUp() {
   return {
     openSessions,
     closed,
-    announce: (subject?: ChangeSubject) => announce(subject),
+    announce: (subject: ChangeSubject = { kind: 'rights_changed' }) => announce(subject),
     connect(name: string, tags: Omit<ConnectionTags, 'route'>) {
       connections.add({
         kind: 'websocket',
@@ -68,7 +68,7 @@ test('a session that another process ended takes its connections along, and no o
   parts.connect('of nobody', {});
   await vi.advanceTimersByTimeAsync(pollMs);
   parts.openSessions.delete('open');
-  parts.announce();
+  parts.announce({ kind: 'rights_changed' });
   await vi.advanceTimersByTimeAsync(0);
   expect(parts.closed).toEqual(['of the session: session_ended']);
 });
@@ -77,7 +77,7 @@ test('a cookie that never named an open session is no reason to cut a connection
   using parts = setUp();
   parts.connect('stale', { sessionId: 'ended long ago' });
   await vi.advanceTimersByTimeAsync(pollMs);
-  parts.announce();
+  parts.announce({ kind: 'rights_changed' });
   await vi.advanceTimersByTimeAsync(60_000);
   expect(parts.closed).toEqual([]);
 });
@@ -86,7 +86,7 @@ test('a connection whose token no longer admits is ended after a change, one tha
   using parts = setUp();
   parts.connect('revoked', { accessTokenId: 'revoked' });
   parts.connect('expiring', { accessTokenId: 'valid', expiresAtMs: Date.now() + 500 });
-  parts.announce();
+  parts.announce({ kind: 'rights_changed' });
   await vi.advanceTimersByTimeAsync(0);
   expect(parts.closed).toEqual(['revoked: access_revoked']);
   await vi.advanceTimersByTimeAsync(pollMs);

@@ -6,6 +6,7 @@ import type { ConnectionTags, LiveConnections } from '../proxy/live-connections.
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { concernsRights } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { type DooredRoute, hasDoor } from './door.ts';
 import type { LoginAccess } from './login-access.ts';
@@ -162,27 +163,13 @@ export function createLiveAccess(deps: {
   using started = new DisposableStack();
   started.defer(
     deps.database.onChange((subject) => {
-      switch (subject?.kind) {
-        case 'user_added':
-        case 'server_changed':
-        case 'instances_changed':
-        case 'services_changed':
-        case 'reload_requested':
-        case 'user_info_changed':
-        case 'notices_changed':
-          break;
-        case 'session_ended':
-          endSession(subject.sessionId);
-          break;
-        case 'tokens_revoked':
-          connections.closeWhere(
-            ({ accessTokenId }) => subject.tokenIds.includes(accessTokenId ?? ''),
-            'access_revoked',
-          );
-          break;
-        case undefined:
-          void sweep();
-      }
+      if (subject.kind === 'session_ended') endSession(subject.sessionId);
+      else if (subject.kind === 'tokens_revoked') {
+        connections.closeWhere(
+          ({ accessTokenId }) => subject.tokenIds.includes(accessTokenId ?? ''),
+          'access_revoked',
+        );
+      } else if (concernsRights(subject)) void sweep();
     }),
   );
   started.defer(deps.logins.onEnd(endSession));

@@ -2,7 +2,7 @@ import type { ToldLook } from '../look/look.ts';
 import type { RouteDefinition } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { ChangeListener } from '../store/change-listeners.ts';
-import { type GatewayRoute, type NoticesModel, rightsChange } from './feed-events.ts';
+import type { GatewayRoute, NoticesModel } from './feed-events.ts';
 import type { FeedReceiver, Snapshot } from './hub-link.ts';
 
 /** What the clients of guarded routes may ask visitors for, by client id. */
@@ -50,7 +50,7 @@ export function createRouteMirror(deps: {
       const keys = new Set(snapshot.routes.map(keyOf));
       for (const key of [...mirrored.keys()]) if (!keys.has(key)) remove(key);
       for (const model of snapshot.routes) put(model);
-      deps.tellChange(undefined);
+      deps.tellChange({ kind: 'all' });
       deps.followLook(snapshot.look as ToldLook);
       deps.onNotices(snapshot.notices);
       deps.onSnapshot(snapshot);
@@ -65,7 +65,7 @@ export function createRouteMirror(deps: {
           remove(news.prefix);
           break;
         case 'change':
-          deps.tellChange(rightsChange.safeParse(news.subject).data);
+          deps.tellChange(news.subject);
           break;
         case 'look':
           deps.followLook(news.look as ToldLook);

@@ -76,8 +76,8 @@ export async function openInstanceDirectory(deps: {
     },
     onError: (error) => log.debug({ err: error }, 'could not read the instances of the hub'),
   });
-  const stopListening = database.onChange((subject) => {
-    if (subject === undefined || subject.kind === 'instances_changed') void refreshing.run();
+  const stopListening = database.onChange(({ kind }) => {
+    if (kind === 'instances_changed' || kind === 'all') void refreshing.run();
   });
 
   return {

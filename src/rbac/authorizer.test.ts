@@ -209,7 +209,7 @@ test('answers come from memory until something changes', async () => {
   });
   expect(world.authorizer.membership()).toBe(world.authorizer.membership());
 
-  world.database.announceChange();
+  world.database.announceChange({ kind: 'rights_changed' });
   await ask();
   expect(world.lookups()).toBe(4);
 });
@@ -271,7 +271,7 @@ test('a failure that comes after a change does not remove the newer answer', asy
     log,
   });
   const first = authorizer.scopesOfOwner(alice);
-  world.database.announceChange();
+  world.database.announceChange({ kind: 'rights_changed' });
   const second = authorizer.scopesOfOwner(alice);
   failure.reject(new Error('too late'));
   await expect(first).rejects.toThrow('too late');

@@ -52,7 +52,7 @@ export function createRoleChangeStore(
       if (isSame) await work(transaction);
       return isSame;
     });
-    if (isDone) database.announceChange();
+    if (isDone) database.announceChange({ kind: 'rights_changed' });
     return isDone;
   }
 
@@ -103,7 +103,7 @@ export function createRoleChangeStore(
         await audit.record(transaction, roleDeed('role.save', name, { scopes }));
         return 'created';
       });
-      if (outcome === 'created') database.announceChange();
+      if (outcome === 'created') database.announceChange({ kind: 'rights_changed' });
       return outcome;
     },
 

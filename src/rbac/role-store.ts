@@ -128,7 +128,7 @@ export function createRoleStore(
         })),
       );
     });
-    database.announceChange();
+    database.announceChange({ kind: 'rights_changed' });
   };
 
   return {

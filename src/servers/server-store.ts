@@ -239,7 +239,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
           return true;
         });
         // Scopes name the server: another one may get this name.
-        if (name !== undefined) database.announceChange();
+        if (name !== undefined) database.announceChange({ kind: 'rights_changed' });
         return isChanged;
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;
@@ -286,7 +286,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
         const hadGrants = await forgetClient(transaction, database, clientId);
         return hadGrants || share !== undefined;
       });
-      if (wasAllowed) database.announceChange();
+      if (wasAllowed) database.announceChange({ kind: 'rights_changed' });
     },
 
     recordActivity: (entries) => recordActivity(database, 'servers', entries),

@@ -166,11 +166,11 @@ export function createServerSync(deps: {
 
   using started = new DisposableStack();
   started.defer(
-    database.onChange((subject) => {
-      // Without a subject: of a database that is shared the next comparison comes soon enough.
+    database.onChange(({ kind }) => {
+      // After a loss the next comparison of a database that is shared comes soon enough.
       const isDue = isShared
-        ? subject?.kind === 'server_changed' || subject?.kind === 'instances_changed'
-        : subject === undefined;
+        ? kind === 'server_changed' || kind === 'instances_changed'
+        : kind === 'all';
       if (isDue) runSoon();
     }),
   );

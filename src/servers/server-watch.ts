@@ -29,7 +29,7 @@ export function createServerWatch(deps: {
   ): Promise<Server | undefined> {
     let wake = (): void => undefined;
     const stopListening = database.onChange((subject) => {
-      if (subject?.kind === 'server_changed' && subject.serverId === serverId) wake();
+      if (subject.kind === 'server_changed' && subject.serverId === serverId) wake();
     });
     try {
       for (;;) {

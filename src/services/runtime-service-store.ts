@@ -146,7 +146,8 @@ export function createRuntimeServiceStore(
         }
         return decided;
       });
-      if (change.put !== undefined || (change.remove ?? []).length > 0) database.announceChange();
+      if (change.put !== undefined || (change.remove ?? []).length > 0)
+        database.announceChange({ kind: 'runtime_services_changed' });
       return change;
     },
   };

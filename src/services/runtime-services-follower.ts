@@ -54,8 +54,7 @@ export function followRuntimeServices(deps: {
   }
 
   const stopListening = deps.database.onChange((subject) => {
-    // What such a service may do is told without a subject.
-    if (subject === undefined) follow();
+    if (subject.kind === 'runtime_services_changed' || subject.kind === 'all') follow();
   });
   return {
     refresh,

@@ -330,8 +330,7 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
   }
 
   const stopListening = [
-    database.onChange((subject) => {
-      const { kind } = subject ?? {};
+    database.onChange(({ kind }) => {
       if (kind === 'services_changed' || kind === 'instances_changed') review();
     }),
     lease.onLost(() => {

@@ -177,7 +177,7 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
         await recordSharing(transaction, database, 'share_code.accept', deed);
         return shareCode;
       });
-      if (exchanged !== undefined) database.announceChange();
+      if (exchanged !== undefined) database.announceChange({ kind: 'rights_changed' });
       return exchanged;
     },
 

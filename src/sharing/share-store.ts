@@ -138,7 +138,7 @@ export function createShareStore(database: HubDatabase): ShareStore {
         await recordSharing(transaction, database, 'share.grant', deed);
         return true;
       });
-      if (isChanged) database.announceChange();
+      if (isChanged) database.announceChange({ kind: 'rights_changed' });
     },
 
     async revoke({ id: serverId, userId: ownerId }, recipient, scopeNames) {
@@ -159,7 +159,7 @@ export function createShareStore(database: HubDatabase): ShareStore {
         await recordSharing(transaction, database, 'share.revoke', deed);
         return true;
       });
-      if (isThere) database.announceChange();
+      if (isThere) database.announceChange({ kind: 'rights_changed' });
       return isThere;
     },
 
@@ -173,7 +173,7 @@ export function createShareStore(database: HubDatabase): ShareStore {
         await recordSharing(transaction, database, 'share.revoke', { serverId });
         return true;
       });
-      if (isChanged) database.announceChange();
+      if (isChanged) database.announceChange({ kind: 'rights_changed' });
     },
   };
 }

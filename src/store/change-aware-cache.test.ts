@@ -40,8 +40,11 @@ function world() {
 type World = ReturnType<typeof world>;
 const mine: Right = { sessionId: 'my login', tokenId: 'my token' };
 
-const changes: [string, ChangeSubject | undefined, Record<'rights' | 'people', boolean>][] = [
-  ['any right', undefined, { rights: false, people: false }],
+const changes: [string, ChangeSubject, Record<'rights' | 'people', boolean>][] = [
+  ['any right', { kind: 'rights_changed' }, { rights: false, people: false }],
+  ['groups', { kind: 'groups_changed' }, { rights: false, people: false }],
+  ['services at run time', { kind: 'runtime_services_changed' }, { rights: false, people: false }],
+  ['a loss of changes', { kind: 'all' }, { rights: false, people: false }],
   ['a new user', { kind: 'user_added' }, { rights: true, people: false }],
   [
     'a server of a user',

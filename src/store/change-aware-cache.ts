@@ -1,5 +1,5 @@
 import { type AnswerCache, createAnswerCache } from '../concurrency/answer-cache.ts';
-import { type ChangeSubject, noticesId } from './change-subject.ts';
+import { concernsRights, noticesId } from './change-subject.ts';
 import type { HubDatabase } from './database.ts';
 import { createRevocationSet } from './revocation-set.ts';
 
@@ -73,32 +73,15 @@ export function watchChanges(database: ChangeSource): ChangeWatch {
     return ids.map((id) => revoked.add(id)).every(Boolean);
   }
 
-  /** Notes a change; false when it may concern anything. */
-  function note(subject: ChangeSubject | undefined): boolean {
-    switch (subject?.kind) {
-      case 'user_added':
-        userCount += 1;
-        return true;
-      case 'session_ended':
-        return revoke([subject.sessionId]);
-      case 'tokens_revoked':
-        return revoke(subject.tokenIds);
-      case 'user_info_changed':
-        return revoke([subject.userId]);
-      case 'notices_changed':
-        return revoke([noticesId]);
-      case 'server_changed':
-      case 'instances_changed':
-      case 'services_changed':
-      case 'reload_requested':
-        return true;
-      case undefined:
-        return false;
-    }
-  }
-
   const stopListening = database.onChange((subject) => {
-    if (!note(subject)) epoch += 1;
+    let isKept = true;
+    if (concernsRights(subject)) isKept = false;
+    else if (subject.kind === 'user_added') userCount += 1;
+    else if (subject.kind === 'session_ended') isKept = revoke([subject.sessionId]);
+    else if (subject.kind === 'tokens_revoked') isKept = revoke(subject.tokenIds);
+    else if (subject.kind === 'user_info_changed') isKept = revoke([subject.userId]);
+    else if (subject.kind === 'notices_changed') isKept = revoke([noticesId]);
+    if (!isKept) epoch += 1;
   });
   return {
     epoch: () => epoch,

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { ChangeSubject } from './change-subject.ts';
 
-/** Hears of a change; without a subject it may concern anyone. */
-export type ChangeListener = (subject: ChangeSubject | undefined) => void;
+/** Hears of a change. */
+export type ChangeListener = (subject: ChangeSubject) => void;
 
 /** Who wants to know that users, roles, groups, sessions or tokens changed. */
 export interface ChangeListeners {
   add(listener: ChangeListener): () => void;
-  callAll(subject?: ChangeSubject): void;
+  callAll(subject: ChangeSubject): void;
 }
 
 /** A listener that throws does not keep the others from being called. */

@@ -31,12 +31,14 @@ test.each([
   { kind: 'server_changed', subject: null },
   { kind: 'token_revoked', subject: null },
 ])('%o may concern anybody', (change) => {
-  expect(subjectsOf([change, change])).toEqual([undefined]);
+  expect(subjectsOf([change, change])).toEqual([{ kind: 'all' }]);
 });
 
 test('the revocation of very many tokens may concern any user', () => {
   expect(tokensRevoked(['a'])).toEqual({ kind: 'tokens_revoked', tokenIds: ['a'] });
-  expect(tokensRevoked(Array(101).fill('a'))).toBeUndefined();
+  expect(tokensRevoked(Array(101).fill('a'))).toEqual({ kind: 'rights_changed' });
   const many = Array.from({ length: 101 }, (_, index) => revoked(String(index)));
-  expect(subjectsOf([{ kind: 'any_right', subject: null }, ...many])).toEqual([undefined]);
+  expect(subjectsOf([{ kind: 'rights_changed', subject: null }, ...many])).toEqual([
+    { kind: 'rights_changed' },
+  ]);
 });

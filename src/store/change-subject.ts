@@ -1,9 +1,9 @@
 /**
- * What a change concerned, where that is known to be less than everything: caches then drop this much
- * alone, so that one person's logout does not make the hub look up everyone else again. A change that
- * could take a right in any other way is announced without a subject.
+ * What a change concerned: caches and listeners then look again at this much alone, so that one person's logout does not
+ * make the hub look up everyone else again.
  */
-export type ChangeSubject =
+export type AnnouncedSubject =
+  | RightsChange
   /** A user was added; no one who was there before loses a right. */
   | { readonly kind: 'user_added' }
   /** A login ended, and with it every token that was bound to it. */
@@ -12,6 +12,18 @@ export type ChangeSubject =
   /** The display name, e-mail address or picture of a user is another: takes no right from anyone. */
   | { readonly kind: 'user_info_changed'; readonly userId: string }
   | StateChange;
+
+/** As listeners are called: `all` where changes may have been missed, as by a connection that was lost. */
+export type ChangeSubject = AnnouncedSubject | { readonly kind: 'all' };
+
+/** Anyone may have lost any right. */
+export type RightsChange =
+  /** Accounts, roles, shares or the configuration of rights are others. */
+  | { readonly kind: 'rights_changed' }
+  /** Groups, their members or their properties are others. */
+  | { readonly kind: 'groups_changed' }
+  /** The services that were added at run time, and what they may do, are others. */
+  | { readonly kind: 'runtime_services_changed' };
 
 /** Something is elsewhere or in another state than before: takes no right from anyone. */
 export type StateChange =
@@ -32,9 +44,24 @@ export const noticesId = 'notices';
 /** With more tokens, dropping everything is the lesser work. */
 const mostTokenIds = 100;
 
-/** The subject of a revocation; undefined, which means everything, where it concerns many tokens. */
-export function tokensRevoked(tokenIds: readonly string[]): ChangeSubject | undefined {
-  return tokenIds.length > mostTokenIds ? undefined : { kind: 'tokens_revoked', tokenIds };
+/** The subject of a revocation: that of any right where it concerns many tokens. */
+export function tokensRevoked(tokenIds: readonly string[]): AnnouncedSubject {
+  return tokenIds.length > mostTokenIds
+    ? { kind: 'rights_changed' }
+    : { kind: 'tokens_revoked', tokenIds };
+}
+
+/** Whether anyone may have lost any right by a change. */
+export function concernsRights({ kind }: ChangeSubject): boolean {
+  switch (kind) {
+    case 'all':
+    case 'rights_changed':
+    case 'groups_changed':
+    case 'runtime_services_changed':
+      return true;
+    default:
+      return false;
+  }
 }
 
 /** A change as the log of changes keeps it. */
@@ -44,17 +71,16 @@ export interface LoggedChange {
 }
 
 /**
- * What logged changes concerned, in their order: revoked tokens together, and undefined, which means everything, once
- * for all that are not known here, as those of a newer hub are.
+ * What logged changes concerned, in their order: revoked tokens together, and `all` once for those that are not known
+ * here, as those of a newer hub are.
  */
-export function subjectsOf(changes: readonly LoggedChange[]): (ChangeSubject | undefined)[] {
+export function subjectsOf(changes: readonly LoggedChange[]): ChangeSubject[] {
   const tokenIds = new Set<string>();
-  const subjects = new Map<string, ChangeSubject | undefined>();
-  const add = (subject: ChangeSubject | undefined) =>
-    subjects.set(JSON.stringify(subject ?? null), subject);
+  const subjects = new Map<string, ChangeSubject>();
+  const add = (subject: ChangeSubject) => subjects.set(JSON.stringify(subject), subject);
   for (const { kind, subject } of changes) {
     if (kind === 'token_revoked' && subject !== null) tokenIds.add(subject);
-    else add(readSubject(kind, subject));
+    else add(readSubject(kind, subject) ?? { kind: 'all' });
   }
   if (tokenIds.size > 0) add(tokensRevoked([...tokenIds]));
   return [...subjects.values()];
@@ -62,6 +88,9 @@ export function subjectsOf(changes: readonly LoggedChange[]): (ChangeSubject | u
 
 function readSubject(kind: string, subject: string | null): ChangeSubject | undefined {
   switch (kind) {
+    case 'rights_changed':
+    case 'groups_changed':
+    case 'runtime_services_changed':
     case 'user_added':
     case 'instances_changed':
     case 'services_changed':

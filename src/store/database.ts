@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { workLocks } from './advisory-locks.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { ChangeListener } from './change-listeners.ts';
-import type { ChangeSubject } from './change-subject.ts';
+import type { AnnouncedSubject } from './change-subject.ts';
 import type { Tables } from './tables.ts';
 
 /** How news of changes comes from other processes. */
@@ -51,11 +51,10 @@ export interface HubDatabase extends AsyncDisposable {
   /** Why nothing can be written, as far as that is known without a query. */
   problem(): string | undefined;
   /**
-   * Tells this process at once that users, roles, groups, sessions or tokens changed; other processes find it in the
-   * database by themselves. Call it after the change is committed, and with a subject only where nothing else can
-   * have lost a right.
+   * Tells this process at once what changed; other processes find it in the database by themselves. Call it after the
+   * change is committed, with a subject that covers everything that anyone can have lost by it.
    */
-  announceChange(subject?: ChangeSubject): void;
+  announceChange(subject: AnnouncedSubject): void;
   /** Tells every process something that no change of a table says. */
   requestReload(instanceId: string): Promise<void>;
   /**

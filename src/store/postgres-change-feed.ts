@@ -122,7 +122,7 @@ export async function openPostgresChangeFeed({
     purgePosition ??= found.position;
     // Before the listeners: what they look up is from after these changes.
     knownAtMs = Math.max(knownAtMs, sentAtMs);
-    if (found.isIncomplete) onChange(undefined);
+    if (found.isIncomplete) onChange({ kind: 'all' });
     for (const subject of subjectsOf(found.changes)) onChange(subject);
   }
 

@@ -261,7 +261,7 @@ describe('an SQLite database', () => {
     await addUser(there, 'alice');
     await expect.poll(() => callCount, { timeout: 10_000 }).toBe(1);
     stop();
-    here.announceChange();
+    here.announceChange({ kind: 'rights_changed' });
     expect(callCount).toBe(1);
   });
 
@@ -273,7 +273,7 @@ describe('an SQLite database', () => {
       throw new Error('broken listener');
     });
     database.onChange(() => calls.push('second'));
-    database.announceChange();
+    database.announceChange({ kind: 'rights_changed' });
     expect(calls).toEqual(['first', 'second']);
   });
 });

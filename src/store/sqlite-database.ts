@@ -55,7 +55,7 @@ export async function openSqliteDatabase(
   });
   const stopWatching = isInMemory
     ? () => {}
-    : await watchOtherProcesses(writer, () => listeners.callAll(), log);
+    : await watchOtherProcesses(writer, () => listeners.callAll({ kind: 'all' }), log);
 
   return {
     kysely,

@@ -136,7 +136,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
           await audit.record(transaction, { ...groupDeed('group.create', row.name), users });
         }
       });
-      database.announceChange();
+      database.announceChange({ kind: 'groups_changed' });
       return rows.map(toGroup);
     },
 
@@ -147,7 +147,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         await audit.record(transaction, groupDeed('group.delete', name));
         return true;
       });
-      if (isDeleted) database.announceChange();
+      if (isDeleted) database.announceChange({ kind: 'groups_changed' });
       return isDeleted;
     },
 
@@ -158,7 +158,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         const users = await addNamedMembers(transaction, id, userNames, origin);
         await audit.record(transaction, { ...groupDeed('group.add_members', groupName), users });
       });
-      database.announceChange();
+      database.announceChange({ kind: 'groups_changed' });
     },
 
     async removeMembers(groupName, userNames, requireVersion) {
@@ -180,7 +180,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         const deed = groupDeed('group.remove_members', groupName);
         await audit.record(transaction, { ...deed, users: names });
       });
-      database.announceChange();
+      database.announceChange({ kind: 'groups_changed' });
     },
 
     async groupNamesOf(userName) {
@@ -231,7 +231,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         const detail = { properties: Object.keys(properties) };
         await audit.record(transaction, groupDeed('group.change', name, detail));
       });
-      database.announceChange();
+      database.announceChange({ kind: 'groups_changed' });
     },
 
     async syncMembershipsOf(userName, groupNames, origin) {
@@ -240,14 +240,14 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         syncMemberships(transaction, database, { userName, wanted, origin }),
       );
       // Each login comes here, and mostly nothing is new.
-      if (isChanged) database.announceChange();
+      if (isChanged) database.announceChange({ kind: 'groups_changed' });
     },
 
     async syncConfigured(groups, namedElsewhere = []) {
       const added = await database.transaction((transaction) =>
         syncConfiguredGroups(transaction, database, groups, namedElsewhere),
       );
-      database.announceChange();
+      database.announceChange({ kind: 'groups_changed' });
       return added;
     },
   };

@@ -165,7 +165,7 @@ export function createIdentityStore(
           return written;
         });
         // Every login comes here; most find the link of an earlier one.
-        if (linked?.id === row.id) database.announceChange();
+        if (linked?.id === row.id) database.announceChange({ kind: 'rights_changed' });
         if (linked !== undefined) return toIdentity(linked);
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
@@ -189,7 +189,7 @@ export function createIdentityStore(
         await record(transaction, 'identity.unlink', deleted);
         return 'unlinked';
       });
-      if (outcome === 'unlinked') database.announceChange();
+      if (outcome === 'unlinked') database.announceChange({ kind: 'rights_changed' });
       return outcome;
     },
 

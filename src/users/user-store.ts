@@ -252,7 +252,7 @@ export function createUserStore(
           detail: { admin: isAdmin },
         });
       });
-      database.announceChange();
+      database.announceChange({ kind: 'rights_changed' });
     },
 
     async rename(id, name) {
@@ -284,7 +284,7 @@ export function createUserStore(
           detail: { former },
         });
       });
-      database.announceChange();
+      database.announceChange({ kind: 'rights_changed' });
     },
 
     async delete(id, { mayBeLast = false } = {}) {
@@ -328,7 +328,7 @@ export function createUserStore(
         await audit.record(transaction, { action: 'user.delete', target: { kind: 'user', name } });
         return true;
       });
-      if (isDeleted) database.announceChange();
+      if (isDeleted) database.announceChange({ kind: 'rights_changed' });
       return isDeleted;
     },
 

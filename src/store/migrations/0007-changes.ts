@@ -12,7 +12,8 @@ interface ToldTable {
   readonly silent?: readonly string[];
 }
 
-const any = 'any_right';
+const any = 'rights_changed';
+const groups = 'groups_changed';
 
 const toldTables: readonly ToldTable[] = [
   {
@@ -21,8 +22,8 @@ const toldTables: readonly ToldTable[] = [
     silent: ['last_activity_at', 'system_account'],
   },
   { table: 'identities', told: { insert: any, update: any, delete: any }, silent: ['display'] },
-  { table: 'groups', told: { insert: any, update: any, delete: any } },
-  { table: 'group_members', told: { insert: any, update: any, delete: any } },
+  { table: 'groups', told: { insert: groups, update: groups, delete: groups } },
+  { table: 'group_members', told: { insert: groups, update: groups, delete: groups } },
   { table: 'roles', told: { insert: any, update: any, delete: any } },
   { table: 'role_assignments', told: { insert: any, update: any, delete: any } },
   {

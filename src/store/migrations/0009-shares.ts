@@ -43,13 +43,13 @@ export const migration0009: Migration = {
     }
 
     if (dialect !== 'postgres') return;
-    const told = 'any_right';
+    const told = 'rights_changed';
     await tell(database, { table: 'shares', told: { insert: told, update: told, delete: told } });
     // The scopes of a share name the server: once it is renamed, another one may get that name.
     await sql`
       create function hub_note_rename() returns trigger language plpgsql security definer as $$
       begin
-        insert into changes (kind) values ('any_right');
+        insert into changes (kind) values ('rights_changed');
         return null;
       end $$`.execute(database);
     await sql`

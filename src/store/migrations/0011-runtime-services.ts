@@ -14,7 +14,8 @@ export const migration0011: Migration = {
       .addColumn('environment_encrypted', 'text')
       .execute();
     if (dialect !== 'postgres') return;
-    const told = { insert: 'any_right', update: 'any_right', delete: 'any_right' };
+    const kind = 'runtime_services_changed';
+    const told = { insert: kind, update: kind, delete: kind };
     await tell(database, { table: 'runtime_services', told });
   },
 };

@@ -43,7 +43,7 @@ export const migration0024: Migration = {
       await sql`drop trigger note_update on users`.execute(database);
       await tell(database, {
         table: 'users',
-        told: { update: 'any_right' },
+        told: { update: 'rights_changed' },
         silent: ['last_activity_at', 'system_account', 'server_rank'],
       });
     }
