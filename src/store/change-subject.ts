@@ -51,17 +51,25 @@ export function tokensRevoked(tokenIds: readonly string[]): AnnouncedSubject {
     : { kind: 'tokens_revoked', tokenIds };
 }
 
-/** Whether anyone may have lost any right by a change. */
+const takesRights = {
+  all: true,
+  rights_changed: true,
+  groups_changed: true,
+  runtime_services_changed: true,
+  user_added: false,
+  session_ended: false,
+  tokens_revoked: false,
+  user_info_changed: false,
+  server_changed: false,
+  instances_changed: false,
+  services_changed: false,
+  notices_changed: false,
+  reload_requested: false,
+} as const satisfies Record<ChangeSubject['kind'], boolean>;
+
+/** Whether anyone may have lost any right by a change, and not only those whom its subject names. */
 export function concernsRights({ kind }: ChangeSubject): boolean {
-  switch (kind) {
-    case 'all':
-    case 'rights_changed':
-    case 'groups_changed':
-    case 'runtime_services_changed':
-      return true;
-    default:
-      return false;
-  }
+  return takesRights[kind];
 }
 
 /** A change as the log of changes keeps it. */
