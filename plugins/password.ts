@@ -72,23 +72,39 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
         const plain = plainForm(password);
         if ([...password].length < options.min_length) {
           const least = options.min_length;
-          return `A password needs at least ${least} ${least === 1 ? 'character' : 'characters'}.`;
+          return {
+            en: `A password needs at least ${least} ${least === 1 ? 'character' : 'characters'}.`,
+            de: `Ein Passwort braucht mindestens ${least} Zeichen.`,
+          };
         }
-        if (isTooLong(password)) return 'This password is too long.';
-        if (/^(.{1,4})\1+.{0,3}$/u.test(password)) return 'This password only repeats itself.';
+        if (isTooLong(password)) return problems.tooLong;
+        if (/^(.{1,4})\1+.{0,3}$/u.test(password)) return problems.repeats;
         if (words.some((word) => word.length >= 3 && isMostly(plain, word))) {
-          return 'This password is too close to your user name or to the name of this site.';
+          return problems.personal;
         }
-        if (options.refuse_common && isCommon(plain)) {
-          return 'This password is one of those that are tried first.';
-        }
-        return undefined;
+        return options.refuse_common && isCommon(plain) ? problems.common : undefined;
       },
     };
   },
 };
 
 export default plugin;
+
+const problems = {
+  tooLong: { en: 'This password is too long.', de: 'Dieses Passwort ist zu lang.' },
+  repeats: {
+    en: 'This password only repeats itself.',
+    de: 'Dieses Passwort wiederholt sich nur.',
+  },
+  personal: {
+    en: 'This password is too close to your user name or to the name of this site.',
+    de: 'Dieses Passwort ist Ihrem Benutzernamen oder dem Namen dieser Website zu ähnlich.',
+  },
+  common: {
+    en: 'This password is one of those that are tried first.',
+    de: 'Dieses Passwort gehört zu denen, die als Erste ausprobiert werden.',
+  },
+};
 
 function isTooLong(password: string): boolean {
   return Buffer.byteLength(password) > longestPasswordBytes;

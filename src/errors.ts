@@ -43,26 +43,41 @@ export interface HubErrorOptions {
 }
 
 /**
- * An expected failure of the domain. It knows no HTTP: `http/error-response.ts` gives each code its
- * status. The message is fit for the person asking and never holds a secret; it is in English, for
- * programs and the log, and pages show `shown` in the language of their reader.
+ * An error whose message people read: in English for programs and the log, while pages show `shown` in the language of
+ * their reader.
  */
-export class HubError extends Error {
+export class TextError extends Error {
+  readonly shown: { readonly message: Phrase; readonly hint: Phrase | undefined };
+
+  constructor(message: Phrase, options: Pick<HubErrorOptions, 'cause' | 'hint'> = {}) {
+    super(String(message), options.cause === undefined ? undefined : { cause: options.cause });
+    this.shown = { message, hint: options.hint };
+  }
+}
+
+/** What an error says, as pages show it. */
+export function messageOf(thrown: unknown): Phrase {
+  if (thrown instanceof TextError) return thrown.shown.message;
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/**
+ * An expected failure of the domain. It knows no HTTP: `http/error-response.ts` gives each code its
+ * status. The message is fit for the person asking and never holds a secret.
+ */
+export class HubError extends TextError {
   override readonly name = 'HubError';
   readonly code: HubErrorCode;
   readonly hint: string | undefined;
-  /** What it says on pages. */
-  readonly shown: { readonly message: Phrase; readonly hint: Phrase | undefined };
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
   /** Whether the caller was refused, whatever the code says. */
   readonly isRefusal: boolean;
 
   constructor(code: HubErrorCode, message: Phrase, options: HubErrorOptions = {}) {
-    super(String(message), options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, options);
     this.code = code;
     this.hint = options.hint === undefined ? undefined : String(options.hint);
-    this.shown = { message, hint: options.hint };
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.details = options.details;
     this.isRefusal = options.isRefusal ?? (code === 'forbidden' || code === 'csrf_failed');

@@ -27,24 +27,19 @@ export function textsOfSource(): Map<string, string[]> {
   return texts;
 }
 
-/** Tags whose templates are texts. */
-const textTags: ReadonlySet<string> = new Set(['text', 'inEnglish']);
-
 /** The keys of the texts in a file. Throws an Error for one that is not written out there. */
 export function textsIn(path: string, code: string): Set<string> {
   const keys = new Set<string>();
   // Others have functions of these names too.
   const hasTexts = /from '(?:[./]*\/texts|\.)\/text\.ts'/.test(code);
-  const hasErrors =
-    code.includes('new HubError(') && !withoutPages.some(([place]) => place.test(path));
-  if (!hasTexts && !hasErrors) return keys;
+  if (!hasTexts) return keys;
   const hasMessages = /import \{[^}]*\bmessage\b[^}]*\} from '(?:[./]*\/texts|\.)\/text\.ts'/.test(
     code,
   );
   const { program } = parseSync(path, code, { lang: 'ts' });
   new Visitor({
     TaggedTemplateExpression({ tag, quasi }) {
-      if (!hasTexts || tag.type !== 'Identifier' || !textTags.has(tag.name)) return;
+      if (tag.type !== 'Identifier' || tag.name !== 'text') return;
       keys.add(keyOfTemplate(path, quasi));
     },
     CallExpression({ callee, arguments: [first, , options] }) {
@@ -55,7 +50,6 @@ export function textsIn(path: string, code: string): Set<string> {
       keys.add(keyOf(first.value, contextIn(options)));
     },
   }).visit(program);
-  if (hasErrors) for (const key of readErrors(path, code).keys) keys.add(key);
   return keys;
 }
 
@@ -78,14 +72,10 @@ export const withoutPages: readonly (readonly [place: RegExp, why: string])[] = 
 ];
 
 /**
- * What `HubError`s of a file say, which pages show in the language of their reader: the keys of what is written out,
- * in the argument or in a constant of the file, and the expressions that make a sentence elsewhere.
+ * What `HubError`s of a file say that is no text, though pages show it in the language of their reader: the
+ * expressions. A constant of the file is looked up.
  */
-export function readErrors(
-  path: string,
-  code: string,
-): { readonly keys: ReadonlySet<string>; readonly others: readonly string[] } {
-  const keys = new Set<string>();
+export function readErrors(path: string, code: string): readonly string[] {
   const others: string[] = [];
   const { program } = parseSync(path, code, { lang: 'ts' });
   const constants = new Map<string, Expression[]>();
@@ -95,11 +85,6 @@ export function readErrors(
       constants.set(id.name, [...(constants.get(id.name) ?? []), init]);
     },
   }).visit(program);
-
-  // What is put together of others, such as `${name}: ${problem}.`, needs no words.
-  function addKey(key: string): void {
-    if (/\p{L}{2}\P{L}+\p{L}{2}/u.test(key)) keys.add(key);
-  }
 
   function read(node: Expression, seen: ReadonlySet<string> = new Set()): void {
     const parts = partsOf(node, seen);
@@ -117,11 +102,8 @@ export function readErrors(
     if (node.type === 'LogicalExpression') {
       return node.operator === '&&' ? [node.right] : [node.left, node.right];
     }
-    if (node.type === 'TemplateLiteral') addKey(keyOfTemplate(path, node));
-    if (node.type === 'Literal' && typeof node.value === 'string') addKey(node.value);
-    if (node.type === 'TemplateLiteral' || node.type === 'Literal') return [];
     if (node.type === 'TaggedTemplateExpression') {
-      return node.tag.type === 'Identifier' && textTags.has(node.tag.name) ? [] : undefined;
+      return node.tag.type === 'Identifier' && node.tag.name === 'text' ? [] : undefined;
     }
     if (node.type === 'CallExpression') return makesText(node.callee) ? [] : undefined;
     if (node.type === 'MemberExpression' && node.object.type === 'Identifier') {
@@ -155,15 +137,14 @@ export function readErrors(
       if (options !== undefined && options.type !== 'SpreadElement') readOptions(options);
     },
   }).visit(program);
-  return { keys, others };
+  return others;
 }
 
-const textFunctions: ReadonlySet<string> = new Set(['message', 'joined', 'translated', 'withHint']);
+/** What makes texts of texts. */
+const textFunctions: ReadonlySet<string> = new Set(['message', 'joined', 'withHint']);
 
 function makesText(callee: Expression): boolean {
-  if (callee.type === 'Identifier') return textFunctions.has(callee.name);
-  if (callee.type !== 'MemberExpression' || callee.object.type !== 'Identifier') return false;
-  return callee.object.name === 'sentences';
+  return callee.type === 'Identifier' && textFunctions.has(callee.name);
 }
 
 interface Node {
@@ -226,7 +207,6 @@ const threeWords = /\p{L}{2,},? \p{Ll}+,? \p{Ll}+/u;
 export function sentencesIn(path: string, code: string): string[] {
   const found: string[] = [];
   const { program } = parseSync(path, code, { lang: 'ts' });
-  const texts = readErrors(path, code).keys;
   let outside = 0;
   const enter = (isElsewhere: boolean) => {
     if (isElsewhere) outside += 1;
@@ -235,7 +215,7 @@ export function sentencesIn(path: string, code: string): string[] {
     if (isElsewhere) outside -= 1;
   };
   const isTag = ({ tag }: { readonly tag: Expression }) =>
-    tag.type === 'Identifier' && (textTags.has(tag.name) || tag.name === 'html');
+    tag.type === 'Identifier' && (tag.name === 'text' || tag.name === 'html');
   const isCall = ({ callee }: { readonly callee: Expression }) => {
     const name = code.slice(callee.start, callee.end);
     return name === 'message' || ofOperators.test(name);
@@ -243,7 +223,7 @@ export function sentencesIn(path: string, code: string): string[] {
   const isError = ({ callee }: { readonly callee: Expression }) =>
     callee.type === 'Identifier' && ofDevelopers.has(callee.name);
   const take = (said: string, shown: string) => {
-    if (outside === 0 && threeWords.test(said) && !texts.has(said)) found.push(shown);
+    if (outside === 0 && threeWords.test(said)) found.push(shown);
   };
   new Visitor({
     TaggedTemplateExpression: (node) => enter(isTag(node)),

@@ -1,6 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
+import { text } from '../texts/text.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
@@ -45,17 +46,17 @@ export function createAuthStates(deps: {
     async replace(caller, user, state) {
       await acting.requireMayTakeOver(caller, user);
       if (!keepsAuthState) {
-        throw new HubError('bad_request', 'This hub keeps no auth_state.', {
-          hint: 'Set Authenticator.enable_auth_state to true.',
+        throw new HubError('bad_request', text`This hub keeps no auth_state.`, {
+          hint: text`Set Authenticator.enable_auth_state to true.`,
         });
       }
       const latest = await identities.findLatestAuthState(user.id);
       if (latest === undefined) {
         throw new HubError(
           'conflict',
-          'There is no login of this user to keep an auth_state for.',
+          text`There is no login of this user to keep an auth_state for.`,
           {
-            hint: 'The user has to log in by an external provider first.',
+            hint: text`The user has to log in by an external provider first.`,
           },
         );
       }

@@ -42,7 +42,7 @@ test('does the work for each once, a few at a time, and says what failed', async
   expect(report).toMatchObject({ total: 50, done: 48, failed: 2, isCutShort: false });
   expect(report.problems).toEqual([
     { name: 'user-7', message: 'It runs already.' },
-    { name: 'user-8', message: 'Something went wrong.' },
+    { name: 'user-8', message: { key: 'Something went wrong.', values: [] } },
   ]);
   expect(await batches.find(id, 'ada')).toEqual(report);
   expect(await batches.find(id, 'mallory')).toBeUndefined();

@@ -4,7 +4,7 @@ import type { Keyv } from 'keyv';
 import type { Logger } from 'pino';
 import { forEachAtOnce } from '../concurrency/for-each-at-once.ts';
 import { HubError } from '../errors.ts';
-import { text } from '../texts/text.ts';
+import { type SavedPhrase, savePhrase, text } from '../texts/text.ts';
 
 /** How far a batch is. Kept outside the process: any hub on the database can show it. */
 export interface BatchReport {
@@ -15,7 +15,7 @@ export interface BatchReport {
   readonly done: number;
   readonly failed: number;
   /** Why, for the first of those that failed. */
-  readonly problems: readonly { readonly name: string; readonly message: string }[];
+  readonly problems: readonly { readonly name: string; readonly message: SavedPhrase }[];
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly updatedAt: number;
@@ -106,7 +106,9 @@ export function createBatches(deps: {
       } catch (error) {
         if (stopping.signal.aborted) return;
         if (!(error instanceof HubError)) log.error({ err: error, user: name }, 'a batch failed');
-        const message = error instanceof HubError ? error.message : 'Something went wrong.';
+        const message = savePhrase(
+          error instanceof HubError ? error.shown.message : text`Something went wrong.`,
+        );
         const problems = [...report.problems, { name, message }].slice(0, mostProblems);
         change({ failed: report.failed + 1, problems });
       }

@@ -14,7 +14,7 @@ import { quoteScope, readScope } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { roleProblems } from '../rbac/validate-roles.ts';
 import { fieldProblem } from '../texts/field-problem.ts';
-import { inEnglish, text } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
 /**
@@ -43,7 +43,7 @@ export interface RoleAdministration {
   /** Whether its name, text and scopes can be changed here. */
   isChangeable(role: Role): boolean;
   /** Why members of this kind cannot be given or taken here; undefined when they can. */
-  fixedMembers(role: Role, kind: RoleSubjectKind): string | undefined;
+  fixedMembers(role: Role, kind: RoleSubjectKind): Text | undefined;
   /** Takes over `Hub.load_roles` of a new configuration. */
   configure(configured: readonly RoleConfig[]): void;
 }
@@ -106,17 +106,17 @@ export function createRoleAdministration(deps: {
     });
   }
 
-  function fixedMembers({ name }: Role, kind: RoleSubjectKind): string | undefined {
+  function fixedMembers({ name }: Role, kind: RoleSubjectKind): Text | undefined {
     if (managesRoles && kind !== 'service') {
-      return inEnglish`The provider of the login gives roles to users and groups (Authenticator.manage_roles).`;
+      return text`The provider of the login gives roles to users and groups (Authenticator.manage_roles).`;
     }
-    if (kind === 'user' && name === 'user') return inEnglish`Every user holds the role user.`;
+    if (kind === 'user' && name === 'user') return text`Every user holds the role user.`;
     if (kind === 'user' && name === 'admin') {
-      return inEnglish`A user holds the role admin by being an administrator; change the user instead.`;
+      return text`A user holds the role admin by being an administrator; change the user instead.`;
     }
     const listed = configured.find((role) => role.name === name)?.[`${kind}s`];
     if (listed === undefined) return undefined;
-    return inEnglish`The configuration says who holds the role ${name} (Hub.load_roles).`;
+    return text`The configuration says who holds the role ${name} (Hub.load_roles).`;
   }
 
   function requireFreeMembers(role: Role, members: RoleMembers): void {
@@ -128,7 +128,7 @@ export function createRoleAdministration(deps: {
 
   function requireUnchanged(isDone: boolean, { name }: Role): void {
     if (isDone) return;
-    const message = `The role ${name} has just been changed or deleted.`;
+    const message = text`The role ${name} has just been changed or deleted.`;
     throw new HubError('conflict', message, { hint: text`Read it again before you change it.` });
   }
 
@@ -211,22 +211,22 @@ export function createRoleAdministration(deps: {
   };
 }
 
-function definitionProblem(description: string, scopes: readonly string[]): string | undefined {
+function definitionProblem(description: string, scopes: readonly string[]): Text | undefined {
   if (description.length > roleLimits.description) {
-    return inEnglish`description: must have ${roleLimits.description} characters at most.`;
+    return text`description: must have ${roleLimits.description} characters at most.`;
   }
   if (/\p{Cc}/u.test(description) || !description.isWellFormed()) {
-    return inEnglish`description: must be one line of text without control characters.`;
+    return text`description: must be one line of text without control characters.`;
   }
   if (scopes.length > roleLimits.scopes) {
-    return inEnglish`scopes: a role has ${roleLimits.scopes} scopes at most.`;
+    return text`scopes: a role has ${roleLimits.scopes} scopes at most.`;
   }
   if (scopes.some((scope) => scope.length > roleLimits.scope)) {
-    return inEnglish`scopes: a scope has ${roleLimits.scope} characters at most.`;
+    return text`scopes: a scope has ${roleLimits.scope} characters at most.`;
   }
   // It means what the owner of a token may do; a role of an owner would stand for itself.
   if (scopes.some((scope) => readScope(scope).scope?.name === 'inherit')) {
-    return inEnglish`scopes: inherit stands for all roles of an owner, so no role can hold it.`;
+    return text`scopes: inherit stands for all roles of an owner, so no role can hold it.`;
   }
   return undefined;
 }

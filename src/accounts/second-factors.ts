@@ -203,7 +203,7 @@ export function createSecondFactors(deps: {
     async renewRecoveryCodes(userId) {
       const { codes, hashes } = newRecoveryCodes(userId);
       if (await recoveryCodes.replace(userId, hashes)) return codes;
-      throw new HubError('not_found', 'You have no second factor.');
+      throw new HubError('not_found', text`You have no second factor.`);
     },
 
     isRequiredOf: (user) => rule.isRequiredOf(user),

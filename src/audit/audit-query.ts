@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 /** Where a page of the audit log ends: the next one begins after it, whatever is recorded meanwhile. */
 export interface AuditPlace {
@@ -20,10 +21,10 @@ export function writePlace({ at, id }: AuditPlace): string {
 }
 
 /** Throws `bad_request` for what is no place. */
-export function readPlace(text: string): AuditPlace {
-  const [, at, id] = /^(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
+export function readPlace(written: string): AuditPlace {
+  const [, at, id] = /^(\d{1,15})-(\d{1,15})$/.exec(written) ?? [];
   if (at !== undefined && id !== undefined) return { at: Number(at), id: Number(id) };
-  throw new HubError('bad_request', 'Invalid query: after: is no place in the audit log.', {
-    hint: 'Send what `next` of the page before says.',
+  throw new HubError('bad_request', text`Invalid query: after: is no place in the audit log.`, {
+    hint: text`Send what \`next\` of the page before says.`,
   });
 }

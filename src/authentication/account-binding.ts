@@ -1,6 +1,7 @@
 import { accountAuthenticatorOf, usersNamedIn } from '../config/account-authenticator.ts';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { User } from '../users/user-store.ts';
 import { canonicalUserName } from './user-name-rules.ts';
 
@@ -36,15 +37,19 @@ export function createAccountBinding(
 
     choose(asked) {
       if (asked !== undefined && !names.includes(asked)) {
-        throw new HubError('bad_request', `There is no authenticator ${JSON.stringify(asked)}.`, {
-          hint: `There are: ${names.join(', ')}.`,
-        });
+        throw new HubError(
+          'bad_request',
+          text`There is no authenticator ${JSON.stringify(asked)}.`,
+          {
+            hint: text`There are: ${names.join(', ')}.`,
+          },
+        );
       }
       const chosen = asked ?? usual;
       if (chosen !== undefined) return chosen;
       throw new HubError(
         'bad_request',
-        `For which authenticator is the account: ${names.join(' or ')}? Set Authenticator.account_authenticator, or name one.`,
+        text`For which authenticator is the account: ${names.join(' or ')}? Set Authenticator.account_authenticator, or name one.`,
       );
     },
   };

@@ -1,5 +1,6 @@
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
-import { type Phrase, text, translated } from '../texts/text.ts';
+import { ownPhrase } from '../texts/own-text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import type {
   PasswordChangeOptions,
   PasswordCredentialStore,
@@ -51,7 +52,7 @@ export function createAccountPasswords(deps: {
 
     problemWith(password, userName) {
       const problem = owner()?.passwordProblem?.(password, { userName });
-      if (problem !== undefined) return translated(problem);
+      if (problem !== undefined) return ownPhrase(problem);
       return password === '' ? text`A password cannot be empty.` : undefined;
     },
 

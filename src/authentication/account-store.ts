@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
+import { text } from '../texts/text.ts';
 import type { IdentityKey } from '../users/identity-store.ts';
 import { validateUserName } from '../users/user-name.ts';
 import type { User } from '../users/user-store.ts';
@@ -69,7 +70,7 @@ export function createAccountStore(
         });
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;
-        throw new HubError('conflict', 'This account has just been made.', { cause: error });
+        throw new HubError('conflict', text`This account has just been made.`, { cause: error });
       }
       database.announceChange({ kind: 'user_added' });
       return { user, identityId };

@@ -1,5 +1,6 @@
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { joined, type Phrase, text } from '../texts/text.ts';
 import { normaliseUserName, validateUserName } from '../users/user-name.ts';
 
 /**
@@ -16,7 +17,7 @@ export interface UserNameRules {
   /** The canonical name, renamed by the map. */
   resolve(name: string): string;
   /** Says why a resolved name cannot be that of a user; undefined when it can. */
-  problemOf(name: string): string | undefined;
+  problemOf(name: string): Phrase | undefined;
   /** Resolves the name of a new account. Throws `bad_request` when it cannot be that of a user. */
   resolveNew(name: string): string;
 }
@@ -39,16 +40,16 @@ export function createUserNameRules(
     return renamed.get(canonical) ?? canonical;
   }
 
-  function problemOf(name: string): string | undefined {
+  function problemOf(name: string): Phrase | undefined {
     try {
       validateUserName(name);
     } catch (error) {
-      if (error instanceof HubError) return error.message;
+      if (error instanceof HubError) return error.shown.message;
       throw error;
     }
     return pattern === undefined || pattern.test(name)
       ? undefined
-      : 'User names of this form are not allowed here.';
+      : text`User names of this form are not allowed here.`;
   }
 
   return {
@@ -59,8 +60,8 @@ export function createUserNameRules(
       const resolved = resolve(name);
       const problem = problemOf(resolved);
       if (problem === undefined) return resolved;
-      throw new HubError('bad_request', `${quoted(name)}: ${problem}`, {
-        hint: 'Authenticator.username_pattern and username_map decide about names.',
+      throw new HubError('bad_request', joined([quoted(name), problem], ': '), {
+        hint: text`Authenticator.username_pattern and username_map decide about names.`,
       });
     },
   };

@@ -42,7 +42,7 @@ function listProblems(
 ): ConfigProblem[] {
   return scopes.flatMap((scope, index) => {
     const message = scopeProblem(scope, catalogue);
-    return message === undefined ? [] : [{ path: `${path}[${index}]`, message }];
+    return message === undefined ? [] : [{ path: `${path}[${index}]`, message: String(message) }];
   });
 }
 
@@ -54,7 +54,8 @@ export function checkAccounts({ Hub, Authenticator }: Config): ConfigProblem[] {
   function checkUsers(names: readonly string[], path: string): void {
     for (const [index, name] of names.entries()) {
       const message = problemOf(canonicalUserName(name));
-      if (message !== undefined) problems.push({ path: `${path}[${index}]`, message });
+      if (message !== undefined)
+        problems.push({ path: `${path}[${index}]`, message: String(message) });
     }
   }
   for (const [index, { name, users }] of Hub.load_groups.entries()) {

@@ -31,7 +31,7 @@ export async function checkPrograms(
         workingDirectory,
         path: environment['PATH'] ?? env['PATH'],
       });
-      return message === undefined ? [] : [{ path, message }];
+      return message === undefined ? [] : [{ path, message: String(message) }];
     }),
   );
   return problems.flat();

@@ -80,7 +80,7 @@ export async function reportStatus(
       since: report?.since?.toISOString() ?? null,
       cpu_cores: report?.usage?.cpuCores ?? null,
       memory_bytes: report?.usage?.memoryBytes ?? null,
-      last_error: report?.lastError ?? null,
+      last_error: report?.lastError === undefined ? null : String(report.lastError),
       stopped: stop === undefined ? null : { by: stop.by ?? null, at: stop.at.toISOString() },
     };
   });

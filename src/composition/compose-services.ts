@@ -15,6 +15,7 @@ import {
 import { createServiceRegistry } from '../services/service-registry.ts';
 import { createServiceRoutes } from '../services/service-routes.ts';
 import { createServiceStopStore } from '../services/service-stop-store.ts';
+import { text } from '../texts/text.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
@@ -75,7 +76,7 @@ export async function composeServices(
           // What was read before may still show the one that is gone as there.
           const there = (await instances.refresh()).find(isThere);
           if (there === undefined) {
-            throw new HubError('unavailable', 'No instance runs on its machine.');
+            throw new HubError('unavailable', text`No instance runs on its machine.`);
           }
           const address = instances.addressOf(there.id) ?? { ...there, url: undefined };
           await caller.call(
@@ -102,9 +103,13 @@ export async function composeServices(
   function here(params: unknown): string {
     const { name } = params as { name: string };
     if (registry.statusOf(name)?.isHere === true) return name;
-    throw new HubError('unavailable', `The service "${name}" has just moved to another instance.`, {
-      retryAfterSeconds: 1,
-    });
+    throw new HubError(
+      'unavailable',
+      text`The service "${name}" has just moved to another instance.`,
+      {
+        retryAfterSeconds: 1,
+      },
+    );
   }
   channel.handle('restart-service', (params) => registry.restart(here(params)));
   channel.handle('end-leftover', (params) => {

@@ -16,6 +16,7 @@ import { createInternalListener } from '../http/server/internal-listener.ts';
 import { listen } from '../http/server/listener.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { openFilesLimit } from '../processes/open-files.ts';
+import { text } from '../texts/text.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';
@@ -164,5 +165,5 @@ export function createPublicServer({
 }
 
 function starting(): HubError {
-  return new HubError('unavailable', 'The hub is starting.', { retryAfterSeconds: 1 });
+  return new HubError('unavailable', text`The hub is starting.`, { retryAfterSeconds: 1 });
 }

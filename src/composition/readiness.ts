@@ -44,7 +44,7 @@ export function createReadiness(
     async check() {
       const [answer, store] = await Promise.all([checkDatabase(), checkStore()]);
       const report: ReadinessReport = {
-        database: database.problem() ?? answer,
+        database: database.problem()?.toString() ?? answer,
         store,
         lease: instance.isHeld()
           ? undefined

@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { inEnglish } from '../texts/text.ts';
+import { type Phrase, Text, text } from '../texts/text.ts';
+
+/** What a refinement says: in English for the configuration, and a text for pages, which `issueProblem` finds. */
+export function says(problem: Text) {
+  return { error: String(problem), params: { text: problem } };
+}
+
+/** What is wrong, as pages show it. */
+export function issueProblem(issue: z.core.$ZodIssue | undefined): Phrase | undefined {
+  const said: unknown = issue?.code === 'custom' ? issue.params?.['text'] : undefined;
+  return said instanceof Text ? said : issue?.message;
+}
 
 /** A duration in seconds; fractions are allowed. */
 export const seconds = z.number().nonnegative();
@@ -56,7 +67,7 @@ export const command = z
   .transform(toArguments);
 
 /** An absolute http or https URL. */
-export const httpUrl = z.string().refine(isHttpUrl, inEnglish`is not an http:// or https:// URL`);
+export const httpUrl = z.string().refine(isHttpUrl, says(text`is not an http:// or https:// URL`));
 
 function isHttpUrl(text: string): boolean {
   const url = URL.parse(text);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deepestJson, isNestedTooDeep } from '../protocol/json-depth.ts';
-import { inEnglish } from '../texts/text.ts';
-import { command, environment, httpUrl, seconds, secretReference } from './common-schema.ts';
+import { text } from '../texts/text.ts';
+import { command, environment, httpUrl, says, seconds, secretReference } from './common-schema.ts';
 import { routeRules } from './route-rules-schema.ts';
 
 /** Codes are sent nowhere else: RFC 6749 §3.1.2, and no scheme by which a browser would run what it is given. */
@@ -9,15 +9,18 @@ function isWebAddress(uri: string): boolean {
   return uri.startsWith('/') || /^https?:$/.test(URL.parse(uri)?.protocol ?? '');
 }
 
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
+
 /** One entry of `Hub.services`. */
 export const serviceSchema = z.strictObject({
   name: z
     .string()
-    .regex(
-      /^[A-Za-z0-9][A-Za-z0-9._~-]*$/,
-      inEnglish`is not usable in a URL: letters, digits and . _ ~ - only`,
+    .refine(
+      (name) => namePattern.test(name),
+      says(text`is not usable in a URL: letters, digits and . _ ~ - only`),
     )
     .max(100)
+    .meta({ pattern: namePattern.source })
     .describe('Name of the service; its pages are under /services/<name>/.'),
   admin: z.boolean().default(false).describe('Whether the service has administrative privileges.'),
   url: httpUrl
@@ -50,9 +53,7 @@ export const serviceSchema = z.strictObject({
   display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
   info: z
     .record(z.string(), z.unknown())
-    .refine((info) => !isNestedTooDeep(info), {
-      error: () => inEnglish`may be nested ${deepestJson} levels deep`,
-    })
+    .refine((info) => !isNestedTooDeep(info), says(text`may be nested ${deepestJson} levels deep`))
     .default({})
     .describe(
       'Free data shown by the API. Pages use five of its keys: `title`, `description`, `group` (the heading it stands under), `icon` (an emoji, up to three letters, or the path of an image on the origin of the hub, such as `/services/gallery/icon.png`) and `contact` (whom to ask when it does not answer). All but `icon` may be objects with a text for each language.',

@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { hashSecret } from './hash.ts';
 
 /**
@@ -13,8 +14,8 @@ export const anyVersion: RequireVersion = () => {};
 /** For changes that are meant for whatever there is, and not to make something new. */
 export const someVersion: RequireVersion = (version) => {
   if (version !== undefined) return;
-  throw new HubError('precondition_failed', 'There is nothing to be changed any more.', {
-    hint: 'To make it, send the request without If-Match.',
+  throw new HubError('precondition_failed', text`There is nothing to be changed any more.`, {
+    hint: text`To make it, send the request without If-Match.`,
   });
 };
 
@@ -23,8 +24,8 @@ export function oneOfVersions(versions: readonly string[]): RequireVersion {
   return (version) => {
     someVersion(version);
     if (versions.some((each) => each === version)) return;
-    throw new HubError('precondition_failed', 'This has been changed since it was read.', {
-      hint: 'Read it again, and send the change with its new ETag.',
+    throw new HubError('precondition_failed', text`This has been changed since it was read.`, {
+      hint: text`Read it again, and send the change with its new ETag.`,
     });
   };
 }

@@ -8,6 +8,7 @@ import { mayAccess } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { emptyMembership } from '../rbac/membership.ts';
 import { presentScopes } from '../rbac/scope.ts';
+import { text } from '../texts/text.ts';
 import type { RouteAccess } from './route-access.ts';
 
 /**
@@ -71,7 +72,7 @@ export function createExchangeGuardCode(deps: {
   return async (clientId, code) => {
     const client = await deps.clients.find(clientId);
     if (client === undefined) {
-      throw new HubError('not_found', 'There is no such client any more.');
+      throw new HubError('not_found', text`There is no such client any more.`);
     }
     try {
       const { issued, lifetimeSeconds } = await deps.exchangeCode(client, code);

@@ -168,7 +168,7 @@ function isOfRequest({ code }: HubError): boolean {
   return code === 'invalid_path' || code === 'bad_request' || code === 'method_not_allowed';
 }
 
-function closedTo({ message, hint }: HubError): HubError {
+function closedTo({ shown: { message, hint } }: HubError): HubError {
   return new HubError('forbidden', message, { ...(hint !== undefined && { hint }) });
 }
 

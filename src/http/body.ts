@@ -36,7 +36,7 @@ export async function readJsonBody(
   try {
     value = JSON.parse(sent);
   } catch {
-    throw new HubError('bad_request', 'Invalid JSON in body of request.');
+    throw new HubError('bad_request', text`Invalid JSON in body of request.`);
   }
   requireBoundedDepth(value);
   return value;
@@ -51,8 +51,11 @@ export function requireBoundedDepth(value: unknown): void {
 function requireContentType(request: IncomingMessage, expected: string): void {
   const sent = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (sent === expected) return;
-  throw new HubError('unsupported_media_type', `The body must be sent as ${expected}.`, {
-    hint: sent === '' ? 'Set the Content-Type header.' : `It was sent as ${sent.slice(0, 100)}.`,
+  throw new HubError('unsupported_media_type', text`The body must be sent as ${expected}.`, {
+    hint:
+      sent === ''
+        ? text`Set the Content-Type header.`
+        : text`It was sent as ${sent.slice(0, 100)}.`,
   });
 }
 
@@ -73,12 +76,12 @@ export async function readTextBody(request: IncomingMessage, limitBytes: number)
     }
   } catch (error) {
     if (error instanceof HubError || request.complete) throw error;
-    throw new HubError('bad_request', 'The client left before the end of the body.');
+    throw new HubError('bad_request', text`The client left before the end of the body.`);
   }
   try {
     return utf8.decode(Buffer.concat(chunks));
   } catch {
-    throw new HubError('bad_request', 'The body is not valid UTF-8.');
+    throw new HubError('bad_request', text`The body is not valid UTF-8.`);
   }
 }
 

@@ -41,8 +41,8 @@ export interface ErrorResponse {
   readonly code: HubErrorCode;
   readonly message: string;
   readonly hint: string | undefined;
-  /** What it says on pages. */
-  readonly shown: HubError['shown'];
+  /** What it says on pages, which have words of their own for an unforeseen error: clients of the hub load none. */
+  readonly shown: HubError['shown'] | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
   /** Ties the answer to the log line of an unforeseen error. */
@@ -60,13 +60,12 @@ export function toErrorResponse(thrown: unknown): ErrorResponse {
     return { status, code, message, hint, shown, retryAfterSeconds, details, errorId, isBug };
   }
   const hint = 'Try again; if it happens again, tell your administrator the id of this error.';
-  return toErrorResponse(
-    new HubError('internal', 'Something went wrong inside the hub.', { hint }),
-  );
+  const unforeseen = new HubError('internal', 'Something went wrong inside the hub.', { hint });
+  return { ...toErrorResponse(unforeseen), shown: undefined };
 }
 
-/** The JSON body of an error, the same shape everywhere. */
-export function errorBody(response: ErrorResponse): string {
+/** The JSON body of an error, the same shape everywhere; `more` is for those who know what to do with it. */
+export function errorBody(response: ErrorResponse, more: object = {}): string {
   const { status, code, message, hint, errorId, details } = response;
-  return JSON.stringify({ ...details, status, code, message, hint, error_id: errorId });
+  return JSON.stringify({ ...details, ...more, status, code, message, hint, error_id: errorId });
 }

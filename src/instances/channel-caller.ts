@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { randomSecret } from '../crypto/random.ts';
-import { HubError } from '../errors.ts';
+import { HubError, messageOf, TextError } from '../errors.ts';
 import { isHubErrorCode } from '../http/error-response.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Phrase, readPhrase, type SavedPhrase, text } from '../texts/text.ts';
 import { type ChannelSignature, channelHeaders } from './channel-signature.ts';
 import { requestText, type TextAnswer } from './request-text.ts';
 
@@ -20,8 +20,8 @@ export interface InstanceAddress {
 export type AnsweringParty =
   | { readonly kind: 'instance'; readonly id: string; readonly name: string }
   /** Something that is not an instance of this hub. */
-  | { readonly kind: 'stranger'; readonly reason: string }
-  | { readonly kind: 'none'; readonly reason: string };
+  | { readonly kind: 'stranger'; readonly reason: Phrase }
+  | { readonly kind: 'none'; readonly reason: Phrase };
 
 /** Calls other instances. */
 export interface ChannelCaller {
@@ -68,12 +68,12 @@ export function createChannelCaller(deps: {
     const told = readIntroduction(answer.text);
     if (answer.status !== 200 || told === undefined) {
       throw new StrangerError(
-        inEnglish`what answers there is no hub with this base path (status ${String(answer.status)})`,
+        text`what answers there is no hub with this base path (status ${String(answer.status)})`,
       );
     }
     const { id, name, challenge, proof } = told;
     if (!signature.verify('proof', [question, id, challenge], proof)) {
-      throw new StrangerError(inEnglish`a hub with another cookie_secret answers there`);
+      throw new StrangerError(text`a hub with another cookie_secret answers there`);
     }
     return { id, name, challenge };
   }
@@ -88,8 +88,8 @@ export function createChannelCaller(deps: {
     if (id !== to.id) {
       throw new StrangerError(
         id === self.id
-          ? inEnglish`it leads back to this instance`
-          : inEnglish`the instance "${name}" answers there (or "${to.name}" has just been restarted)`,
+          ? text`it leads back to this instance`
+          : text`the instance "${name}" answers there (or "${to.name}" has just been restarted)`,
       );
     }
     const parts = [id, self.id, challenge, operation, hash('sha256', body)];
@@ -107,9 +107,7 @@ export function createChannelCaller(deps: {
     const answerParts = [challenge, String(answer.status), hash('sha256', answer.text)];
     const signed = String(answer.headers[channelHeaders.signature] ?? '');
     if (!signature.verify('answer', answerParts, signed)) {
-      throw new StrangerError(
-        inEnglish`its answer is not signed (status ${String(answer.status)})`,
-      );
+      throw new StrangerError(text`its answer is not signed (status ${String(answer.status)})`);
     }
     return answer;
   }
@@ -129,8 +127,8 @@ export function createChannelCaller(deps: {
     const time = `${since.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
     return new HubError(
       'unavailable',
-      `The instance "${to.name}" of the hub has not answered since ${time}.`,
-      { hint: 'Try again in a moment.', retryAfterSeconds: 5, cause: thrown },
+      text`The instance "${to.name}" of the hub has not answered since ${time}.`,
+      { hint: text`Try again in a moment.`, retryAfterSeconds: 5, cause: thrown },
     );
   }
 
@@ -140,8 +138,8 @@ export function createChannelCaller(deps: {
       if (url === undefined) {
         throw new HubError(
           'unavailable',
-          `The instance "${to.name}" of the hub cannot be reached from here.`,
-          { hint: 'An administrator has to set Hub.instance_url for it.' },
+          text`The instance "${to.name}" of the hub cannot be reached from here.`,
+          { hint: text`An administrator has to set Hub.instance_url for it.` },
         );
       }
       const body = params === undefined ? '' : JSON.stringify(params);
@@ -169,7 +167,7 @@ export function createChannelCaller(deps: {
 }
 
 /** Something answers that is not the instance that was asked. */
-class StrangerError extends Error {
+class StrangerError extends TextError {
   override readonly name = 'StrangerError';
 }
 
@@ -181,9 +179,7 @@ async function ask(
   try {
     return await requestText(url, { ...options, longestAnswerBytes });
   } catch (error) {
-    throw error instanceof RangeError
-      ? new StrangerError(inEnglish`its answer is too long`)
-      : error;
+    throw error instanceof RangeError ? new StrangerError(text`its answer is too long`) : error;
   }
 }
 
@@ -195,17 +191,29 @@ function readIntroduction(text: string): (Introduction & { readonly proof: strin
     : undefined;
 }
 
+/** What an error says, as instances tell each other. */
+export interface ErrorSaid {
+  readonly message: SavedPhrase;
+  readonly hint?: SavedPhrase;
+}
+
 /** Gives what an instance did, or throws what it refused with. */
-function readResult({ status, headers, text }: TextAnswer): unknown {
-  const { result, code, message, hint, ...rest } = readObject(text);
+function readResult({ status, headers, text: json }: TextAnswer): unknown {
+  const { result, code, message, hint, shown, ...rest } = readObject(json);
   if (status === 200) return result;
   const { status: _, error_id: __, ...details } = rest;
   const { 'retry-after': retryAfter } = headers;
-  throw new HubError(isHubErrorCode(code) ? code : 'internal', String(message), {
-    details,
-    ...(typeof hint === 'string' && { hint }),
-    ...(retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) }),
-  });
+  const said = shown as ErrorSaid | undefined;
+  const advice = said?.hint ?? hint;
+  throw new HubError(
+    isHubErrorCode(code) ? code : 'internal',
+    readPhrase(said?.message ?? message),
+    {
+      details,
+      ...(advice !== undefined && { hint: readPhrase(advice) }),
+      ...(retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) }),
+    },
+  );
 }
 
 function readObject(text: string): Record<string, unknown> {
@@ -217,7 +225,7 @@ function readObject(text: string): Record<string, unknown> {
   }
 }
 
-function reasonOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause instanceof Error ? thrown.cause.message : thrown.message;
+function reasonOf(thrown: unknown): Phrase {
+  const isCaused = thrown instanceof Error && thrown.cause instanceof Error;
+  return messageOf(isCaused ? thrown.cause : thrown);
 }

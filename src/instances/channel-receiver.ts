@@ -6,7 +6,9 @@ import { HubError } from '../errors.ts';
 import { retryAfterHeader, writeAnswer } from '../http/answer.ts';
 import { readTextBody } from '../http/body.ts';
 import { errorBody, toErrorResponse } from '../http/error-response.ts';
+import { savePhrase, text } from '../texts/text.ts';
 import { type Challenges, createChallenges } from './challenges.ts';
+import type { ErrorSaid } from './channel-caller.ts';
 import { type ChannelSignature, channelHeaders } from './channel-signature.ts';
 
 /** Does what another instance asks for; throws HubError for what it refuses. */
@@ -68,7 +70,7 @@ export function createChannelReceiver(deps: {
     }
     const work = operations.get(operation);
     if (work === undefined) {
-      throw new HubError('unavailable', `The instance "${self.name}" has another version.`);
+      throw new HubError('unavailable', text`The instance "${self.name}" has another version.`);
     }
     return run(async () => work(body === '' ? undefined : JSON.parse(body)));
   }
@@ -85,7 +87,12 @@ export function createChannelReceiver(deps: {
       const { isBug, errorId } = error;
       if (isBug) log.error({ operation, errorId, err: thrown }, 'a call of an instance failed');
       ({ status } = error);
-      body = errorBody(error);
+      const { message, hint } = error.shown ?? error;
+      const shown: ErrorSaid = {
+        message: savePhrase(message),
+        ...(hint !== undefined && { hint: savePhrase(hint) }),
+      };
+      body = errorBody(error, { shown });
     }
     const challenge = String(req.headers[channelHeaders.challenge] ?? '');
     const parts = [challenge, String(status), hash('sha256', body)];
@@ -122,11 +129,11 @@ export function createChannelReceiver(deps: {
 }
 
 function refused(): HubError {
-  return new HubError('forbidden', 'This is for other instances of the hub.');
+  return new HubError('forbidden', text`This is for other instances of the hub.`);
 }
 
 function busy(): HubError {
-  return new HubError('too_many_requests', 'Too many calls of other instances at once.', {
+  return new HubError('too_many_requests', text`Too many calls of other instances at once.`, {
     retryAfterSeconds: 1,
   });
 }

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
 import { Secret } from '../config/secret.ts';
 import { HubError } from '../errors.ts';
+import { savePhrase, text } from '../texts/text.ts';
 import { createChallenges } from './challenges.ts';
 import { createChannelCaller, type InstanceAddress } from './channel-caller.ts';
 import { type ChannelReceiver, createChannelReceiver } from './channel-receiver.ts';
@@ -111,6 +112,19 @@ describe('the channel between instances', () => {
       retryAfterSeconds: 7,
       details: { server: 'alice/' },
     });
+  });
+
+  test('keeps what an error says in the language of its reader', async () => {
+    const there = await listen('b');
+    const message = text`There is a role ${'x'} already.`;
+    there.receiver.handle('make', async () => {
+      throw new HubError('conflict', message, { hint: text`Choose another name.` });
+    });
+    const call = callerNamed('id-of-a').call(there.address, 'make');
+    const error = (await call.catch((thrown: unknown) => thrown)) as HubError;
+    expect(error.message).toBe('There is a role x already.');
+    expect(savePhrase(error.shown.message)).toEqual(savePhrase(message));
+    expect(savePhrase(error.shown.hint ?? '')).toEqual({ key: 'Choose another name.', values: [] });
   });
 
   test('says that a newer instance asks for what an older one does not know', async () => {

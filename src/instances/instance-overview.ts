@@ -1,6 +1,6 @@
 import { createLimiter } from '../concurrency/limiter.ts';
 import { HubError } from '../errors.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import { hasEnded } from './admission.ts';
 import type { ChannelCaller } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
@@ -31,7 +31,7 @@ export interface InstanceView {
   /** Gateway processes that follow it, by name. */
   readonly gateways: readonly GatewayView[];
   /** Why it does not answer. */
-  readonly problem: string | undefined;
+  readonly problem: Phrase | undefined;
 }
 
 /** A gateway process as administrators see it. */
@@ -48,7 +48,7 @@ export interface InstanceOverview {
 /** What came of asking an instance how it is. */
 interface Answer {
   readonly report: InstanceReport | undefined;
-  readonly problem: string | undefined;
+  readonly problem: Phrase | undefined;
 }
 
 /** The operation by which an instance tells its figures. */
@@ -136,6 +136,6 @@ function isUp(instance: Instance, here: Pick<Instance, 'machineId'>): boolean {
   return instance.isLive && !hasEnded(instance, here);
 }
 
-function problemOf(error: unknown): string {
-  return error instanceof HubError ? error.message : inEnglish`It does not answer.`;
+function problemOf(error: unknown): Phrase {
+  return error instanceof HubError ? error.shown.message : text`It does not answer.`;
 }

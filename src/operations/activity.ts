@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import { type ActivityLog, isActivityTime } from '../servers/activity.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { operation } from './operation.ts';
 
@@ -45,7 +46,7 @@ export const activityOperations = [
       const serverId = idsByName.get(serverName);
       // The default server belongs to every user, also before there is a record of it.
       if (serverId === undefined && serverName !== '')
-        throw new HubError('bad_request', 'There is no such server.');
+        throw new HubError('bad_request', text`There is no such server.`);
       return { serverId, at: parseTime(last_activity) };
     });
     const userAt = body.last_activity === undefined ? undefined : parseTime(body.last_activity);
@@ -58,11 +59,11 @@ export const activityOperations = [
   }),
 ];
 
-function parseTime(text: string): Date {
+function parseTime(written: string): Date {
   // A time without zone is UTC, as the clients that leave it out mean it.
-  const time = new Date(/(?:Z|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`);
+  const time = new Date(/(?:Z|[+-]\d\d:?\d\d)$/i.test(written) ? written : `${written}Z`);
   if (!isActivityTime(time)) {
-    throw new HubError('bad_request', 'The time of the activity lies in the future.');
+    throw new HubError('bad_request', text`The time of the activity lies in the future.`);
   }
   return time;
 }

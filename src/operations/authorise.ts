@@ -9,6 +9,7 @@ import {
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import type { Membership } from '../rbac/membership.ts';
 import { requireAccess } from '../rbac/require-access.ts';
+import { text } from '../texts/text.ts';
 import { type OperationDeclaration, resourceOf, type Target } from './operation.ts';
 
 /** Which filters of a scope pick rows of a list. */
@@ -98,12 +99,12 @@ export function createMay(caller: Caller | undefined, membership: Membership) {
 
 /** The refusal where a resource that is not there is no other than one that is not the caller's. */
 export function beyondFilter(): HubError {
-  return new HubError('forbidden', 'You may not do this, or there is no such resource.');
+  return new HubError('forbidden', text`You may not do this, or there is no such resource.`);
 }
 
 /** The refusal of a request without a known caller. */
 export function missingCredentials(): HubError {
-  return new HubError('forbidden', 'Missing or invalid credentials.', {
-    hint: 'Send a valid token as "Authorization: token <API token>".',
+  return new HubError('forbidden', text`Missing or invalid credentials.`, {
+    hint: text`Send a valid token as "Authorization: token <API token>".`,
   });
 }

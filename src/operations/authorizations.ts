@@ -1,11 +1,12 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { errorModel } from './models.ts';
 import { operation } from './operation.ts';
 
 const gone = { 410: { description: 'Always.', schema: errorModel } };
 
 const refuse = (hint: string) => (): never => {
-  throw new HubError('gone', 'This operation of old versions of JupyterHub is not supported.', {
+  throw new HubError('gone', text`This operation of old versions of JupyterHub is not supported.`, {
     hint,
   });
 };

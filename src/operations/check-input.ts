@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 const empty = z.object({});
 
@@ -17,7 +18,7 @@ export function checkBody<Schema extends z.ZodType>(
   body: unknown,
 ): z.output<Schema> {
   if (body === undefined && !isOptional(schema)) {
-    throw new HubError('bad_request', 'This request needs a JSON body.');
+    throw new HubError('bad_request', text`This request needs a JSON body.`);
   }
   return parse(schema, body, 'request body') as z.output<Schema>;
 }

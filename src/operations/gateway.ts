@@ -19,7 +19,7 @@ export interface Deps {
 
 const tag = 'gateways';
 const scopes = ['gateway'] as const;
-const text = z.string().min(1).max(4_096);
+const parameter = z.string().min(1).max(4_096);
 
 /** What gateway processes ask of the hub. */
 export const gatewayOperations = [
@@ -34,10 +34,10 @@ export const gatewayOperations = [
       'A snapshot, then numbered changes, with a heartbeat each second. A reader who is too slow is cut off and begins again with a new snapshot.',
     scopes,
     query: z.object({
-      name: text.describe('Of the gateway.'),
-      version: text.describe('Of the program of the gateway.'),
+      name: parameter.describe('Of the gateway.'),
+      version: parameter.describe('Of the program of the gateway.'),
       settings: z.string().max(100).default('').describe('Digest of the settings it runs with.'),
-      nonce: text.describe('Comes back in the snapshot.'),
+      nonce: parameter.describe('Comes back in the snapshot.'),
     }),
     answers: {
       200: {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { GroupMembers } from '../accounts/group-members.ts';
 import { HubError } from '../errors.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
+import { text } from '../texts/text.ts';
 import type { GroupPages } from '../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
 import { versionOfGroup } from '../users/group-version-store.ts';
@@ -98,7 +99,7 @@ export const groupOperations = [
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
     const created = await deps.groupMembers.createGroups(caller, [params.group], body.users);
     const [group] = created;
-    if (group === undefined) throw new HubError('internal', 'No group was made.');
+    if (group === undefined) throw new HubError('internal', text`No group was made.`);
     const facts = await loadFacts(created, deps);
     return { ...answer(group, facts, may), status: 201 };
   }),

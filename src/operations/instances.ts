@@ -118,7 +118,7 @@ export const instanceOperations = [
                 load_average: view.figures.loadAverage,
                 machine_cores: view.figures.machineCores,
               },
-        problem: view.problem ?? null,
+        problem: view.problem === undefined ? null : String(view.problem),
       })),
     },
   })),

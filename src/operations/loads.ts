@@ -4,6 +4,7 @@ import type { InstanceDirectory } from '../instances/instance-directory.ts';
 import type { LoadReader, LoadReport } from '../instances/load-reader.ts';
 import { type LoadSeries, type LoadSpan, loadKeys } from '../metrics/load-history.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { names } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
@@ -66,7 +67,7 @@ function loadOfServerAt(
     const { name, server = '' } = params as Readonly<Record<'name' | 'server', string>>;
     await deps.users.getByName(name);
     const found = await deps.serverStore.find(name, server);
-    if (found === undefined) throw new HubError('not_found', 'There is no such server.');
+    if (found === undefined) throw new HubError('not_found', text`There is no such server.`);
     return { status: 200, body: await present(loadKeys.server(found.id), span, deps) };
   });
 }

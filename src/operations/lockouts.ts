@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Lockouts } from '../accounts/lockouts.ts';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { time } from './models.ts';
 import { operation, view } from './operation.ts';
 
@@ -63,7 +64,7 @@ export const lockoutOperations = [
     answers: { 204: { description: 'They are forgotten.' } },
   }).handle(async ({ query }, { lockouts }: Deps) => {
     if (!(await lockouts.lift(query))) {
-      throw new HubError('not_found', 'There are no failed logins to forget.');
+      throw new HubError('not_found', text`There are no failed logins to forget.`);
     }
     return { status: 204, logged: { kind: query.kind, subject: query.subject.slice(0, 100) } };
   }),

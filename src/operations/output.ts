@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import { followOutput, mostOutputLines, type OutputSource } from '../processes/output-feed.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Languages } from '../texts/languages.ts';
+import { text } from '../texts/text.ts';
 import { flag, names, wholeNumber } from './models.ts';
 import type { AnswerDeclaration, OperationDeclaration, OperationRequest } from './operation.ts';
 import { languageAskedFor, languageQuery, toldIn } from './told-in.ts';
@@ -24,11 +25,11 @@ export function createOutputFollowers(): OutputFollowers {
       const key = `${owner.kind}:${owner.name}`;
       const count = counts.get(key) ?? 0;
       if (count >= mostOfOne || total >= mostOfAll) {
-        const message = 'Too much output is followed at once.';
+        const message = text`Too much output is followed at once.`;
         const hint =
           count >= mostOfOne
-            ? `Close some of the ${mostOfOne} that you follow already.`
-            : 'Try again later, or read it without following.';
+            ? text`Close some of the ${mostOfOne} that you follow already.`
+            : text`Try again later, or read it without following.`;
         throw new HubError('too_many_requests', message, { hint, retryAfterSeconds: 30 });
       }
       counts.set(key, count + 1);

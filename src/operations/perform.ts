@@ -7,6 +7,7 @@ import type { Resource } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
+import { text } from '../texts/text.ts';
 import { authorise, createMay, isAuthorised } from './authorise.ts';
 import { checkBody, checkQuery } from './check-input.ts';
 import {
@@ -149,5 +150,5 @@ function logFieldsOf(resource: Resource): Readonly<Record<string, string>> {
 function requireServerToken(params: AnyRequest['params'], caller: Caller | undefined): void {
   const own = caller?.accessToken?.server;
   if (own?.userName === params['name'] && own?.serverName === params['server']) return;
-  throw new HubError('forbidden', "Only the server's own token may do this.");
+  throw new HubError('forbidden', text`Only the server's own token may do this.`);
 }

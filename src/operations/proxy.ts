@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import type { RouteOwner } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
+import { text } from '../texts/text.ts';
 import { errorModel, freeData, time } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
 
@@ -84,8 +85,8 @@ export const proxyOperations = [
     body: freeData.describe('The address and the token of another proxy.'),
     answers: { 409: { description: 'Always.', schema: errorModel } },
   }).handle((): never => {
-    throw new HubError('conflict', 'The proxy is part of this hub, and cannot be replaced.', {
-      hint: 'More proxies are gateway processes: see Hub.gateways.',
+    throw new HubError('conflict', text`The proxy is part of this hub, and cannot be replaced.`, {
+      hint: text`More proxies are gateway processes: see Hub.gateways.`,
     });
   }),
 ];

@@ -3,6 +3,7 @@ import { safeFileName } from '../servers/safe-file-name.ts';
 import type { ServerOutput } from '../servers/server-output.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { Languages } from '../texts/languages.ts';
+import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { operation } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
@@ -36,7 +37,7 @@ function outputAt(
     const { name, server = '' } = request.params as Readonly<Record<'name' | 'server', string>>;
     await deps.users.getByName(name);
     const found = await deps.serverStore.find(name, server);
-    if (found === undefined) throw new HubError('not_found', 'There is no such server.');
+    if (found === undefined) throw new HubError('not_found', text`There is no such server.`);
     return answerOutput(request, deps.serverOutput.of(found.id), {
       followers: deps.outputFollowers,
       languages: deps.languages,

@@ -14,7 +14,7 @@ import type { ServerStore } from '../servers/server-store.ts';
 import { hasChoices } from '../servers/spawn-options.ts';
 import type { StartTimes } from '../servers/start-times-store.ts';
 import type { UserServers } from '../servers/user-servers.ts';
-import { type Text, text, translated } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import { freeData, loadSpan } from './models.ts';
 import { operation, view } from './operation.ts';
@@ -245,13 +245,13 @@ async function outputOf(
   { id }: Server,
   most: number,
   { serverOutput }: Pick<Deps, 'serverOutput'>,
-): Promise<{ readonly lines: readonly string[]; readonly problem?: Text }> {
+): Promise<{ readonly lines: readonly string[]; readonly problem?: Phrase }> {
   try {
     const { lines } = await serverOutput.of(id).read(undefined, most);
     return { lines };
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
-    return { lines: [], problem: translated(error.shown.message) };
+    return { lines: [], problem: error.shown.message };
   }
 }
 

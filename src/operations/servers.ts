@@ -8,9 +8,10 @@ import { type Server, type ServerProgress, unreachableSince } from '../servers/s
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import { presentServer, type ServerModel } from '../servers/server-model.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import { serverReady } from '../servers/start-texts.ts';
 import type { UserServers } from '../servers/user-servers.ts';
-import { sentences } from '../texts/known-sentences.ts';
 import type { Languages } from '../texts/languages.ts';
+import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { freeData, names, serverModel } from './models.ts';
 import { type OperationRequest, operation } from './operation.ts';
@@ -173,7 +174,7 @@ function startedAt<const Kind extends ServerKind>(
       },
     }).handle(async ({ params, body, caller }, deps: Deps) => {
       if (body.remove && params.server === '')
-        throw new HubError('bad_request', 'The default server cannot be removed.');
+        throw new HubError('bad_request', text`The default server cannot be removed.`);
       await deps.users.getByName(params.name);
       const work = body.remove
         ? deps.servers.remove(params.name, params.server, caller.owner)
@@ -234,7 +235,7 @@ function startedAt<const Kind extends ServerKind>(
         };
       }
       const event = settledProgress(server, deps.origins.urlOf(deps.servers.prefixOf(server)));
-      if (event === undefined) throw new HubError('not_found', 'The server is not starting.');
+      if (event === undefined) throw new HubError('not_found', text`The server is not starting.`);
       const settled = async function* () {
         yield event;
       };
@@ -291,7 +292,7 @@ export const serverOperations = [
     const target = { kind: 'server', userName, serverName: renamed.server } as const;
     // A right to one server must not become one to what that server is called next.
     if (!may('start:servers', target)) {
-      throw new HubError('forbidden', 'You may not give the server this name.');
+      throw new HubError('forbidden', text`You may not give the server this name.`);
     }
     await deps.servers.change(userName, params.server, {
       name: body.name,
@@ -308,7 +309,7 @@ type ServerParams = Readonly<Record<'name' | 'server', string>>;
 async function getServer(params: ServerParams, { users, serverStore }: Deps): Promise<Server> {
   await users.getByName(params.name);
   const server = await serverStore.find(params.name, params.server);
-  if (server === undefined) throw new HubError('not_found', 'There is no such server.');
+  if (server === undefined) throw new HubError('not_found', text`There is no such server.`);
   return server;
 }
 
@@ -335,8 +336,7 @@ function isToldAlready({ url }: Server, { host, port }: z.output<typeof address>
 }
 
 function settledProgress(server: Server, url: string): ServerProgress | undefined {
-  if (server.state === 'running')
-    return { progress: 100, ready: true, message: String(sentences.ready()), url };
+  if (server.state === 'running') return { progress: 100, ready: true, message: serverReady, url };
   if (server.failure === undefined) return undefined;
   const { message, output } = server.failure;
   return { progress: 100, failed: true, message, output };

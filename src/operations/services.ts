@@ -10,7 +10,7 @@ import type { Service } from '../services/service.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import { type PlacedStatus, serviceStates } from '../services/service-status.ts';
 import type { Languages } from '../texts/languages.ts';
-import { type Phrase, translated } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import { errorModel, freeData, loadSpan, names, time } from './models.ts';
 import { type ModelOf, type OperationRequest, operation, view } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
@@ -288,7 +288,7 @@ async function lastOutputOf(
     return { url, lines };
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
-    return { url, lines: [], problem: translated(error.shown.message) };
+    return { url, lines: [], problem: error.shown.message };
   }
 }
 
@@ -322,7 +322,7 @@ export function getService(name: string, { registry }: ServiceDeps): Service {
 }
 
 function noSuchService(): HubError {
-  return new HubError('not_found', 'There is no such service.');
+  return new HubError('not_found', text`There is no such service.`);
 }
 
 /** Names of the roles of services, by the service's name; one query, however many there are. */
@@ -388,7 +388,7 @@ function describe(service: Service, { registry }: ServiceDeps): ModelOf<typeof f
     restarts: status?.restarts ?? 0,
     started: status?.startedAt?.toISOString() ?? null,
     next_start: status?.nextStartAt?.toISOString() ?? null,
-    last_error: status?.lastError ?? null,
+    last_error: status?.lastError === undefined ? null : String(status.lastError),
     last_exit: lastExit === undefined ? null : { ...lastExit, at: lastExit.at.toISOString() },
     usage: status?.usage === undefined ? null : { ...status.usage },
   };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { flag, time } from './models.ts';
 import { operation, view } from './operation.ts';
@@ -105,7 +106,8 @@ export const sessionOperations = [
   }).handle(async ({ params }, { users, logins }: Deps) => {
     const sessions = await logins.listOfUser((await users.getByName(params.name)).id);
     const session = sessions.find(({ sessionId }) => sessionId === params.id);
-    if (session === undefined) throw new HubError('not_found', 'This user has no such session.');
+    if (session === undefined)
+      throw new HubError('not_found', text`This user has no such session.`);
     await logins.end(session.sessionId);
     return { status: 204 };
   }),

@@ -7,6 +7,7 @@ import { longestNote, type TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { presentScopes, readScope } from '../rbac/scope.ts';
+import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { beyondFilter } from './authorise.ts';
 import { credentials, names, time } from './models.ts';
@@ -128,7 +129,7 @@ export const tokenOperations = [
     });
     const token = await deps.accessTokens.findById(issued.id);
     if (token === undefined)
-      throw new HubError('internal', 'The token vanished while it was made.');
+      throw new HubError('internal', text`The token vanished while it was made.`);
     const model = await present(token, deps.authorizer);
     return { status: 201, body: { ...model, token: issued.token } };
   }),
@@ -177,7 +178,7 @@ async function scopesOfRoles(
   const scopes: string[] = [];
   for (const name of roleNames) {
     const role = await roles.findByName(name);
-    if (role === undefined) throw new HubError('bad_request', 'There is no such role.');
+    if (role === undefined) throw new HubError('bad_request', text`There is no such role.`);
     scopes.push(...role.scopes.filter((scope) => !isOfItsClient(scope)));
   }
   return scopes;
@@ -197,7 +198,7 @@ async function tokenOf(
   const user = await users.getByName(name);
   const token = await accessTokens.findById(id);
   if (token?.userId === user.id) return token;
-  throw new HubError('not_found', 'This user has no such token.');
+  throw new HubError('not_found', text`This user has no such token.`);
 }
 
 async function present(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Language } from '../texts/language.ts';
+import { english, type Language } from '../texts/language.ts';
 import type { Languages } from '../texts/languages.ts';
-import { translated } from '../texts/text.ts';
+import { Text } from '../texts/text.ts';
 
 /** The query of operations that tell people something. */
 export const languageQuery = z.object({
@@ -14,23 +14,24 @@ export const languageQuery = z.object({
     ),
 });
 
-/** The events, with the named member in a language; as they are in English. */
+type Told<Event> = { readonly [Member in keyof Event]: Exclude<Event[Member], Text> };
+
+/** The events, with the named member in a language. */
 export async function* toldIn<Event extends object>(
   events: AsyncIterable<Event>,
   member: keyof Event,
-  language: Language | undefined,
-): AsyncGenerator<Event> {
+  language: Language,
+): AsyncGenerator<Told<Event>> {
   for await (const event of events) {
     const said = event[member];
-    const isTold = language !== undefined && typeof said === 'string';
-    yield isTold ? { ...event, [member]: translated(said).in(language) } : event;
+    yield { ...event, ...(said instanceof Text && { [member]: said.in(language) }) } as Told<Event>;
   }
 }
 
-/** The language that was asked for; undefined for English. */
+/** The language that was asked for, else English. */
 export function languageAskedFor(
   { language }: z.output<typeof languageQuery>,
   languages: Pick<Languages, 'find'>,
-): Language | undefined {
-  return language === undefined ? undefined : languages.find(language);
+): Language {
+  return (language === undefined ? undefined : languages.find(language)) ?? english;
 }

@@ -6,6 +6,7 @@ import { HubError } from '../errors.ts';
 import { listedUserNames, userNamesFor } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { notReachable } from '../rbac/require-access.ts';
+import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { createMay } from './authorise.ts';
 import { flag, freeData, userModel } from './models.ts';
@@ -196,7 +197,7 @@ export const userOperations = [
     const {
       created: [user],
     } = await deps.accounts.create(caller, [params.name], options);
-    if (user === undefined) throw new HubError('conflict', 'This user exists already.');
+    if (user === undefined) throw new HubError('conflict', text`This user exists already.`);
     const details = await deps.directory.detailsOf(user);
     return { status: 201, body: presentUser(details, may) };
   }),

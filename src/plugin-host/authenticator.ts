@@ -141,9 +141,9 @@ export interface FormAuthenticator extends AuthenticatorHooks {
   authenticate(form: LoginForm, request: LoginRequest): Promise<AuthenticationResult>;
   /**
    * Says why a new password of an own account is not good enough, in one sentence for the person who
-   * chose it; undefined when it is. Only for authenticators whose accounts have passwords in the hub.
+   * chose it, for all or by language; undefined when it is. Only for authenticators whose accounts have passwords in the hub.
    */
-  passwordProblem?(password: string, account: { readonly userName: string }): string | undefined;
+  passwordProblem?(password: string, account: { readonly userName: string }): OwnText | undefined;
   /** Fewest characters of such a password: pages tell it beforehand, `passwordProblem` decides. */
   readonly minimumPasswordLength?: number;
 }

@@ -1,3 +1,5 @@
+import type { Phrase } from '../texts/text.ts';
+
 /** JSON that identifies a started server to `restore`; never holds a secret. */
 export type SpawnerState = Readonly<Record<string, unknown>>;
 
@@ -146,7 +148,7 @@ export interface SpawnProgress {
   /** 0 to 100; up to 50 while there is no address, since the hub goes on from 60. */
   readonly progress: number;
   /** A sentence for the user: `Waiting in the queue, 3rd of 17.` */
-  readonly message: string;
+  readonly message: Phrase;
   /** Left out, the phase stays as it is and no timeout begins again. */
   readonly phase?: SpawnPhase;
   /** Why, for programs, as the engine puts it: `Resources`, `Priority`. For people, `message` says it too. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
 import type { OwnText } from '../texts/own-text.ts';
+import type { Phrase, Text } from '../texts/text.ts';
 import type { CallOptions, PluginDeclaration, PluginSurroundings } from './authenticator.ts';
 import type { Finding } from './finding.ts';
 import type {
@@ -61,7 +62,7 @@ export interface SpawnedServer {
    * afterwards: says in a sentence which other program has the address; undefined when it is the server. Left out
    * where no other program can take its address.
    */
-  readonly findStranger?: (seen?: { readonly isAnswered: boolean }) => Promise<string | undefined>;
+  readonly findStranger?: (seen?: { readonly isAnswered: boolean }) => Promise<Phrase | undefined>;
   /** Resolves once when the server has ended; never rejects. Undefined when only polling can tell. */
   readonly exited?: Promise<ServerExit>;
 }
@@ -73,14 +74,14 @@ export interface ServerExit {
    * Why, for the user, where that is known: `out of memory at 200 MiB`, `the job reached its time limit of
    * 2 hours`. Begins small and has no full stop; it takes the place of code and signal.
    */
-  readonly reason?: string;
+  readonly reason?: Phrase;
 }
 
 export type PollResult =
   | { readonly running: true }
   | { readonly running: false; readonly exit?: ServerExit }
   /** The engine does not say, for example because it is down; the server counts as running. */
-  | { readonly running: 'unknown'; readonly reason: string };
+  | { readonly running: 'unknown'; readonly reason: Phrase };
 
 export interface Spawner<ProfileOptions = unknown> {
   /**
@@ -181,8 +182,8 @@ export interface OptionsForm {
 export interface OptionsField {
   readonly name: string;
   /** What the page calls it: for all readers, or in languages, by BCP 47 tag. */
-  readonly label: OwnText;
-  readonly help?: OwnText;
+  readonly label: OwnText | Text;
+  readonly help?: OwnText | Text;
   readonly type: 'text' | 'number' | 'checkbox' | 'select';
   readonly choices?: readonly { readonly value: string; readonly label: OwnText }[];
   readonly default?: string;

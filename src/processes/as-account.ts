@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { inEnglish } from '../texts/text.ts';
+import { TextError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { findSetpriv, maySwitchAccounts, runsAsRoot, type SystemUser } from './system-user.ts';
 
 /** The ids by which a program runs. */
@@ -25,7 +26,7 @@ export async function switchTo(account: Account | undefined): Promise<AccountSwi
   if (!maySwitchAccounts() || (account === undefined && runsAsRoot())) return noSwitch;
   const setpriv = await findSetpriv();
   if (setpriv === undefined) {
-    if (!runsAsRoot()) throw new Error(inEnglish`setpriv (util-linux) is missing`);
+    if (!runsAsRoot()) throw new TextError(text`setpriv (util-linux) is missing`);
     if (account === undefined) return noSwitch;
     return { words: [], ids: { uid: account.userId, gid: account.groupId } };
   }

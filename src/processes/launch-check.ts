@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
-import { inEnglish } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 
 /**
  * Says why a command cannot be started, in words that name the cause; undefined when nothing is wrong.
@@ -19,16 +19,16 @@ export async function explainLaunchProblem({
   readonly path: string | undefined;
   /** Whether the hub may look at a place; what is wrong there shows in the output of the command. */
   readonly mayLookAt?: (place: string) => Promise<boolean>;
-}): Promise<string | undefined> {
+}): Promise<Text | undefined> {
   const [program] = command;
-  if (program === undefined || program === '') return inEnglish`the command is empty`;
+  if (program === undefined || program === '') return text`the command is empty`;
   if (command.some((argument) => argument.includes('\0')))
-    return inEnglish`the command holds a NUL character`;
+    return text`the command holds a NUL character`;
 
   if (await mayLookAt(workingDirectory)) {
     const directory = await stat(workingDirectory).catch(() => undefined);
-    if (directory === undefined) return inEnglish`the directory ${workingDirectory} does not exist`;
-    if (!directory.isDirectory()) return inEnglish`${workingDirectory} is not a directory`;
+    if (directory === undefined) return text`the directory ${workingDirectory} does not exist`;
+    if (!directory.isDirectory()) return text`${workingDirectory} is not a directory`;
   }
 
   const isPath = program.includes('/');
@@ -38,16 +38,16 @@ export async function explainLaunchProblem({
         .split(delimiter)
         .map((folder) => resolve(workingDirectory, join(folder, program)));
   let problem = isPath
-    ? inEnglish`command not found: ${program}`
-    : inEnglish`command not found in PATH: ${program}`;
+    ? text`command not found: ${program}`
+    : text`command not found in PATH: ${program}`;
   for (const candidate of candidates) {
     if (!(await mayLookAt(candidate))) return undefined;
     const found = await stat(candidate).catch(() => undefined);
     if (found === undefined) continue;
-    if (found.isDirectory()) problem = inEnglish`${candidate} is a directory, not a program`;
+    if (found.isDirectory()) problem = text`${candidate} is a directory, not a program`;
     else if (await isExecutable(candidate))
       return explainScriptProblem(program, candidate, mayLookAt);
-    else problem = inEnglish`permission denied: ${candidate} is not executable`;
+    else problem = text`permission denied: ${candidate} is not executable`;
   }
   return problem;
 }
@@ -57,11 +57,11 @@ async function explainScriptProblem(
   program: string,
   file: string,
   mayLookAt: (place: string) => Promise<boolean>,
-): Promise<string | undefined> {
+): Promise<Text | undefined> {
   const [, interpreter] = /^#![ \t]*([^\s\0]+)/.exec(await readStart(file)) ?? [];
   if (interpreter === undefined || !(await mayLookAt(interpreter))) return undefined;
   if ((await stat(interpreter).catch(() => undefined)) !== undefined) return undefined;
-  return inEnglish`${program} or the interpreter named in its first line does not exist`;
+  return text`${program} or the interpreter named in its first line does not exist`;
 }
 
 async function readStart(file: string): Promise<string> {

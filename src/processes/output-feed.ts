@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
+import { isSamePhrase, type Phrase } from '../texts/text.ts';
 
 /** A place in the output of a program. */
 export interface OutputPosition {
@@ -129,7 +130,7 @@ export interface OutputEvent {
   /** Whether what was told before is of an earlier run. */
   readonly restarted?: true;
   /** Why there is nothing for the moment; it goes on when there is. */
-  readonly problem?: string;
+  readonly problem?: Phrase;
 }
 
 /** How often a source is read of which another instance keeps the lines. */
@@ -146,7 +147,7 @@ export async function* followOutput(
   { signal, lines }: { readonly signal: AbortSignal; readonly lines?: number | undefined },
 ): AsyncGenerator<OutputEvent> {
   let position: OutputPosition | undefined;
-  let problem: string | undefined;
+  let problem: Phrase | undefined;
   while (!signal.aborted) {
     using more = listenForMore(source, signal);
     try {
@@ -164,8 +165,9 @@ export async function* followOutput(
       problem = undefined;
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
-      if (error.message !== problem) yield { lines: [], problem: error.message };
-      problem = error.message;
+      const said = error.shown.message;
+      if (!isSamePhrase(said, problem)) yield { lines: [], problem: said };
+      problem = said;
     }
     await sleep(leastPauseMs, undefined, { signal }).catch(() => undefined);
     await more.come;

@@ -6,7 +6,7 @@ test('a program that answered and has gone is another one, since the own one wou
   const view = { listenersOn: async () => [] } as never;
   const findStranger = createFindStranger({ view });
   const url = `http://127.0.0.1:${await freePort()}`;
-  expect(await findStranger(url, undefined, { isAnswered: true })).toBe(
+  expect(String(await findStranger(url, undefined, { isAnswered: true }))).toBe(
     `the program that answered at ${url} has gone`,
   );
   expect(await findStranger(url, undefined)).toBeUndefined();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { geteuid } from 'node:process';
-import { inEnglish } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 import {
   descriptorsOf,
   findDescriptor,
@@ -25,7 +25,7 @@ export type FindStranger = (
   url: string,
   group: ProcessGroup | undefined,
   seen?: Seen,
-) => Promise<string | undefined>;
+) => Promise<Text | undefined>;
 
 /** What was seen of an address before its holder is looked for. */
 export interface Seen {
@@ -61,14 +61,14 @@ export function createFindStranger({
 } = {}): FindStranger {
   const own = new Map<string, HeldDescriptor>();
   let lastHeld: { readonly url: string; readonly by: readonly HeldDescriptor[] } | undefined;
-  let last: { readonly socketId: string; readonly sentence: string } | undefined;
+  let last: { readonly socketId: string; readonly sentence: Text } | undefined;
 
   return async (url, group, { isAnswered, mayBeOld } = { isAnswered: false }) => {
     if (mayBeOld && lastHeld?.url === url && lastHeld.by.every(isStillHeld)) return undefined;
     lastHeld = undefined;
     const listeners = await listenersFor(url, view.listenersOn);
     if (isAnswered && !trustsAccounts && listeners?.length === 0 && isOnThisMachine(url)) {
-      return inEnglish`the program that answered at ${url} has gone`;
+      return text`the program that answered at ${url} has gone`;
     }
     if (listeners === undefined || listeners.length === 0) return undefined;
     const isAllOwn = () => {
@@ -113,11 +113,11 @@ interface Holder {
   readonly command: string;
 }
 
-function describe({ userId, port }: PortListener, holder: Holder | undefined): string {
+function describe({ userId, port }: PortListener, holder: Holder | undefined): Text {
   if (holder !== undefined)
-    return inEnglish`pid ${String(holder.pid)} (${holder.command}) holds the port ${String(port)}`;
+    return text`pid ${String(holder.pid)} (${holder.command}) holds the port ${String(port)}`;
   // Only root sees what programs of other accounts hold.
-  return inEnglish`a program of user id ${String(userId)} holds the port ${String(port)}`;
+  return text`a program of user id ${String(userId)} holds the port ${String(port)}`;
 }
 
 async function findHolder({ socketId, userId }: PortListener): Promise<Holder | undefined> {

@@ -3,8 +3,8 @@ import { request as requestHttps } from 'node:https';
 import { lookupUpstream as lookup } from '../addresses/upstream-lookup.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
-import { sentences } from '../texts/known-sentences.ts';
-import { inEnglish } from '../texts/text.ts';
+import { messageOf } from '../errors.ts';
+import { message, type Phrase, text } from '../texts/text.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { connectUnix } from './unix-connection.ts';
 
@@ -17,7 +17,7 @@ export type ProbeResult =
        * than the one that was started answers.
        */
       readonly problem: 'refused' | 'stranger' | 'timeout' | 'status' | 'failed';
-      readonly reason: string;
+      readonly reason: Phrase;
     };
 
 export interface ProbeOptions {
@@ -43,11 +43,14 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
     return {
       ready: false,
       problem: 'status',
-      reason: String(sentences.answersWithStatus(url, String(status))),
+      reason: text`${url} answers with status ${String(status)}`,
     };
   } catch (thrown) {
     if (timeout.aborted) {
-      const reason = String(sentences.slowAnswer(url, String(timeoutMs / 1000)));
+      const reason = message('{url} does not answer within {seconds, number} s', {
+        url,
+        seconds: String(timeoutMs / 1000),
+      });
       return { ready: false, problem: 'timeout', reason };
     }
     return explainFailure(url, thrown);
@@ -57,7 +60,7 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
 /** A probe that takes no answer from another program than the one that was started. */
 export function createOwnProbe(
   probe: typeof probeReadiness,
-  findStranger: (url: string) => Promise<string | undefined>,
+  findStranger: (url: string) => Promise<Phrase | undefined>,
 ): typeof probeReadiness {
   return async (options) => {
     const result = await probe(options);
@@ -146,8 +149,8 @@ function addressOf(url: string): {
 function explainFailure(url: string, thrown: unknown): ProbeResult {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   if (code === 'ECONNREFUSED' || code === 'ENOENT') {
-    return { ready: false, problem: 'refused', reason: String(sentences.nothingListens(url)) };
+    return { ready: false, problem: 'refused', reason: text`nothing listens on ${url}` };
   }
-  const reason = inEnglish`${url} cannot be asked: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  const reason = text`${url} cannot be asked: ${messageOf(thrown)}`;
   return { ready: false, problem: 'failed', reason };
 }

@@ -10,6 +10,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { offers, requires } from '../../test/support/requires.ts';
 import { app } from '../../test/support/service-worlds.ts';
 import { useSupervision } from '../../test/support/supervision-world.ts';
+import { text } from '../texts/text.ts';
 import { type Cgroups, noCgroups, systemCgroups } from './cgroup.ts';
 import { endProcessGroup, livingMembers } from './process-group.ts';
 import { identifyProcess, isSameProcess } from './process-identity.ts';
@@ -22,7 +23,7 @@ const world = useSupervision();
 
 const reasonOf = async (command: readonly string[], extra?: Partial<StartOptions>) => {
   const outcome = await startProcess(world.options(command, extra));
-  return outcome.started ? 'started' : outcome.reason;
+  return outcome.started ? 'started' : String(outcome.reason);
 };
 
 describe('a process that cannot be started is told with its reason', () => {
@@ -171,7 +172,7 @@ describe('a supervised process', () => {
   });
 
   test('does not begin when it is refused at the last moment', async () => {
-    const refusal = () => 'too late';
+    const refusal = () => text`too late`;
     expect(await reasonOf(['true'], { refusal })).toBe('too late');
   });
 

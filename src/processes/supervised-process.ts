@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { geteuid } from 'node:process';
 import { Duplex } from 'node:stream';
+import { messageOf } from '../errors.ts';
 import { findMover } from '../files/movable-path.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Phrase, type Text, text } from '../texts/text.ts';
 import { switchTo } from './as-account.ts';
 import {
   type CgroupEvents,
@@ -35,7 +36,7 @@ export interface StartOptions {
   /** Account to run under; needs a hub that is root, unless it is the hub's own. */
   readonly user?: SystemUser | undefined;
   /** Asked at the last moment: why it must not be started any more. */
-  readonly refusal?: () => string | undefined;
+  readonly refusal?: () => Text | undefined;
   readonly clock?: Clock;
   readonly view?: ProcessView;
   readonly cgroups?: Cgroups;
@@ -48,7 +49,7 @@ export type StartOutcome =
       /** Which limits the kernel holds. */
       readonly held: MadeCgroup['held'];
     }
-  | { readonly started: false; readonly reason: string };
+  | { readonly started: false; readonly reason: Phrase };
 
 export interface ProcessExit {
   /** Exit code; null when a signal ended it or when it is unknown. */
@@ -147,7 +148,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
     if (identity === undefined)
-      return { started: false, reason: inEnglish`it ended while it was started` };
+      return { started: false, reason: text`it ended while it was started` };
     return {
       started: true,
       process: supervise({ identity, ended, tag, output, clock, view, cgroups }),
@@ -264,13 +265,14 @@ async function isOurs(place: string, user: SystemUser | undefined): Promise<bool
 async function explainClosedProgram(
   [program = '']: readonly string[],
   user: SystemUser | undefined,
-): Promise<string | undefined> {
+): Promise<Text | undefined> {
   if (user === undefined || !program.includes('/') || !(await isOurs(program, user)))
     return undefined;
   const closed = await findClosedPlace(program, user);
   if (closed === undefined) return undefined;
-  const where = closed.path === program ? '' : ` (${inEnglish`${closed.path} is closed to it`})`;
-  return inEnglish`permission denied for user ${user.name}: ${program}` + where;
+  return closed.path === program
+    ? text`permission denied for user ${user.name}: ${program}`
+    : text`permission denied for user ${user.name}: ${program} (${closed.path} is closed to it)`;
 }
 
 /** Linux, execve(2): one string, with its end. */
@@ -280,46 +282,45 @@ function explainEnvironment(
   [program = '']: readonly string[],
   environment: Readonly<Record<string, string>>,
   user: SystemUser | undefined,
-): string | undefined {
+): Text | undefined {
   const variables = Object.entries(environment);
   if (variables.some(([, value]) => value.includes('\0')))
-    return inEnglish`the environment holds a NUL character`;
+    return text`the environment holds a NUL character`;
   if (variables.some((pair) => Buffer.byteLength(pair.join('=')) >= longestStringBytes))
-    return inEnglish`arguments and environment of ${program} are too long`;
+    return text`arguments and environment of ${program} are too long`;
   const odd = user && variables.find(([name]) => !isShellName(name));
   return (
-    odd &&
-    inEnglish`the variable ${odd[0]} has a name that a shell cannot hand on to user ${user.name}`
+    odd && text`the variable ${odd[0]} has a name that a shell cannot hand on to user ${user.name}`
   );
 }
 
-function explainUserProblem(user: SystemUser | undefined): string | undefined {
+function explainUserProblem(user: SystemUser | undefined): Text | undefined {
   if (user === undefined || maySwitchAccounts() || user.userId === geteuid?.()) return undefined;
-  return inEnglish`running as user ${user.name} needs a hub that runs as root or with CAP_SETUID and CAP_SETGID`;
+  return text`running as user ${user.name} needs a hub that runs as root or with CAP_SETUID and CAP_SETGID`;
 }
 
 function explainSpawnError(
   thrown: unknown,
   [program = '']: readonly string[],
   user: SystemUser | undefined,
-): string {
+): Text {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   switch (code) {
     case 'ENOENT':
-      return inEnglish`${program} or the interpreter named in its first line does not exist`;
+      return text`${program} or the interpreter named in its first line does not exist`;
     case 'EACCES':
-      return inEnglish`permission denied: ${program}`;
+      return text`permission denied: ${program}`;
     case 'EPERM':
       return user === undefined
-        ? inEnglish`the hub may not switch to another user`
-        : inEnglish`the hub may not run programs as user ${user.name}`;
+        ? text`the hub may not switch to another user`
+        : text`the hub may not run programs as user ${user.name}`;
     case 'E2BIG':
-      return inEnglish`arguments and environment of ${program} are too long`;
+      return text`arguments and environment of ${program} are too long`;
     case 'EAGAIN':
       return user === undefined
-        ? inEnglish`too many processes`
-        : inEnglish`too many processes for user ${user.name}`;
+        ? text`too many processes`
+        : text`too many processes for user ${user.name}`;
     default:
-      return inEnglish`${program} cannot be started: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+      return text`${program} cannot be started: ${messageOf(thrown)}`;
   }
 }

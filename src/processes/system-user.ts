@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { geteuid } from 'node:process';
 import { promisify } from 'node:util';
-import { inEnglish } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 
 /** An account of the machine, as far as running a program under it needs. */
 export interface SystemUser {
@@ -87,13 +87,13 @@ export async function findUserId(name: string): Promise<number | undefined> {
 export async function serverAccountProblem(
   { name, userId }: Pick<SystemUser, 'name' | 'userId'>,
   allowed: readonly (string | number)[],
-): Promise<string | undefined> {
+): Promise<Text | undefined> {
   if (userId === 0) {
-    return inEnglish`No server runs under the account "${name}": it administers this machine.`;
+    return text`No server runs under the account "${name}": it administers this machine.`;
   }
   const least = await leastUserId();
   if (userId >= least || allowed.includes(name) || allowed.includes(userId)) return undefined;
-  return inEnglish`No server runs under the account "${name}": its id ${String(userId)} is below UID_MIN (${String(least)}), so it is one of the system's own. The operator may name it in Spawner.allowed_system_users.`;
+  return text`No server runs under the account "${name}": its id ${String(userId)} is below UID_MIN (${String(least)}), so it is one of the system's own. The operator may name it in Spawner.allowed_system_users.`;
 }
 
 async function leastUserId(): Promise<number> {

@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 /** Header by which an instance of the hub passes a request on to another one. */
 export const hopHeader = 'x-hub-hop';
@@ -39,7 +40,7 @@ export function hopRequestHeaders(source: {
     if (isDropped || lowerName === hopHeader || lowerName === 'x-request-id') continue;
     headers.push(name, rawHeaders[index + 1] ?? '');
   }
-  if (hosts > 1) throw new HubError('bad_request', 'The request has two Host headers.');
+  if (hosts > 1) throw new HubError('bad_request', text`The request has two Host headers.`);
   return [...headers, 'X-Request-Id', requestId, ...headersToAdd];
 }
 

@@ -1,6 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
+import { text } from '../texts/text.ts';
 import { hopRequestHeaders } from './hop-headers.ts';
 import { authenticatesItself, upstreamCookies } from './hub-cookies.ts';
 import type { Route } from './route.ts';
@@ -157,7 +158,7 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
         connectionOptions += `,${value}`;
         break;
       case 'host':
-        if (hasHost) throw new HubError('bad_request', 'The request has two Host headers.');
+        if (hasHost) throw new HubError('bad_request', text`The request has two Host headers.`);
         hasHost = true;
         pairs.push(name, value);
         break;

@@ -6,6 +6,7 @@ import {
   decodePath,
   withoutPrefix,
 } from '../http/canonical-path.ts';
+import { text } from '../texts/text.ts';
 import { createRoute, type Route, type RouteDefinition } from './route.ts';
 
 /** What a path means to the gateway. */
@@ -118,7 +119,7 @@ export function createRouteTable(
     add(definition) {
       const key = (definition.host ?? '') + definition.prefix;
       if (find(key) !== undefined) {
-        throw new HubError('conflict', `There is a route for ${key} already.`);
+        throw new HubError('conflict', text`There is a route for ${key} already.`);
       }
       const route = put(definition);
       announceChange(route.key);

@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { CloseReason } from './live-connections.ts';
 
 /** Nothing listens there, or it cannot be reached: worth another attempt in a moment. */
@@ -29,45 +30,47 @@ export function toUpstreamError(error: unknown): HubError {
   const code = errorCode(error);
   const cause = error;
   if (unreachable.has(code)) {
-    return new HubError('unavailable', 'The application cannot be reached right now.', {
+    return new HubError('unavailable', text`The application cannot be reached right now.`, {
       cause,
       retryAfterSeconds: 5,
     });
   }
   if (timedOut.has(code)) {
-    return new HubError('upstream_timeout', 'The application did not answer in time.', { cause });
+    return new HubError('upstream_timeout', text`The application did not answer in time.`, {
+      cause,
+    });
   }
   if (code === 'UPSTREAM_BAD_REQUEST') {
-    return new HubError('bad_request', 'The request cannot be forwarded.', { cause });
+    return new HubError('bad_request', text`The request cannot be forwarded.`, { cause });
   }
-  return new HubError('upstream_failed', 'The application broke off its answer.', { cause });
+  return new HubError('upstream_failed', text`The application broke off its answer.`, { cause });
 }
 
 /** What a client is told whose request is cut off before the answer began. */
 export function toCloseError(reason: CloseReason): HubError {
   switch (reason) {
     case 'session_ended':
-      return new HubError('unauthenticated', 'Your session has ended.');
+      return new HubError('unauthenticated', text`Your session has ended.`);
     case 'access_revoked':
-      return new HubError('forbidden', 'You may no longer use this application.');
+      return new HubError('forbidden', text`You may no longer use this application.`);
     case 'route_removed':
-      return new HubError('unavailable', 'The application has stopped.');
+      return new HubError('unavailable', text`The application has stopped.`);
     case 'shutting_down':
-      return new HubError('unavailable', 'The hub is stopping.', { retryAfterSeconds: 5 });
+      return new HubError('unavailable', text`The hub is stopping.`, { retryAfterSeconds: 5 });
   }
 }
 
 /** What a client is told while a route is known but its upstream is not ready. */
 export function notReadyError(): HubError {
-  return new HubError('unavailable', 'The application is starting or restarting.', {
-    hint: 'It will be back in a moment.',
+  return new HubError('unavailable', text`The application is starting or restarting.`, {
+    hint: text`It will be back in a moment.`,
     retryAfterSeconds: 2,
   });
 }
 
 /** What a client is told while the upstream has more requests than it can take. */
 export function overloadedError(): HubError {
-  return new HubError('unavailable', 'The application has too many requests at once.', {
+  return new HubError('unavailable', text`The application has too many requests at once.`, {
     retryAfterSeconds: 2,
   });
 }

@@ -13,7 +13,7 @@ import { recordOf } from '../http/request-record.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { connectUnix } from '../processes/unix-connection.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
-import { message, type Text } from '../texts/text.ts';
+import { message, type Text, text } from '../texts/text.ts';
 import type { ForwardOptions } from './forwarder.ts';
 import type { LiveConnections } from './live-connections.ts';
 import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
@@ -120,7 +120,7 @@ export function createWebSocketForwarder(options: {
     const limit = config.max_websockets_per_user;
     if (limit > 0 && userName !== undefined && (countByUser.get(userName) ?? 0) >= limit) {
       return new HubError('too_many_requests', tooMany(limit), {
-        hint: 'Close tabs that you do not need.',
+        hint: text`Close tabs that you do not need.`,
         retryAfterSeconds: 10,
       });
     }

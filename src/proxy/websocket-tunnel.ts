@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { noteUpgradeStatus } from '../http/upgrade-status.ts';
 import { isHandshakeAnswer } from '../http/websocket-handshake.ts';
+import { text } from '../texts/text.ts';
 import { detachableSocket, takeResponse } from '../undocumented/http-proxy-sockets.ts';
 import { joinSockets, type SocketPairOwner, separateSockets } from './joined-sockets.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
@@ -210,7 +211,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
 
   #expireHandshake(): void {
     if (this.#state !== 'connecting') return;
-    this.#refuse(new HubError('upstream_timeout', 'The application did not answer in time.'));
+    this.#refuse(new HubError('upstream_timeout', text`The application did not answer in time.`));
     this.#proxyRequest?.destroy();
   }
 
@@ -248,5 +249,5 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
 }
 
 function noWebSocket(): HubError {
-  return new HubError('upstream_failed', 'The application does not speak WebSocket.');
+  return new HubError('upstream_failed', text`The application does not speak WebSocket.`);
 }

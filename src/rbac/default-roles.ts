@@ -1,4 +1,4 @@
-import { sentences } from '../texts/known-sentences.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import { mayGrant } from './access-check.ts';
 import { expandScopes } from './expand-scopes.ts';
 import { emptyMembership } from './membership.ts';
@@ -6,17 +6,24 @@ import type { Role } from './role.ts';
 import type { ScopeSet } from './scope.ts';
 import type { ScopeCatalogue } from './scope-definitions.ts';
 
+const descriptions = {
+  user: text`What every user may do.`,
+  admin: text`What administrators may do.`,
+  server: text`What the token of a user's server allows the server itself.`,
+  token: text`What a new access token allows when nothing else is asked for.`,
+};
+
 /** The roles that always exist. Configuration may redefine them, except for what `admin` allows. */
 export const defaultRoles = {
   user: {
     name: 'user',
-    description: String(sentences.userRole()),
+    description: String(descriptions.user),
     scopes: ['self'],
     origin: 'default',
   },
   admin: {
     name: 'admin',
-    description: String(sentences.adminRole()),
+    description: String(descriptions.admin),
     scopes: [
       'admin-ui',
       'admin:users',
@@ -42,13 +49,13 @@ export const defaultRoles = {
   },
   server: {
     name: 'server',
-    description: String(sentences.serverRole()),
+    description: String(descriptions.server),
     scopes: ['users:activity!user', 'access:servers!server'],
     origin: 'default',
   },
   token: {
     name: 'token',
-    description: String(sentences.tokenRole()),
+    description: String(descriptions.token),
     scopes: ['inherit'],
     origin: 'default',
   },
@@ -59,6 +66,12 @@ export function findDefaultRole(name: string): Role | undefined {
   return Object.hasOwn(defaultRoles, name)
     ? defaultRoles[name as keyof typeof defaultRoles]
     : undefined;
+}
+
+/** What a role is for, as pages show it: in the language of the reader where it comes with the hub. */
+export function roleDescription({ name, description }: Pick<Role, 'name' | 'description'>): Phrase {
+  const isAsMade = findDefaultRole(name)?.description === description;
+  return isAsMade ? descriptions[name as keyof typeof descriptions] : description;
 }
 
 /**

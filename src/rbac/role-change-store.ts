@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import type { Tables } from '../store/tables.ts';
+import { text } from '../texts/text.ts';
 import type { Role, RoleSubjectKind } from './role.ts';
 import { assignmentDeed, roleDeed } from './role-deeds.ts';
 import { toAssignment } from './role-store.ts';
@@ -79,8 +80,8 @@ export function createRoleChangeStore(
       throw new HubError(
         'bad_request',
         kind === 'user'
-          ? `There is no such user: ${listed.join(', ')}.`
-          : `There is no such group: ${listed.join(', ')}.`,
+          ? text`There is no such user: ${listed.join(', ')}.`
+          : text`There is no such group: ${listed.join(', ')}.`,
       );
     }
   }

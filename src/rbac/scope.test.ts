@@ -48,7 +48,7 @@ describe('parseScope', () => {
     expect(() => parseScope(text)).toThrow(
       expect.objectContaining({ code: 'bad_request', message: expect.stringMatching(message) }),
     );
-    expect(readScope(text).problem).toMatch(message);
+    expect(String(readScope(text).problem)).toMatch(message);
   });
 
   test('refuses with an error of the domain', () => {

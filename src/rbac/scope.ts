@@ -1,5 +1,5 @@
 import { HubError } from '../errors.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 
 /** Expanded scope strings such as `read:users:name!user=alice`, in the spelling `formatScope` gives. */
 export type ScopeSet = ReadonlySet<string>;
@@ -21,7 +21,7 @@ export interface Scope {
 /** Outcome of reading a scope string. */
 export type ScopeReading =
   | { readonly scope: Scope; readonly problem?: never }
-  | { readonly scope?: never; readonly problem: string };
+  | { readonly scope?: never; readonly problem: Text };
 
 const canonicalAccessScope = 'access:servers';
 const otherAccessScope = 'access:users:servers';
@@ -36,39 +36,38 @@ export function canonicalScopeName(name: string): string {
  * Reads a scope string. The name ends at the first `!`, the filter's kind at the first `=`; what
  * follows is the value, whatever characters it holds, so no user name can smuggle in a second filter.
  */
-export function readScope(text: string): ScopeReading {
-  const filterStart = text.indexOf('!');
-  const name = canonicalScopeName(filterStart === -1 ? text : text.slice(0, filterStart));
-  if (name === '') return { problem: inEnglish`a scope has no name` };
+export function readScope(written: string): ScopeReading {
+  const filterStart = written.indexOf('!');
+  const name = canonicalScopeName(filterStart === -1 ? written : written.slice(0, filterStart));
+  if (name === '') return { problem: text`a scope has no name` };
   if (filterStart === -1) return { scope: { name } };
 
-  const valueStart = text.indexOf('=', filterStart);
-  const kind = text.slice(filterStart + 1, valueStart === -1 ? undefined : valueStart);
+  const valueStart = written.indexOf('=', filterStart);
+  const kind = written.slice(filterStart + 1, valueStart === -1 ? undefined : valueStart);
   if (!isFilterKind(kind)) {
     return {
-      problem: inEnglish`the scope ${quoteScope(text)} has an unknown filter; known are user, group, server and service`,
+      problem: text`the scope ${quoteScope(written)} has an unknown filter; known are user, group, server and service`,
     };
   }
   if (valueStart === -1) {
     if (kind === 'group')
-      return { problem: inEnglish`the scope ${quoteScope(text)} does not name its group` };
+      return { problem: text`the scope ${quoteScope(written)} does not name its group` };
     return { scope: { name, filter: { kind } } };
   }
-  const value = text.slice(valueStart + 1);
-  if (value === '')
-    return { problem: inEnglish`the scope ${quoteScope(text)} has an empty filter` };
+  const value = written.slice(valueStart + 1);
+  if (value === '') return { problem: text`the scope ${quoteScope(written)} has an empty filter` };
   // User names hold no slash: one at the start or none at all means that the user is missing.
   if (kind === 'server' && value.lastIndexOf('/') <= 0) {
     return {
-      problem: inEnglish`the scope ${quoteScope(text)} must name its server as user/server, or as user/ for the default server`,
+      problem: text`the scope ${quoteScope(written)} must name its server as user/server, or as user/ for the default server`,
     };
   }
   return { scope: { name, filter: { kind, value } } };
 }
 
 /** Parses a scope string; throws `bad_request` for an unknown or malformed filter. */
-export function parseScope(text: string): Scope {
-  const { scope, problem } = readScope(text);
+export function parseScope(written: string): Scope {
+  const { scope, problem } = readScope(written);
   if (scope === undefined) throw new HubError('bad_request', problem);
   return scope;
 }

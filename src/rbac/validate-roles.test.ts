@@ -124,7 +124,7 @@ test.each([
   ['access:servers!server=ada/..', 'name of a server'],
   ['read:users!user=ada\n', 'control character'],
 ])('the filter of %j, which no name can match, is refused', (scope, reason) => {
-  expect(scopeProblem(scope, catalogue)).toContain(reason);
+  expect(String(scopeProblem(scope, catalogue))).toContain(reason);
 });
 
 test.each(['read:users!user=zoë', 'access:servers!server=ada/', 'access:servers!server=ada/gpu-1'])(
@@ -141,5 +141,5 @@ test('scopeProblem accepts custom scopes and both spellings of access to servers
   ]) {
     expect(scopeProblem(scope, catalogue)).toBeUndefined();
   }
-  expect(scopeProblem('custom:wiki:write', catalogue)).toContain('custom:wiki:write');
+  expect(String(scopeProblem('custom:wiki:write', catalogue))).toContain('custom:wiki:write');
 });

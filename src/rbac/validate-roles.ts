@@ -1,7 +1,7 @@
 import { serverNamePattern } from '../config/common-schema.ts';
 import type { RoleConfig } from '../config/config.ts';
 import { type ConfigProblem, HubError } from '../errors.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import { validateGroupName, validateUserName } from '../users/user-name.ts';
 import { findDefaultRole } from './default-roles.ts';
 import { quoteScope, readScope, type ScopeFilter, splitServerValue } from './scope.ts';
@@ -15,6 +15,12 @@ export interface RoleValidationContext {
   readonly serviceNames: Iterable<string>;
   /** `Authenticator.manage_roles`: the provider decides which users and groups hold a role. */
   readonly managesRoles?: boolean;
+}
+
+/** What is wrong with a role, and where in it. */
+export interface RoleProblem {
+  readonly path: string;
+  readonly message: Phrase;
 }
 
 /** Checks `Hub.load_roles` and lists every problem with its dotted path. */
@@ -32,7 +38,10 @@ export function validateRoles(
         message: `the role ${role.name} is already defined in Hub.load_roles[${firstIndex}]`,
       });
     }
-    return problems.map((problem) => ({ ...problem, path: `${path}.${problem.path}` }));
+    return problems.map((problem) => ({
+      path: `${path}.${problem.path}`,
+      message: String(problem.message),
+    }));
   });
 }
 
@@ -40,7 +49,7 @@ export function validateRoles(
 export function roleProblems(
   role: RoleConfig,
   { catalogue, serviceNames, managesRoles = false }: RoleValidationContext,
-): ConfigProblem[] {
+): RoleProblem[] {
   const services = new Set(serviceNames);
   return [
     ...nameProblems(role.name),
@@ -51,7 +60,7 @@ export function roleProblems(
     ...eachProblem('users', role.users, (name) => problemOf(validateUserName, name)),
     ...eachProblem('groups', role.groups, (name) => problemOf(validateGroupName, name)),
     ...eachProblem('services', role.services, (name) =>
-      services.has(name) ? undefined : inEnglish`there is no service ${quoteScope(name)}`,
+      services.has(name) ? undefined : text`there is no service ${quoteScope(name)}`,
     ),
   ];
 }
@@ -70,40 +79,40 @@ export function roleWarnings(roles: readonly RoleConfig[]): ConfigProblem[] {
 }
 
 /** Tells what is wrong with a scope as written, or undefined when it can be used. */
-export function scopeProblem(text: string, catalogue: ScopeCatalogue): string | undefined {
-  const { scope, problem } = readScope(text);
+export function scopeProblem(written: string, catalogue: ScopeCatalogue): Phrase | undefined {
+  const { scope, problem } = readScope(written);
   if (scope === undefined) return problem;
   if (catalogue.get(scope.name) === undefined)
-    return inEnglish`there is no scope ${quoteScope(scope.name)}`;
+    return text`there is no scope ${quoteScope(scope.name)}`;
   if (metascopes.has(scope.name) && scope.filter !== undefined) {
-    return inEnglish`the scope ${scope.name} takes no filter`;
+    return text`the scope ${scope.name} takes no filter`;
   }
   const filterProblem = scope.filter && problemOfFilter(scope.filter);
-  return filterProblem && inEnglish`the filter of the scope ${quoteScope(text)} ${filterProblem}`;
+  return filterProblem && text`the filter of the scope ${quoteScope(written)} ${filterProblem}`;
 }
 
 /** A filter that nothing can ever match is a mistake, and one that reads as if it meant all is a trap. */
-function problemOfFilter({ kind, value }: ScopeFilter): string | undefined {
+function problemOfFilter({ kind, value }: ScopeFilter): Phrase | undefined {
   if (value === undefined) return undefined;
   const { userName, serverName } =
     kind === 'server' ? splitServerValue(value) : { userName: value, serverName: '' };
   if (userName === '*' || serverName === '*') {
-    return inEnglish`is a wildcard: filters take whole names only; leave the filter out for all`;
+    return text`is a wildcard: filters take whole names only; leave the filter out for all`;
   }
   if (kind === 'service') return undefined;
   const validate = kind === 'group' ? validateGroupName : validateUserName;
   const problem = problemOf(validate, userName);
-  if (problem !== undefined) return inEnglish`names none: ${problem}`;
+  if (problem !== undefined) return text`names none: ${problem}`;
   const isName = serverName === '' || serverNamePattern.test(serverName);
-  return isName ? undefined : inEnglish`names none: this cannot be the name of a server`;
+  return isName ? undefined : text`names none: this cannot be the name of a server`;
 }
 
-function nameProblems(name: string): ConfigProblem[] {
+function nameProblems(name: string): RoleProblem[] {
   if (roleName.test(name)) return [];
   return [
     {
       path: 'name',
-      message: inEnglish`must have 3 to 255 characters: a-z, 0-9 and - _ ~ . only, beginning with a letter and ending with a letter or digit`,
+      message: text`must have 3 to 255 characters: a-z, 0-9 and - _ ~ . only, beginning with a letter and ending with a letter or digit`,
     },
   ];
 }
@@ -128,7 +137,7 @@ function defaultRoleProblems({ name, description, scopes, users }: RoleConfig): 
 function servicesOnlyProblems(
   { name, scopes = [], users = [], groups = [] }: RoleConfig,
   catalogue: ScopeCatalogue,
-): ConfigProblem[] {
+): RoleProblem[] {
   const hasUsers = users.length > 0 || groups.length > 0 || findDefaultRole(name) !== undefined;
   if (!hasUsers) return [];
   return scopes.flatMap((scope, index) =>
@@ -136,7 +145,7 @@ function servicesOnlyProblems(
       ? [
           {
             path: `scopes[${index}]`,
-            message: inEnglish`the scope ${scope} is for services alone: give it a role without users and groups`,
+            message: text`the scope ${scope} is for services alone: give it a role without users and groups`,
           },
         ]
       : [],
@@ -151,21 +160,21 @@ function managedProblems({ users, groups }: RoleConfig): ConfigProblem[] {
   ];
 }
 
-function problemOf(validate: (name: string) => string, name: string): string | undefined {
+function problemOf(validate: (name: string) => string, name: string): Phrase | undefined {
   try {
     validate(name);
     return undefined;
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
-    return error.message;
+    return error.shown.message;
   }
 }
 
 function eachProblem(
   key: string,
   entries: readonly string[] | undefined,
-  check: (entry: string) => string | undefined,
-): ConfigProblem[] {
+  check: (entry: string) => Phrase | undefined,
+): RoleProblem[] {
   return (entries ?? []).flatMap((entry, index) => {
     const message = check(entry);
     return message === undefined ? [] : [{ path: `${key}[${index}]`, message }];

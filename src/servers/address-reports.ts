@@ -1,5 +1,6 @@
 import { HubError } from '../errors.ts';
 import type { AcceptAddress, ReportedAddress } from '../plugin-host/spawn-request.ts';
+import { text } from '../texts/text.ts';
 
 /** Addresses that servers tell by themselves while they start. */
 export interface AddressReports {
@@ -41,11 +42,11 @@ export function createAddressReports(): AddressReports {
     async tell(serverId, reported) {
       const entry = waiting.get(serverId);
       if (entry === undefined) {
-        throw new HubError('conflict', 'The hub does not wait for an address of this server.');
+        throw new HubError('conflict', text`The hub does not wait for an address of this server.`);
       }
       if (entry.isChecking) {
-        throw new HubError('conflict', 'Another address of this server is being checked.', {
-          hint: 'Try again in a moment.',
+        throw new HubError('conflict', text`Another address of this server is being checked.`, {
+          hint: text`Try again in a moment.`,
         });
       }
       entry.isChecking = true;

@@ -1,6 +1,6 @@
 import type { SpawnPreparation } from '../authentication/spawn-hooks.ts';
 import type { Config } from '../config/config.ts';
-import { HubError } from '../errors.ts';
+import { HubError, TextError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { StartSettings } from '../plugin-host/spawn-hook.ts';
@@ -14,7 +14,7 @@ import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import { objectName } from '../protocol/object-name.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
-import { sentences } from '../texts/known-sentences.ts';
+import { inSeconds } from '../texts/seconds.ts';
 import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { User } from '../users/user-store.ts';
@@ -28,6 +28,7 @@ import type { LaunchPlan } from './server-start.ts';
 import type { ChosenOptions } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
 import type { StartHooks } from './start-hooks.ts';
+import { endedWithoutHub } from './start-texts.ts';
 
 export type BeforeSpawn = (
   user: User,
@@ -177,7 +178,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
             awaitAddress: awaitAddressOf(server, callbacks.signal),
           });
           if (resumed !== undefined) return resumed;
-          throw new Error(String(sentences.endedWithoutHub()));
+          throw new TextError(endedWithoutHub);
         },
       };
     },
@@ -252,6 +253,8 @@ async function requireAnswer(
       : createOwnProbe(options.probe, () => findStranger({ isAnswered: true }));
   const result = await waitUntilReady({ url, path, timeoutMs: seconds * 1000, signal, probe });
   if (result.ready) return;
-  const duration = sentences.seconds(String(seconds));
-  throw new Error(String(sentences.notAnswering(duration, result.reason)));
+  const duration = inSeconds(String(seconds));
+  throw new TextError(
+    text`The server started but did not answer within ${duration}: ${result.reason}.`,
+  );
 }

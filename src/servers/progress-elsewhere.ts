@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '../errors.ts';
 import type { ChannelCaller } from '../instances/channel-caller.ts';
 import type { InstanceDirectory } from '../instances/instance-directory.ts';
-import { sentences } from '../texts/known-sentences.ts';
-import { inEnglish } from '../texts/text.ts';
+import { readPhrase, type SavedPhrase, savePhrase, text } from '../texts/text.ts';
 import type { ProgressLog, ProgressPart } from './progress-log.ts';
 import type { Server, ServerProgress } from './server.ts';
 import type { ServerLifecycle } from './server-lifecycle.ts';
+import { serverReady } from './start-texts.ts';
 
 /** The steps of starts that other instances have under way. */
 export interface ProgressElsewhere {
@@ -27,13 +27,19 @@ interface Question {
   readonly from: number;
 }
 
+interface SavedPart extends Pick<ProgressPart, 'next'> {
+  readonly events: readonly (Omit<ServerProgress, 'message'> & { readonly message: SavedPhrase })[];
+}
+
 /** Answers another instance; the question is signed by that. */
 export function answerProgress(
   progressOf: (serverId: string) => ProgressLog | undefined,
   question: unknown,
-): ProgressPart {
+): SavedPart {
   const { serverId, from } = question as Question;
-  return progressOf(serverId)?.since(from) ?? { events: [], next: from };
+  const { events, next } = progressOf(serverId)?.since(from) ?? { events: [], next: from };
+  const saved = events.map((event) => ({ ...event, message: savePhrase(event.message) }));
+  return { events: saved, next };
 }
 
 export function createProgressElsewhere(deps: {
@@ -51,7 +57,12 @@ export function createProgressElsewhere(deps: {
     const question: Question = { serverId, from };
     try {
       const options = { timeoutMs: answerMs };
-      return (await caller.call(address, progressOperation, question, options)) as ProgressPart;
+      const told = await caller.call(address, progressOperation, question, options);
+      const { events, next } = told as SavedPart;
+      return {
+        events: events.map((event) => ({ ...event, message: readPhrase(event.message) })),
+        next,
+      };
     } catch (error) {
       if (error instanceof HubError) return { events: [], next: from };
       throw error;
@@ -62,9 +73,9 @@ export function createProgressElsewhere(deps: {
   async function endOf(server: Server): Promise<ServerProgress> {
     try {
       await lifecycle.untilReady(server);
-      return { progress: 100, ready: true, message: String(sentences.ready()), url: urlOf(server) };
+      return { progress: 100, ready: true, message: serverReady, url: urlOf(server) };
     } catch (error) {
-      const message = error instanceof HubError ? error.message : inEnglish`The start failed.`;
+      const message = error instanceof HubError ? error.shown.message : text`The start failed.`;
       return { progress: 100, failed: true, message };
     }
   }
@@ -73,7 +84,7 @@ export function createProgressElsewhere(deps: {
     soFar: async (server) => (await ask(server, 0)).events,
 
     async *follow(server, signal) {
-      yield { progress: 0, message: String(sentences.starting()) };
+      yield { progress: 0, message: text`The server is starting.` };
       const over = new AbortController();
       const waiting = AbortSignal.any([signal, over.signal]);
       let end: ServerProgress | undefined;

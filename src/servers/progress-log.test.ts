@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { createProgressLog } from './progress-log.ts';
+import type { ServerProgress } from './server.ts';
 
 const never = new AbortController().signal;
 
-async function collect(events: AsyncIterable<{ message: string }>): Promise<string[]> {
+async function collect(events: AsyncIterable<ServerProgress>): Promise<string[]> {
   const messages: string[] = [];
-  for await (const { message } of events) messages.push(message);
+  for await (const { message } of events) messages.push(String(message));
   return messages;
 }
 

@@ -200,7 +200,7 @@ describeEachDatabase('the life of servers', (open) => {
       exit: { code: 137, signal: null, reason: 'out of memory at 200 MiB' },
     });
     await until(async () => (await world.stored(server)).state === 'stopped', 'it is stopped');
-    expect((await world.stored(server)).failure?.message).toBe(
+    expect(String((await world.stored(server)).failure?.message)).toBe(
       'The server ended: out of memory at 200 MiB.',
     );
   });
@@ -284,7 +284,7 @@ describeEachDatabase('the life of servers', (open) => {
     await poll();
     expect(world.routes.size).toBe(0);
     expect(world.spawner.running.size).toBe(0);
-    expect((await world.stored(server)).failure?.message).toBe(
+    expect(String((await world.stored(server)).failure?.message)).toBe(
       'Another program has the address of the server: pid 812 (thief) holds the port 9000.',
     );
   });

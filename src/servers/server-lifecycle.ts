@@ -6,7 +6,7 @@ import { HubError } from '../errors.ts';
 import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { text } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import { type Server, unreachableSince, whyLost } from './server.ts';
 import { createServerOwnership, type LifecycleLimits } from './server-ownership-store.ts';
 import type { ServerRoutes } from './server-routes.ts';
@@ -230,7 +230,7 @@ export function createServerLifecycle(deps: {
     return { ready: unit.ready };
   }
 
-  function clearAway(server: Server, failure: string | null): Promise<void> {
+  function clearAway(server: Server, failure: Phrase | null): Promise<void> {
     return unitFor(server).clearAway(failure, clearing);
   }
 

@@ -78,7 +78,11 @@ export function presentServer(
     failure:
       server.failure === undefined
         ? null
-        : { ...server.failure, at: server.failure.at.toISOString() },
+        : {
+            ...server.failure,
+            message: String(server.failure.message),
+            at: server.failure.at.toISOString(),
+          },
     stops_at: stop?.at.toISOString() ?? null,
     stop_reason: stop?.reason ?? (server.state === 'stopped' ? server.stoppedBy : null) ?? null,
     ...(options.withState ? { state: server.spawnerState } : {}),

@@ -5,6 +5,7 @@ import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { databaseTimeMs } from '../store/lease-clock.ts';
 import type { Row, RowChange, Tables } from '../store/tables.ts';
+import { readPhrase, type SavedPhrase, savePhrase } from '../texts/text.ts';
 import type { Server, ServerFailure, ServerInstance, ServerState } from './server.ts';
 import { toLimits } from './server-limits-store.ts';
 
@@ -62,7 +63,7 @@ export function toRowChange(change: ServerChange): RowChange<'servers'> {
   if (change.url !== undefined) row.url = change.url;
   if (change.spawnerState !== undefined) row.spawner_state = JSON.stringify(change.spawnerState);
   if (change.userOptions !== undefined) row.user_options = JSON.stringify(change.userOptions);
-  if (change.failure !== undefined) row.failure = change.failure && JSON.stringify(change.failure);
+  if (change.failure !== undefined) row.failure = change.failure && writeFailure(change.failure);
   if (change.isQueued !== undefined) row.is_queued = change.isQueued ? 1 : 0;
   if (change.startTime !== undefined) {
     row.start_ms = Math.round(change.startTime.ms);
@@ -88,7 +89,7 @@ function stoppedAtOf({ state, stopped_at, starting_at }: ServerRow): Date | unde
 }
 
 export function toServer(row: ServerRow): Server {
-  const lastFailure = row.failure === null ? undefined : toFailure(row.failure);
+  const lastFailure = row.failure === null ? undefined : readFailure(row.failure);
   return {
     id: row.id,
     userId: row.user_id,
@@ -125,9 +126,14 @@ function toInstance(row: ServerRow): ServerInstance | undefined {
   };
 }
 
-function toFailure(json: string): ServerFailure {
-  const failure = JSON.parse(json) as Omit<ServerFailure, 'at'> & { readonly at: string };
-  return { ...failure, at: new Date(failure.at) };
+function writeFailure({ message, at, output }: ServerFailure): string {
+  return JSON.stringify({ message: savePhrase(message), at, output });
+}
+
+function readFailure(json: string): ServerFailure {
+  const { message, at, output } = JSON.parse(json) as Record<'at', string> &
+    Pick<ServerFailure, 'output'> & { readonly message: SavedPhrase };
+  return { message: readPhrase(message), at: new Date(at), output };
 }
 
 function toDate(ms: number | null): Date | undefined {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HubError } from '../errors.ts';
+import { HubError, TextError } from '../errors.ts';
 import type { SpawnPhase, SpawnProgress } from '../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
-import { sentences } from '../texts/known-sentences.ts';
-import { type Text, translated } from '../texts/text.ts';
+import { inSeconds } from '../texts/seconds.ts';
+import { type Phrase, type Text, text } from '../texts/text.ts';
 import type { ProgressLog } from './progress-log.ts';
 import { createStartClock } from './start-clock.ts';
 
@@ -52,11 +52,11 @@ export interface ServerStart {
 export async function startServer(start: ServerStart): Promise<SpawnedServer> {
   const { plan, cancelled, steps } = start;
   cancelled.throwIfAborted();
-  steps.add({ progress: 0, message: String(sentences.requested()) });
+  steps.add({ progress: 0, message: text`Server requested.` });
   const launched = await launch(start);
   await start.onLaunched(launched);
   cancelled.throwIfAborted();
-  steps.add({ progress: 60, message: String(sentences.waitingForAnswer()) });
+  steps.add({ progress: 60, message: text`The server has started; waiting for it to answer.` });
   await waitUntilReady(plan, launched, cancelled);
   cancelled.throwIfAborted();
   return launched;
@@ -66,7 +66,7 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
   const { plan, cancelled, isOurs, steps, onOutput, keepState } = start;
   using clock = createStartClock(plan.startTimeoutMs);
   const signal = AbortSignal.any([cancelled, clock.signal]);
-  let lastMessage = '';
+  let lastMessage: Phrase = '';
   const launching = plan.launch({
     signal,
     onOutput,
@@ -103,12 +103,12 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
     );
   } else if (late !== undefined) await start.endLate(late.state);
   cancelled.throwIfAborted();
-  const duration = sentences.seconds(String(plan.startTimeoutMs / 1000));
+  const duration = inSeconds(String(plan.startTimeoutMs / 1000));
   const why =
     lastMessage === ''
-      ? sentences.notStarted(duration)
-      : sentences.notStartedAfter(duration, lastMessage);
-  throw new Error(String(why));
+      ? text`The server did not start within ${duration}.`
+      : text`The server did not start within ${duration}. The last step: ${lastMessage}`;
+  throw new TextError(why);
 }
 
 async function waitUntilReady(
@@ -118,7 +118,7 @@ async function waitUntilReady(
 ): Promise<void> {
   const over = new AbortController();
   const died = launched.exited?.then((exit) => {
-    throw new Error(String(earlyEnd(exit)));
+    throw new TextError(earlyEnd(exit));
   });
   died?.catch(() => undefined);
   try {
@@ -131,11 +131,10 @@ async function waitUntilReady(
 }
 
 /** The `spawn_failed` of a start; what a spawner says of the request itself, such as `forbidden`, stays that. */
-export function startError(error: unknown, english: string): HubError {
-  const message = translated(english);
+export function startError(error: unknown, message: Phrase): HubError {
   if (!(error instanceof HubError)) return new HubError('spawn_failed', message, { cause: error });
   if (error.code !== 'upstream_failed') return error;
-  const { hint } = error;
+  const { hint } = error.shown;
   return new HubError('spawn_failed', message, {
     cause: error,
     ...(hint !== undefined && { hint }),
@@ -143,16 +142,20 @@ export function startError(error: unknown, english: string): HubError {
 }
 
 /** What is said of a server that has ended by itself. */
-export function endMessage(exit: ServerExit | undefined): string {
-  if (exit === undefined) return String(sentences.noLongerRunning());
+export function endMessage(exit: ServerExit | undefined): Text {
+  if (exit === undefined) return text`The server is no longer running.`;
   const { code, signal, reason } = exit;
-  if (reason !== undefined) return String(sentences.ended(reason));
-  if (signal !== null) return String(sentences.endedBySignal(signal));
-  return String(code === null ? sentences.endedUnknown() : sentences.endedWithCode(String(code)));
+  if (reason !== undefined) return text`The server ended: ${reason}.`;
+  if (signal !== null) return text`The server ended by signal ${signal}.`;
+  return code === null
+    ? text`The server ended with an unknown exit code.`
+    : text`The server ended with exit code ${String(code)}.`;
 }
 
 function earlyEnd({ code, signal, reason }: ServerExit): Text {
-  if (reason !== undefined) return sentences.endedEarly(reason);
-  if (signal !== null) return sentences.endedEarlyBySignal(signal);
-  return code === null ? sentences.endedEarlyUnknown() : sentences.endedEarlyWithCode(String(code));
+  if (reason !== undefined) return text`The server ended before it answered: ${reason}.`;
+  if (signal !== null) return text`The server ended before it answered, by signal ${signal}.`;
+  return code === null
+    ? text`The server ended before it answered, with an unknown exit code.`
+    : text`The server ended before it answered, with exit code ${String(code)}.`;
 }

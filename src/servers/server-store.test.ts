@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { savePhrase, text } from '../texts/text.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createServerStore } from './server-store.ts';
 
@@ -134,6 +135,18 @@ describeEachDatabase('the store of servers', (open) => {
       .execute();
     expect((await store.find('ann', ''))?.stoppedAt).toBeUndefined();
   });
+
+  test.for([text`The server ended: ${text`its pod was deleted`}.`, 'a sentence of a plugin'])(
+    'keeps of a failure what can be said in each language: %s',
+    async (message) => {
+      const { store, ann } = await create();
+      const { id } = await store.ensure(ann.id, '');
+      await store.moveTo(id, 'starting', {});
+      await store.moveTo(id, 'stopped', { failure: { message, at: new Date(), output: [] } });
+      const stored = (await store.find('ann', ''))?.failure?.message;
+      expect(stored && savePhrase(stored)).toEqual(savePhrase(message));
+    },
+  );
 
   test('lists the servers of a user, and those that are not stopped', async () => {
     const { store, users, ann } = await create();

@@ -1,17 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Limiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
-import { HubError } from '../errors.ts';
+import { HubError, messageOf } from '../errors.ts';
 import type { SpawnPhase } from '../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createOutputFeed, type OutputSource } from '../processes/output-feed.ts';
-import { sentences } from '../texts/known-sentences.ts';
+import { isSamePhrase, type Phrase } from '../texts/text.ts';
 import { createEngineSilence } from './engine-silence.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
 import { createServerRecord, type ServerRecordDeps } from './server-record.ts';
 import { endMessage, type LaunchPlan, startError, startServer } from './server-start.ts';
 import { createStartDuration, type StartDuration } from './start-duration.ts';
+import { addressTaken, isAlready, serverReady, startCancelled } from './start-texts.ts';
 
 /** What happens outside the unit when a server comes and goes. */
 export interface UnitEvents {
@@ -49,7 +50,7 @@ export interface ServerUnit {
   leaveWaiting(): boolean;
   /** Ends and clears away what an earlier hub left of a server, when the limiter has room. */
   clearAway(
-    failure: string | null,
+    failure: Phrase | null,
     limits: { readonly endings: Limiter; readonly recordings: Limiter },
   ): Promise<void>;
   /** Polls whether the server still runs. */
@@ -108,10 +109,10 @@ export function createServerUnit(
   let start: Start | undefined;
   let spawned: SpawnedServer | undefined;
   const output = createOutputFeed(keptOutput);
-  let lastStranger: string | undefined;
+  let lastStranger: Phrase | undefined;
 
-  const failureOf = (error: unknown): ServerFailure => ({
-    message: error instanceof Error ? error.message : String(error),
+  const failureOf = (message: Phrase): ServerFailure => ({
+    message,
     at: new Date(),
     output: output.tail(50, maxFailureCharacters),
   });
@@ -136,7 +137,7 @@ export function createServerUnit(
     void running.exited?.then((exit) => onDeath(running, endMessage(exit)));
   }
 
-  async function onDeath(dead: SpawnedServer, message: string): Promise<void> {
+  async function onDeath(dead: SpawnedServer, message: Phrase): Promise<void> {
     if (spawned !== dead || state !== 'running' || isReleased) return;
     state = 'stopping';
     events.onUnavailable(server);
@@ -180,7 +181,7 @@ export function createServerUnit(
       state = 'running';
       start = undefined;
       watch(running);
-      steps.add({ progress: 100, ready: true, message: String(sentences.ready()), url });
+      steps.add({ progress: 100, ready: true, message: serverReady, url });
       events.onStartEnded('ready', seconds());
     } catch (error) {
       // What another instance goes on with is not to be ended here.
@@ -188,7 +189,7 @@ export function createServerUnit(
       if (hasKeptState && !(await record.isOurs(isOver))) isReleased = true;
       if (isReleased) throw error;
       const isCancelled = cancel.signal.aborted;
-      const failure = failureOf(isCancelled ? sentences.startCancelled() : error);
+      const failure = failureOf(isCancelled ? startCancelled : messageOf(error));
       state = 'stopping';
       events.onUnavailable(server);
       await record.stopping();
@@ -200,7 +201,7 @@ export function createServerUnit(
       if (isCancelled) log.info('the start of a server was cancelled');
       else log.warn(why, `a server did not start: ${failure.message}`);
       settle();
-      if (isCancelled) throw new HubError('conflict', sentences.startCancelled());
+      if (isCancelled) throw new HubError('conflict', startCancelled);
       throw startError(error, failure.message);
     } finally {
       steps.end();
@@ -268,7 +269,7 @@ export function createServerUnit(
     },
 
     async start(plan) {
-      if (state !== 'stopped') throw new HubError('conflict', sentences.isAlready(state));
+      if (state !== 'stopped') throw new HubError('conflict', isAlready(state));
       state = 'starting';
       output.restart();
       const duration = createStartDuration();
@@ -280,7 +281,7 @@ export function createServerUnit(
           await record.claim(plan);
           claimed.resolve();
         } catch (error) {
-          current.steps.add({ progress: 100, failed: true, message: failureOf(error).message });
+          current.steps.add({ progress: 100, failed: true, message: messageOf(error) });
           current.steps.end();
           settle();
           claimed.reject(error);
@@ -365,9 +366,8 @@ export function createServerUnit(
       if (!result.running) return onDeath(running, endMessage(result.exit));
       const stranger = await running.findStranger?.();
       // Once may be a server that is about to listen again.
-      if (stranger !== undefined && stranger === lastStranger) {
-        await onDeath(running, String(sentences.addressTaken(stranger)));
-      }
+      if (stranger !== undefined && isSamePhrase(stranger, lastStranger))
+        await onDeath(running, addressTaken(stranger));
       lastStranger = stranger;
     },
 

@@ -1,6 +1,7 @@
 import { serverNamePattern } from '../config/common-schema.ts';
 import type { SpawnerState, SpawnPhase } from '../plugin-host/spawn-request.ts';
-import { sentences } from '../texts/known-sentences.ts';
+import { type Phrase, type Text, text } from '../texts/text.ts';
+import { endedWithoutHub } from './start-texts.ts';
 import type { LimitClock, LimitKind } from './time-limits.ts';
 
 /** Where a server is in its life; each state has one successor but for a failed or cancelled start. */
@@ -16,7 +17,7 @@ export const nextStates = {
 
 /** Why a server is not running although it was started. */
 export interface ServerFailure {
-  readonly message: string;
+  readonly message: Phrase;
   readonly at: Date;
   /** The last lines the server printed. */
   readonly output: readonly string[];
@@ -77,7 +78,7 @@ export function unreachableSince({ state, instance }: Server): Date | undefined 
 export interface ServerProgress {
   /** 0 to 100. */
   readonly progress: number;
-  readonly message: string;
+  readonly message: Phrase;
   readonly phase?: SpawnPhase;
   /** Why, as the engine puts it. */
   readonly reason?: string;
@@ -106,6 +107,8 @@ export function isServerName(name: string): boolean {
 }
 
 /** What is said of a server that did not outlive its hub. */
-export function whyLost({ state }: Server): string {
-  return state === 'running' ? String(sentences.endedWithoutHub()) : String(sentences.hubStopped());
+export function whyLost({ state }: Server): Text {
+  return state === 'running'
+    ? endedWithoutHub
+    : text`The hub stopped while the server was starting or stopping.`;
 }

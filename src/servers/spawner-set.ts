@@ -1,3 +1,4 @@
+import { TextError } from '../errors.ts';
 import type {
   OptionsForm,
   PollResult,
@@ -5,7 +6,7 @@ import type {
   Spawner,
   SpawnerState,
 } from '../plugin-host/spawner.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 import { createBoundedUsage } from './bounded-usage.ts';
 
 /** A spawner of the configuration. */
@@ -49,7 +50,7 @@ export function joinSpawners(
     const { [spawnerKey]: told, ...state } = stored;
     const name = typeof told === 'string' ? told : members[0].name;
     const spawner = byName.get(name);
-    if (spawner === undefined) throw new Error(notConfigured(name));
+    if (spawner === undefined) throw new TextError(notConfigured(name));
     return { name, spawner, state };
   }
 
@@ -71,7 +72,7 @@ export function joinSpawners(
     async start(request) {
       const name = spawnerOf(request.profile);
       const spawner = byName.get(name);
-      if (spawner === undefined) throw new Error(notConfigured(name));
+      if (spawner === undefined) throw new TextError(notConfigured(name));
       const keepState = (state: SpawnerState) => request.keepState(tagged(name, state));
       const spawned = await spawner.start({ ...request, keepState });
       return { ...spawned, state: tagged(name, spawned.state) };
@@ -137,6 +138,6 @@ export function joinSpawners(
   };
 }
 
-function notConfigured(name: string): string {
-  return inEnglish`The spawner "${name}" of the server is not configured any more.`;
+function notConfigured(name: string): Text {
+  return text`The spawner "${name}" of the server is not configured any more.`;
 }

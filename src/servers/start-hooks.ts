@@ -1,10 +1,11 @@
 import { timeLimit } from '../concurrency/time-limit.ts';
+import { messageOf, TextError } from '../errors.ts';
 import type { PluginLog } from '../logging/plugin-log.ts';
 import type { SpawnHook, StartSettings } from '../plugin-host/spawn-hook.ts';
 import type { ServerIdentity } from '../plugin-host/spawn-request.ts';
 import { applyStartChanges } from '../plugin-host/start-changes.ts';
-import { sentences } from '../texts/known-sentences.ts';
-import { inEnglish } from '../texts/text.ts';
+import { inSeconds } from '../texts/seconds.ts';
+import { text } from '../texts/text.ts';
 
 /** The hooks of the operator, around the runs of all servers. */
 export interface StartHooks {
@@ -41,7 +42,7 @@ export function createStartHooks(deps: {
     signal.addEventListener('abort', () =>
       givenUp.reject(
         late.aborted
-          ? new Error(inEnglish`no answer within ${sentences.seconds(timeoutMs / 1000)}`)
+          ? new TextError(text`no answer within ${inSeconds(timeoutMs / 1000)}`)
           : signal.reason,
       ),
     );
@@ -60,8 +61,8 @@ export function createStartHooks(deps: {
           current = applyStartChanges(current, changes);
         } catch (error) {
           cancelled.throwIfAborted();
-          throw new Error(
-            inEnglish`The hook "${name}" failed before the start: ${messageOf(error)}`,
+          throw new TextError(
+            text`The hook "${name}" failed before the start: ${messageOf(error)}`,
             {
               cause: error,
             },
@@ -83,8 +84,4 @@ export function createStartHooks(deps: {
       }
     },
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

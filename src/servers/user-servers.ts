@@ -4,7 +4,7 @@ import type { DeedDetail } from '../audit/detail-words.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Config } from '../config/config.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
-import { HubError } from '../errors.ts';
+import { HubError, messageOf } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
@@ -189,7 +189,7 @@ export function createUserServers(deps: {
       await spawner.delete?.(identity, { withUser, signal: timeLimit(deleteTimeoutMs) });
     } catch (error) {
       if (error instanceof HubError) throw error;
-      const message = `What is kept of the server could not be deleted: ${messageOf(error)}`;
+      const message = text`What is kept of the server could not be deleted: ${messageOf(error)}`;
       throw new HubError('upstream_failed', message, { cause: error });
     }
   }
@@ -387,8 +387,4 @@ function namedServersOff(): HubError {
 
 function stopFirst(): HubError {
   return new HubError('bad_request', text`Stop the server first.`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import type { probeReadiness } from '../processes/readiness-probe.ts';
-import { inEnglish } from '../texts/text.ts';
+import { isSamePhrase, type Phrase } from '../texts/text.ts';
 import { watchHealth } from './health-watch.ts';
 import type { Service } from './service.ts';
 import type { ServiceRoutes } from './service-routes.ts';
@@ -22,7 +22,7 @@ export function createExternalService(options: {
   let { service } = options;
   let state: ServiceState = 'stopped';
   let since = new Date(clock.now());
-  let lastError: string | undefined;
+  let lastError: Phrase | undefined;
   let watch = new AbortController();
 
   function enter(next: ServiceState): void {
@@ -39,13 +39,14 @@ export function createExternalService(options: {
     options.onFirstAnswer?.();
   }
 
-  function onUnhealthy(reason: string): void {
-    if (reason !== lastError) log.warn({ service: service.name, reason }, 'service is not ready');
+  function onUnhealthy(reason: Phrase): void {
+    if (!isSamePhrase(reason, lastError))
+      log.warn({ service: service.name, reason }, 'service is not ready');
     lastError = reason;
     options.onFirstAnswer?.();
     if (state === 'unhealthy') return;
     enter('unhealthy');
-    routes.close(service, reason);
+    routes.close(service);
   }
 
   function start(): void {
@@ -57,9 +58,7 @@ export function createExternalService(options: {
       options.onFirstAnswer?.();
       return;
     }
-    if (!takesOver || lastError !== undefined) {
-      routes.close(service, inEnglish`it is being asked for the first time`);
-    }
+    if (!takesOver || lastError !== undefined) routes.close(service);
     watch = new AbortController();
     const { signal } = watch;
     const watched = { ...service, url };

@@ -34,7 +34,7 @@ async function watchedAnswers(command: string | undefined, answers: readonly Pro
       return left.shift() ?? ready;
     },
     onReady: () => events.push('ready'),
-    onUnhealthy: (reason) => events.push(reason),
+    onUnhealthy: (reason) => events.push(String(reason)),
   });
   return { events, now };
 }

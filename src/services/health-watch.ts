@@ -1,6 +1,6 @@
 import type { Clock } from '../processes/clock.ts';
 import { type probeReadiness, waitUntilReady } from '../processes/readiness-probe.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import type { Service } from './service.ts';
 
 export interface HealthWatchOptions {
@@ -11,7 +11,7 @@ export interface HealthWatchOptions {
   readonly clock: Clock;
   readonly onReady: () => void;
   /** Called when it turns unhealthy, and again whenever the reason changes. */
-  readonly onUnhealthy: (reason: string) => void;
+  readonly onUnhealthy: (reason: Phrase) => void;
 }
 
 const calmPauseMs = 10_000;
@@ -38,9 +38,7 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
   if (first.ready) onReady();
   else
     onUnhealthy(
-      isStarting
-        ? inEnglish`not ready after ${readyTimeoutMs / 1000} s: ${first.reason}`
-        : first.reason,
+      isStarting ? text`not ready after ${readyTimeoutMs / 1000} s: ${first.reason}` : first.reason,
     );
 
   for (let misses = isReady ? 0 : missesUntilUnhealthy; ; ) {

@@ -39,7 +39,7 @@ describe('a managed service without a url', () => {
     const registry = await started([{ name: 'a', command: app('exit-at-once', '7') }]);
     const status = await untilStatus(registry, inState('crash_looping'));
     expect(status.lastExit).toMatchObject({ code: 7 });
-    expect(status.lastError).toMatch(/^exited with code 7 after \d+(?:\.\d)? s$/);
+    expect(String(status.lastError)).toMatch(/^exited with code 7 after \d+(?:\.\d)? s$/);
     expect(status.restarts).toBeGreaterThanOrEqual(2);
     await untilStatus(registry, ({ restarts }) => restarts > status.restarts + 2);
     expect(await registry.restart('a')).toBe(true);
@@ -72,7 +72,7 @@ describe('a managed service without a url', () => {
   ])('%s says so and is tried again', async (_what, command, reason) => {
     const registry = await started([{ name: 'a', command }]);
     const status = await untilStatus(registry, inState('crash_looping'));
-    expect(status.lastError).toBe(reason);
+    expect(String(status.lastError)).toBe(reason);
     await untilStatus(registry, ({ restarts }) => restarts > status.restarts);
   });
 
@@ -99,14 +99,14 @@ describe('a managed service without a url', () => {
   test('whose user has gone says so', async () => {
     const registry = await started([{ name: 'a', command: ['true'], user: 'no-such-user' }]);
     const status = await untilStatus(registry, ({ lastError }) => lastError !== undefined);
-    expect(status.lastError).toBe('there is no user "no-such-user" on this machine');
+    expect(String(status.lastError)).toBe('there is no user "no-such-user" on this machine');
   });
 
   test('that goes to the background is ended with all it left, and told to stay', async () => {
     const registry = await started([{ name: 'a', command: app('leaves-children') }]);
     const status = await untilStatus(registry, ({ lastExit }) => lastExit !== undefined);
     expect(status.lastExit).toMatchObject({ code: 0, leftBehind: 2 });
-    expect(status.lastError).toContain('a service must stay in the foreground');
+    expect(String(status.lastError)).toContain('a service must stay in the foreground');
   });
 
   test('cannot be started while a daemon of an earlier run lives on: the daemon is ended', async () => {

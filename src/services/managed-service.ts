@@ -1,5 +1,6 @@
 import { geteuid } from 'node:process';
 import type { Logger } from 'pino';
+import { messageOf } from '../errors.ts';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import { createLineLimit } from '../processes/line-limit.ts';
 import type { OutputFeed } from '../processes/output-feed.ts';
@@ -13,8 +14,7 @@ import {
   startProcess,
 } from '../processes/supervised-process.ts';
 import { findSystemUser, type SystemUser } from '../processes/system-user.ts';
-import { sentences } from '../texts/known-sentences.ts';
-import { inEnglish } from '../texts/text.ts';
+import { isSamePhrase, message, type Phrase, type Text, text } from '../texts/text.ts';
 import { watchHealth } from './health-watch.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { decideRestart, defaultRestartLimits, type RestartLimits } from './restart-policy.ts';
@@ -107,7 +107,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   let restarts = 0;
   let failures = 0;
   let lastExit: ServiceExit | undefined;
-  let lastError: string | undefined;
+  let lastError: Phrase | undefined;
   let wake = new AbortController();
   let isRestartWanted = false;
   let running: Promise<void> = Promise.resolve();
@@ -134,16 +134,16 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     log.info('service no longer crashes');
   }
 
-  function onUnhealthy(reason: string): void {
-    if (reason !== lastError) log.warn({ reason }, 'service is not ready');
+  function onUnhealthy(reason: Phrase): void {
+    if (!isSamePhrase(reason, lastError)) log.warn({ reason }, 'service is not ready');
     lastError = reason;
     if (state === 'unhealthy') return;
     enter('unhealthy');
-    closeRoute(reason);
+    closeRoute();
   }
 
-  function closeRoute(reason: string): void {
-    if (service.url !== undefined) routes.close(service, reason);
+  function closeRoute(): void {
+    if (service.url !== undefined) routes.close(service);
   }
 
   async function launchProcess(): Promise<StartOutcome> {
@@ -159,7 +159,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       if (launch.user !== undefined && user === undefined) {
         return {
           started: false,
-          reason: inEnglish`there is no user "${launch.user}" on this machine`,
+          reason: text`there is no user "${launch.user}" on this machine`,
         };
       }
       const stranger =
@@ -177,15 +177,15 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
         tag,
         user,
         refusal() {
-          if (stopping.signal.aborted) return inEnglish`it is being stopped`;
+          if (stopping.signal.aborted) return text`it is being stopped`;
           return options.mayStart?.() === false
-            ? inEnglish`this instance has lost its lease`
+            ? text`this instance has lost its lease`
             : undefined;
         },
         clock,
       });
     } catch (thrown) {
-      return { started: false, reason: thrown instanceof Error ? thrown.message : String(thrown) };
+      return { started: false, reason: messageOf(thrown) };
     }
   }
 
@@ -233,7 +233,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     return fail(explainExit(lastExit), ranForMs);
   }
 
-  function fail(reason: string, ranForMs: number): number {
+  function fail(reason: Phrase, ranForMs: number): number {
     lastError = reason;
     const decision = decideRestart({ failuresBefore: failures, ranForMs }, limits, random);
     failures = decision.failures;
@@ -249,7 +249,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   }
 
   async function run(): Promise<void> {
-    closeRoute(inEnglish`it is starting`);
+    closeRoute();
     while (!stopping.signal.aborted) {
       isRestartWanted = false;
       nextStartAt = undefined;
@@ -262,7 +262,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       const outcome = await launchProcess();
       const delayMs = outcome.started ? await runOnce(outcome.process) : fail(outcome.reason, 0);
       if (stopping.signal.aborted) break;
-      closeRoute(lastError ?? String(sentences.restarting()));
+      closeRoute();
       restarts += 1;
       if (delayMs > 0) {
         const waiting = clock.sleep(delayMs, AbortSignal.any([stopping.signal, wake.signal]));
@@ -270,7 +270,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
         await Promise.all([endLeftovers(), waiting]);
       }
     }
-    closeRoute(inEnglish`it is stopped`);
+    closeRoute();
     enter('stopped');
     await store.forget(service.name).catch(warnOfStore);
     await output?.[Symbol.asyncDispose]();
@@ -298,7 +298,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     },
     start() {
       running = run().catch((thrown: unknown) => {
-        lastError = inEnglish`the watchdog itself has failed`;
+        lastError = text`the watchdog itself has failed`;
         enter('stopped');
         log.error({ err: thrown }, 'the watchdog of a service has failed');
       });
@@ -306,7 +306,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     async stop({ longestGraceMs = Number.POSITIVE_INFINITY } = {}) {
       stopping.abort();
       if (state !== 'stopped') enter('stopping');
-      closeRoute(inEnglish`it is stopping`);
+      closeRoute();
       await process?.stop({ graceMs: Math.min(launch.stopGraceMs, longestGraceMs) });
       await running;
     },
@@ -341,22 +341,24 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   };
 }
 
-function explainExit({ code, signal, leftBehind, ranForMs }: ServiceExit): string {
+function explainExit({ code, signal, leftBehind, ranForMs }: ServiceExit): Text {
   const seconds = (ranForMs / 1000).toFixed(1);
   const exitCode = String(code ?? 'unknown');
   if (leftBehind === 0) {
-    return String(
-      signal === null
-        ? sentences.exited(exitCode, seconds)
-        : sentences.endedBySignalAfter(signal, seconds),
-    );
+    return signal === null
+      ? message('exited with code {code} after {seconds, number} s', { code: exitCode, seconds })
+      : message('was ended by {signal} after {seconds, number} s', { signal, seconds });
   }
   const left = String(leftBehind);
-  return String(
-    signal === null
-      ? sentences.exitedLeavingProcesses(exitCode, seconds, left)
-      : sentences.endedLeavingProcesses(signal, seconds, left),
-  );
+  return signal === null
+    ? message(
+        'exited with code {code} after {seconds, number} s; what it left running in the background ({processes}) was ended: a service must stay in the foreground',
+        { code: exitCode, seconds, processes: left },
+      )
+    : message(
+        'was ended by {signal} after {seconds, number} s; what it left running in the background ({processes}) was ended: a service must stay in the foreground',
+        { signal, seconds, processes: left },
+      );
 }
 
 function ignoreFullDisk(): void {

@@ -84,7 +84,8 @@ describe('a managed web service', () => {
     const entry = { name: 'a', url, command: app('web-server', 'broken'), timeout: 0.5 };
     const registry = await started([entry]);
     const answersWithError = ({ state, lastError }: ServiceStatus) =>
-      state === 'unhealthy' && lastError?.endsWith(`${url} answers with status 500`) === true;
+      state === 'unhealthy' &&
+      lastError?.toString().endsWith(`${url} answers with status 500`) === true;
     const broken = await untilStatus(registry, answersWithError);
     expect(broken.pid).toBeDefined();
     expect(world.routes.get('a')).toBe('closed');
@@ -100,7 +101,7 @@ describe('a managed web service', () => {
       { name: 'a', url, command: app('never-listens'), timeout: 0.3 },
     ]);
     const status = await untilStatus(registry, inState('unhealthy'));
-    expect(status.lastError).toBe(`not ready after 0.3 s: nothing listens on ${url}`);
+    expect(String(status.lastError)).toBe(`not ready after 0.3 s: nothing listens on ${url}`);
     expect(world.routes.get('a')).toBe('closed');
   });
 
@@ -118,7 +119,7 @@ describe('a managed web service', () => {
         const entry = { name: 'a', url, command: app('never-listens'), timeout: 0.3 };
         const registry = await started([entry]);
         const { lastError } = await untilStatus(registry, inState('crash_looping'));
-        expect(lastError).toBe(`pid ${stranger.pid} (node) holds the port ${port}`);
+        expect(String(lastError)).toBe(`pid ${stranger.pid} (node) holds the port ${port}`);
         expect(world.routes.get('a')).toBe('closed');
       } finally {
         stranger.kill('SIGKILL');
@@ -145,7 +146,7 @@ describe('the port of a managed service', () => {
     const stranger = await listen();
     const registry = await started([{ name: 'a', url: stranger.url, command: app('web-server') }]);
     const { lastError, pid } = await untilStatus(registry, inState('crash_looping'));
-    expect(lastError).toMatch(
+    expect(String(lastError)).toMatch(
       new RegExp(`^pid ${ownPid} \\(.+\\) holds the port ${new URL(stranger.url).port}$`),
     );
     expect(pid).toBeUndefined();
@@ -163,7 +164,8 @@ describe('the port of a managed service', () => {
     await using _stranger = await listen(Number(new URL(url).port));
     await untilStatus(
       registry,
-      ({ lastError }) => lastError?.endsWith(`holds the port ${new URL(url).port}`) === true,
+      ({ lastError }) =>
+        lastError?.toString().endsWith(`holds the port ${new URL(url).port}`) === true,
     );
     expect(world.routes.get('a')).toBe('closed');
     await registry.applyConfig([serviceConfig({ ...entry, listens_elsewhere: true })]);

@@ -1,8 +1,7 @@
 import { isOfOneMachine } from '../config/bind-address.ts';
 import type { Secret } from '../config/secret.ts';
 import { createOutputFeed, type OutputFeed } from '../processes/output-feed.ts';
-import { sentences } from '../texts/known-sentences.ts';
-import { inEnglish } from '../texts/text.ts';
+import { text } from '../texts/text.ts';
 import type { ManagedServiceOptions } from './managed-service.ts';
 import { createManagedService } from './managed-service.ts';
 import type { Service, ServiceLaunch } from './service.ts';
@@ -72,10 +71,7 @@ export function createOwnedService(
     if (service.url === undefined) return;
     const isReached = host !== undefined && report?.isReady === true;
     if (!isReached) {
-      routes.close(
-        service,
-        host === undefined ? inEnglish`no instance runs it` : inEnglish`it is not ready`,
-      );
+      routes.close(service);
       return;
     }
     const isElsewhere = host?.machineId !== here.machineId && isOfOneMachine(service.url);
@@ -112,7 +108,7 @@ export function createOwnedService(
       lastExit: report?.lastExit ?? unreported?.lastExit,
       lastError:
         host === undefined && stopped === undefined
-          ? String(sentences.notRunAnywhere())
+          ? text`no instance of the hub runs it`
           : report?.lastError,
       usage: report?.usage,
       instance: host?.name,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { isMetadataAddress } from '../addresses/host-address.ts';
+import { issueProblem } from '../config/common-schema.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
@@ -121,13 +122,13 @@ export function createServiceAdministration(
     refuseConfigured(name);
     const service = await find(name);
     if (service !== undefined) return service;
-    throw new HubError('not_found', `Service ${name} does not exist`);
+    throw new HubError('not_found', text`Service ${name} does not exist`);
   }
 
   function refuseConfigured(name: string): void {
     if (!deps.configured().some((service) => service.name === name)) return;
-    throw new HubError('method_not_allowed', `Service ${name} is not modifiable at runtime`, {
-      hint: 'It comes from the configuration: change Hub.services, then run hub reload.',
+    throw new HubError('method_not_allowed', text`Service ${name} is not modifiable at runtime`, {
+      hint: text`It comes from the configuration: change Hub.services, then run hub reload.`,
     });
   }
 
@@ -137,7 +138,7 @@ export function createServiceAdministration(
     const held = [...(await deps.scopesOfService(definition.name))];
     const beyond = [...(await scopesBeyond(caller, held)), ...(await beyondOf(caller, definition))];
     if (beyond.length === 0) return;
-    throw new HubError('forbidden', 'This service may do more than you may.', lacking(beyond));
+    throw new HubError('forbidden', text`This service may do more than you may.`, lacking(beyond));
   }
 
   async function beyondOf(
@@ -158,22 +159,22 @@ export function createServiceAdministration(
     after: ServiceConfig,
   ): Promise<void> {
     if (after.command !== undefined && !deps.allowsManaged) {
-      const message = `Can not create managed service ${after.name} at runtime`;
+      const message = text`Can not create managed service ${after.name} at runtime`;
       throw new HubError('bad_request', message, {
-        hint: 'Commands run as the hub; Hub.allow_managed_services_at_runtime allows them.',
+        hint: text`Commands run as the hub; Hub.allow_managed_services_at_runtime allows them.`,
       });
     }
     const beyond = await beyondOf(caller, after);
     if (beyond.length > 0) {
-      const message = 'This service would do more than you may.';
+      const message = text`This service would do more than you may.`;
       throw new HubError('bad_request', message, { ...lacking(beyond), isRefusal: true });
     }
     if (after.url === undefined || after.url === before?.definition.url) return;
     const missing = await scopesBeyond(caller, routingScopes);
     if (missing.length === 0) return;
     // Else the hub would be a way around the door of servers and services, which listen there, too.
-    throw new HubError('forbidden', 'You may not have the hub send visitors to an address.', {
-      hint: `That needs access to all servers and services: you lack ${missing.join(', ')}.`,
+    throw new HubError('forbidden', text`You may not have the hub send visitors to an address.`, {
+      hint: text`That needs access to all servers and services: you lack ${missing.join(', ')}.`,
     });
   }
 
@@ -224,18 +225,21 @@ export function createServiceAdministration(
   function requireSound({ api_token, ...definition }: ServiceConfig): void {
     const name = serviceSchema.shape.name.safeParse(definition.name);
     if (!name.success) {
-      throw new HubError('bad_request', fieldProblem('name', name.error.issues[0]?.message));
+      throw new HubError('bad_request', fieldProblem('name', issueProblem(name.error.issues[0])));
     }
     const { url, command, oauth_client_allowed_scopes } = definition;
     if (JSON.stringify(definition).length > longestDefinition) {
-      throw new HubError('bad_request', `A service has ${longestDefinition} characters at most.`);
+      throw new HubError(
+        'bad_request',
+        text`A service has ${longestDefinition} characters at most.`,
+      );
     }
     if (command !== undefined && api_token !== undefined) {
-      const message = 'api_token: the hub makes the token of a managed service itself.';
+      const message = text`api_token: the hub makes the token of a managed service itself.`;
       throw new HubError('bad_request', message);
     }
     if (url !== undefined && isMetadataAddress(new URL(url).hostname)) {
-      const message = 'url: is a link-local or metadata address, where clouds keep credentials.';
+      const message = text`url: is a link-local or metadata address, where clouds keep credentials.`;
       throw new HubError('bad_request', message);
     }
     for (const scope of oauth_client_allowed_scopes) {
@@ -274,7 +278,10 @@ export function createServiceAdministration(
       const current = services.find((each) => each.definition.name === name);
       requireSame(name, before, current);
       if (before === undefined && services.length >= mostRuntimeServices) {
-        throw new HubError('conflict', `There are ${mostRuntimeServices} such services already.`);
+        throw new HubError(
+          'conflict',
+          text`There are ${mostRuntimeServices} such services already.`,
+        );
       }
       const others = services.filter((each) => each !== current);
       requireFits({ ...definition, ...given, tokenHash }, others, facts);
@@ -290,7 +297,7 @@ export function createServiceAdministration(
     async create(caller, name, request) {
       const isThere = deps.configured().some((service) => service.name === name);
       if (isThere || (await find(name)) !== undefined) {
-        throw new HubError('conflict', `Service ${name} already exists`);
+        throw new HubError('conflict', text`Service ${name} already exists`);
       }
       return write(caller, undefined, name, request);
     },
@@ -375,9 +382,9 @@ function requireSame(
 ): void {
   const [was, is] = [before, current].map((service) => service && versionOfService(service));
   if (was === is) return;
-  if (before === undefined) throw new HubError('conflict', `Service ${name} already exists`);
-  throw new HubError('conflict', `Service ${name} has just been changed or deleted.`, {
-    hint: 'Read it again before you change it.',
+  if (before === undefined) throw new HubError('conflict', text`Service ${name} already exists`);
+  throw new HubError('conflict', text`Service ${name} has just been changed or deleted.`, {
+    hint: text`Read it again before you change it.`,
   });
 }
 

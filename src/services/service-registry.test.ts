@@ -29,7 +29,7 @@ describe('an external service', () => {
     await once(server.close(), 'close');
     await registry.restart('a');
     const status = await untilStatus(registry, inState('unhealthy'));
-    expect(status.lastError).toBe(`nothing listens on ${url}`);
+    expect(String(status.lastError)).toBe(`nothing listens on ${url}`);
     expect(world.routes.get('a')).toBe('closed');
   });
 

@@ -13,7 +13,7 @@ import { measureUsage, type ProcessUsage } from '../processes/process-usage.ts';
 import type { ProcessView } from '../processes/process-view.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { inEnglish } from '../texts/text.ts';
+import { text } from '../texts/text.ts';
 import { createExternalService } from './external-service.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { createOwnedService, type OwnedService } from './owned-service.ts';
@@ -187,8 +187,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     supervised.set(service.name, added);
     if (isOwned(added)) tokens.delete(service.name);
     setToken(service);
-    if (service.url !== undefined && !takesOver)
-      routes.close(service, inEnglish`it has not been started yet`);
+    if (service.url !== undefined && !takesOver) routes.close(service);
     return added;
   }
 
@@ -298,8 +297,8 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   function findOwned(name: string): OwnedService | undefined {
     const found = supervised.get(name);
     if (found === undefined || isOwned(found)) return found;
-    throw new HubError('bad_request', `The hub does not run the service ${name}.`, {
-      hint: 'It is an external service: start and stop it where it runs.',
+    throw new HubError('bad_request', text`The hub does not run the service ${name}.`, {
+      hint: text`It is an external service: start and stop it where it runs.`,
     });
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readPhrase, savePhrase } from '../texts/text.ts';
 import { type ServiceStatus, serviceStates } from './service-status.ts';
 
 const optional = <Schema extends z.ZodType>(schema: Schema) => schema.optional();
@@ -21,7 +22,7 @@ const report = z.object({
       at: z.coerce.date(),
     }),
   ),
-  lastError: optional(z.string()),
+  lastError: optional(z.unknown()),
   usage: optional(
     z.object({
       cpuCores: z.number(),
@@ -32,17 +33,21 @@ const report = z.object({
   ),
 });
 
-export type ServiceReport = z.infer<typeof report>;
+export type ServiceReport = Omit<z.infer<typeof report>, 'lastError'> &
+  Partial<Pick<ServiceStatus, 'lastError'>>;
 
 export function writeReport(status: ServiceStatus): string {
-  return JSON.stringify(report.parse(status));
+  const { lastError } = status;
+  const saved = lastError === undefined ? undefined : savePhrase(lastError);
+  return JSON.stringify(report.parse({ ...status, lastError: saved }));
 }
 
 /** Undefined for what another version wrote and this one cannot read. */
 export function readReport(text: string | undefined): ServiceReport | undefined {
   if (text === undefined) return undefined;
   try {
-    return report.parse(JSON.parse(text));
+    const { lastError, ...rest } = report.parse(JSON.parse(text));
+    return { ...rest, lastError: lastError === undefined ? undefined : readPhrase(lastError) };
   } catch {
     return undefined;
   }

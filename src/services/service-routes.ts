@@ -11,7 +11,7 @@ export interface ServiceRoutes {
    */
   open(service: Service, via?: string): void;
   /** Keeps the route, but lets visitors wait on a page that tries again. */
-  close(service: Service, reason: string): void;
+  close(service: Service): void;
   /** Takes the route away: the service is no longer configured. */
   remove(service: Service): void;
 }

@@ -1,4 +1,5 @@
 import type { ProcessUsage } from '../processes/process-usage.ts';
+import type { Phrase } from '../texts/text.ts';
 import type { Service } from './service.ts';
 
 /**
@@ -50,7 +51,7 @@ export interface ServiceStatus {
   readonly restarts: number;
   readonly lastExit: ServiceExit | undefined;
   /** What is or was last wrong; cleared when the service is ready. */
-  readonly lastError: string | undefined;
+  readonly lastError: Phrase | undefined;
   readonly usage: ProcessUsage | undefined;
 }
 

@@ -4,7 +4,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { leadsTo, listenKey } from '../processes/port-listener.ts';
 import { findUselessRules } from '../proxy/route-rules.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import { clientIdOf } from './service.ts';
 
 /** What the machine says about services, gathered beforehand so that the check itself is pure. */
@@ -33,12 +33,12 @@ export interface ServiceProblem {
   /** Of the service in the list. */
   readonly index: number;
   readonly field: string;
-  readonly message: string;
+  readonly message: Phrase;
   /** Whether another one has it already. */
   readonly isTaken: boolean;
 }
 
-type Report = (field: string, message: string, options?: { readonly isTaken: boolean }) => void;
+type Report = (field: string, message: Phrase, options?: { readonly isTaken: boolean }) => void;
 
 /** A token this short could be guessed (specification, Limits). */
 const longestRefusedSecret = 8;
@@ -66,10 +66,10 @@ export function findServiceProblems(
   facts: ServiceFacts,
 ): readonly ServiceProblem[] {
   const problems: ServiceProblem[] = [];
-  const seen = new Map<string, { readonly owner: string; readonly isShareable: boolean }>();
+  const seen = new Map<string, { readonly owner: Phrase; readonly isShareable: boolean }>();
   // What else forwards to the hub is told below that it may not.
   for (const url of hubUrls)
-    seen.set(`listen ${listenKey(url)}`, { owner: inEnglish`the hub itself`, isShareable: true });
+    seen.set(`listen ${listenKey(url)}`, { owner: text`the hub itself`, isShareable: true });
 
   for (const [index, service] of services.entries()) {
     const report: Report = (field, message, { isTaken = false } = { isTaken: false }) =>
@@ -77,7 +77,7 @@ export function findServiceProblems(
     checkFields(service, report);
     const { command, url } = service;
     if (command === undefined && url !== undefined && hubUrls.some((own) => leadsTo(url, own))) {
-      report('url', inEnglish`is an address of the hub itself`);
+      report('url', text`is an address of the hub itself`);
     }
     if (service.command === undefined) checkExternal(service, report);
     else checkManaged(service, { directory, facts, report });
@@ -85,7 +85,7 @@ export function findServiceProblems(
     for (const { field, key, message, isShareable = false } of uniqueValues(service)) {
       const other = seen.get(key);
       if (other === undefined)
-        seen.set(key, { owner: inEnglish`the service "${service.name}"`, isShareable });
+        seen.set(key, { owner: text`the service "${service.name}"`, isShareable });
       else if (!isShareable || !other.isShareable) {
         report(field, message(other.owner), { isTaken: true });
       }
@@ -115,19 +115,19 @@ function checkFields(service: ServiceConfig, report: Report): void {
   }
   if (url === undefined) {
     const needsUrl = access !== 'service' && place?.isBehindProxy !== true;
-    if (needsUrl) report('access', inEnglish`"${access}" needs a url to forward to`);
+    if (needsUrl) report('access', text`"${access}" needs a url to forward to`);
     return;
   }
   const { username, password, search, hash } = new URL(url);
   if (username !== '' || password !== '')
-    report('url', inEnglish`must not hold a user name or password`);
-  if (search !== '' || hash !== '') report('url', inEnglish`must not have a query or a fragment`);
+    report('url', text`must not hold a user name or password`);
+  if (search !== '' || hash !== '') report('url', text`must not have a query or a fragment`);
 }
 
 function checkExternal(service: ServiceConfig, report: Report): void {
   for (const field of managedOnlyFields) {
     if (service[field] !== undefined) {
-      report(field, inEnglish`is only for a managed service, one with a command`);
+      report(field, text`is only for a managed service, one with a command`);
     }
   }
 }
@@ -138,13 +138,12 @@ function checkManaged(
 ): void {
   const { directory, facts, report } = context;
   if ((command[0] ?? '') === '') report('command', 'is empty');
-  if (user !== undefined && !facts.isRoot)
-    report('user', inEnglish`requires the hub to run as root`);
+  if (user !== undefined && !facts.isRoot) report('user', text`requires the hub to run as root`);
   if (user !== undefined && !facts.userExists(user)) {
-    report('user', inEnglish`there is no user "${user}" on this machine`);
+    report('user', text`there is no user "${user}" on this machine`);
   }
   if (cwd !== undefined && !facts.isDirectory(resolve(directory, cwd))) {
-    report('cwd', inEnglish`${resolve(directory, cwd)} is not a directory`);
+    report('cwd', text`${resolve(directory, cwd)} is not a directory`);
   }
 }
 
@@ -152,12 +151,12 @@ interface UniqueValue {
   readonly field: string;
   readonly key: string;
   /** Says who has it already. */
-  message(owner: string): string;
+  message(owner: Phrase): Phrase;
   /** Whether others may have it as well that say so. */
   readonly isShareable?: boolean;
 }
 
-const usedBy = (owner: string) => inEnglish`is used already by ${owner}`;
+const usedBy = (owner: Phrase) => text`is used already by ${owner}`;
 
 function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
   const { name, api_token, url, command, place } = service;
@@ -169,8 +168,7 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
     {
       field: clientField,
       key: `client ${clientId}`,
-      message: (owner: string) =>
-        inEnglish`the OAuth client id ${clientId} is used already by ${owner}`,
+      message: (owner: Phrase) => text`the OAuth client id ${clientId} is used already by ${owner}`,
     },
     ...(tokenHash === undefined
       ? []
@@ -178,7 +176,7 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
           {
             field: 'api_token',
             key: `token ${tokenHash}`,
-            message: (owner: string) => inEnglish`must be unique, but is also that of ${owner}`,
+            message: (owner: Phrase) => text`must be unique, but is also that of ${owner}`,
           },
         ]),
     // An extra route is a further way to an app; external services may be two names of one.
@@ -188,7 +186,7 @@ function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
           {
             field: 'url',
             key: `listen ${listenKey(url)}`,
-            message: (owner: string) => inEnglish`has the same address and port as ${owner}`,
+            message: (owner: Phrase) => text`has the same address and port as ${owner}`,
             isShareable: command === undefined,
           },
         ]),

@@ -28,22 +28,26 @@ export function readShareScopes(
   return [...new Set(texts.map((text) => scopeNameIn(text, server, catalogue)))].sort();
 }
 
-function scopeNameIn(text: string, server: SharedServer, catalogue: ScopeCatalogue): string {
-  const { scope, problem } = readScope(text);
-  if (scope === undefined) throw new HubError('bad_request', `Wrong scope: ${problem}.`);
+function scopeNameIn(written: string, server: SharedServer, catalogue: ScopeCatalogue): string {
+  const { scope, problem } = readScope(written);
+  if (scope === undefined) throw new HubError('bad_request', text`Wrong scope: ${problem}.`);
   const { name, filter } = scope;
   if (catalogue.get(name) === undefined) {
-    throw new HubError('bad_request', `There is no scope ${quoteScope(name)}.`);
+    throw new HubError('bad_request', text`There is no scope ${quoteScope(name)}.`);
   }
   const own = `${server.userName}/${server.name}`;
   if (filter !== undefined && (filter.kind !== 'server' || filter.value !== own)) {
-    throw new HubError('bad_request', `The scope ${quoteScope(text)} is not about this server.`, {
-      hint: `Leave the filter out, or write !server=${own}.`,
-    });
+    throw new HubError(
+      'bad_request',
+      text`The scope ${quoteScope(written)} is not about this server.`,
+      {
+        hint: text`Leave the filter out, or write !server=${own}.`,
+      },
+    );
   }
   if (!isShareable(name, catalogue)) {
-    throw new HubError('bad_request', `The scope ${quoteScope(name)} is not one of servers.`, {
-      hint: 'A server can be shared with scopes of servers and shares, and with custom scopes.',
+    throw new HubError('bad_request', text`The scope ${quoteScope(name)} is not one of servers.`, {
+      hint: text`A server can be shared with scopes of servers and shares, and with custom scopes.`,
     });
   }
   return name;

@@ -301,7 +301,7 @@ export function createSharing(deps: {
 
     async deleteCode({ id }, which) {
       if (await shareCodes.delete(id, which)) return;
-      throw new HubError('not_found', 'There is no such code of this server.');
+      throw new HubError('not_found', text`There is no such code of this server.`);
     },
 
     deleteCodes: ({ id }) => shareCodes.deleteAll(id),

@@ -4,6 +4,7 @@ import type { Environment } from '../client/client-options.ts';
 import { systemClock } from '../processes/clock.ts';
 import { createFindStranger } from '../processes/port-owner.ts';
 import { newTag, processTagVariable } from '../processes/process-tag.ts';
+import type { Phrase } from '../texts/text.ts';
 import type { AppAddress } from './app-address.ts';
 import { appEnvironment, fillCommand } from './app-command.ts';
 import type { AppForwarder } from './app-forwarder.ts';
@@ -97,7 +98,7 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
   async function follow(
     { process, findStranger }: ReturnType<typeof start>,
     address: AppAddress,
-  ): Promise<{ readonly code: number; readonly stranger: string | undefined }> {
+  ): Promise<{ readonly code: number; readonly stranger: Phrase | undefined }> {
     const ended = new AbortController();
     const exited = process.exited.finally(() => ended.abort());
     const { url } = address;
@@ -149,8 +150,8 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
 
 /** Who has the address after the end of the app, unless that is something of its own which is about to end. */
 async function findRemaining(
-  findStranger: (seen: { isAnswered: boolean }) => Promise<string | undefined>,
-): Promise<string | undefined> {
+  findStranger: (seen: { isAnswered: boolean }) => Promise<Phrase | undefined>,
+): Promise<Phrase | undefined> {
   const first = await findStranger({ isAnswered: false });
   if (first === undefined) return undefined;
   await systemClock.sleep(secondLookMs);

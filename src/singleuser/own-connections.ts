@@ -2,6 +2,7 @@ import { Agent, type ClientRequestArgs } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ExchangeFailure } from '../proxy/http1/exchange-failure.ts';
+import type { Phrase } from '../texts/text.ts';
 
 type OnCreated = (error: Error | null, socket: Duplex) => void;
 
@@ -16,13 +17,13 @@ export interface OwnConnections {
 /** `findStranger` names another program that has the address of the app. */
 export function createOwnConnections(
   isSocket: boolean,
-  findStranger: () => Promise<string | undefined>,
+  findStranger: () => Promise<Phrase | undefined>,
 ): OwnConnections {
   // No one else can listen on the socket: its folder is closed.
   if (isSocket) return { verify: undefined, agent: new Agent() };
   async function verify(): Promise<void> {
     const stranger = await findStranger();
-    if (stranger !== undefined) throw new ExchangeFailure('UPSTREAM_GONE', stranger);
+    if (stranger !== undefined) throw new ExchangeFailure('UPSTREAM_GONE', String(stranger));
   }
   return { verify, agent: new VerifyingAgent(verify) };
 }

@@ -1,5 +1,6 @@
 import { systemClock } from '../processes/clock.ts';
 import { probeReadiness } from '../processes/readiness-probe.ts';
+import type { Phrase } from '../texts/text.ts';
 
 const intervalMs = 100;
 const timeoutMs = 5_000;
@@ -16,9 +17,9 @@ export async function waitForApp({
 }: {
   readonly url: string;
   readonly path: string;
-  readonly findStranger: (seen: { isAnswered: boolean }) => Promise<string | undefined>;
+  readonly findStranger: (seen: { isAnswered: boolean }) => Promise<Phrase | undefined>;
   readonly signal: AbortSignal;
-}): Promise<{ readonly stranger: string | undefined }> {
+}): Promise<{ readonly stranger: Phrase | undefined }> {
   for (let sightings = 0; ; ) {
     const result = await probeReadiness({ url, path, timeoutMs, signal });
     signal.throwIfAborted();

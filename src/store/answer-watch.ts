@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 /** How long a statement waits for its answer once the hub is about to stop. */
 const lastPatienceMs = 3_000;
@@ -32,7 +33,7 @@ export function createAnswerWatch(stopping: AbortSignal | undefined): AnswerWatc
       const waitedMs = performance.now() - Math.max(oldest.sinceMs, stoppingSinceMs);
       if (waitedMs < lastPatienceMs) return;
       clearInterval(timer);
-      givenUp = new HubError('storage_unavailable', 'The database gives no answer.', {
+      givenUp = new HubError('storage_unavailable', text`The database gives no answer.`, {
         cause: new Error('given up, as the hub is stopping'),
         retryAfterSeconds: 5,
       });

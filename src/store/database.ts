@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Text } from '../texts/text.ts';
 import type { workLocks } from './advisory-locks.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { ChangeListener } from './change-listeners.ts';
@@ -49,7 +50,7 @@ export interface HubDatabase extends AsyncDisposable {
     run: () => Promise<Result>,
   ): Promise<Result | undefined>;
   /** Why nothing can be written, as far as that is known without a query. */
-  problem(): string | undefined;
+  problem(): Text | undefined;
   /**
    * Tells this process at once what changed; other processes find it in the database by themselves. Call it after the
    * change is committed, with a subject that covers everything that anyone can have lost by it.

@@ -1,5 +1,6 @@
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
 import { retryAfterDeadlock } from './retry-after-deadlock.ts';
 import { toStorageError } from './storage-error.ts';
@@ -54,7 +55,7 @@ function guardDriver(driver: Driver, { answers, isClosed, close }: Guard): Drive
   return {
     init: (options) => translated(driver.init(options)),
     async acquireConnection(options) {
-      if (isClosed()) throw new HubError('storage_unavailable', 'The database is closed.');
+      if (isClosed()) throw new HubError('storage_unavailable', text`The database is closed.`);
       if (answers.givenUp !== undefined) throw answers.givenUp;
       const inner = await translated(driver.acquireConnection(options));
       const connection = guarded.get(inner) ?? new GuardedConnection(inner, answers);

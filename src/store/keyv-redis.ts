@@ -1,6 +1,7 @@
 import KeyvRedis, { createClient } from '@keyv/redis';
 import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { SharedAdapter } from './keyv-space.ts';
 
 const connectTimeoutMs = 5000;
@@ -165,9 +166,9 @@ async function withinTimeout<T>(result: Promise<T>): Promise<T> {
 }
 
 function unavailable(cause: unknown): HubError {
-  return new HubError('storage_unavailable', 'The store of sessions cannot be reached.', {
+  return new HubError('storage_unavailable', text`The store of sessions cannot be reached.`, {
     cause,
-    hint: 'Try again in a moment. If it stays so, tell the operator of this hub.',
+    hint: text`Try again in a moment. If it stays so, tell the operator of this hub.`,
     retryAfterSeconds: 5,
   });
 }

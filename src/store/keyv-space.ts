@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 /** A store that several processes may change at once. */
 export interface SharedAdapter extends KeyvStoreAdapter {
@@ -79,7 +80,7 @@ export function createKeyvSpace<Value>(name: string, adapter: SharedAdapter): Ke
         if (done !== undefined) return done.value;
         await sleep(Math.random() * longestPauseMs);
       }
-      throw new HubError('storage_unavailable', 'Too many processes change the same value.', {
+      throw new HubError('storage_unavailable', text`Too many processes change the same value.`, {
         retryAfterSeconds: 1,
       });
     },

@@ -12,6 +12,7 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import { HubError } from '../errors.ts';
+import { type Text, text } from '../texts/text.ts';
 import type { SqliteEngine, Statement, StatementResult } from './sqlite-engine.ts';
 import { storageFailureOf } from './storage-error.ts';
 
@@ -31,7 +32,7 @@ export interface NodeSqliteDialectOptions {
   /** How long a statement waits for the writer. */
   readonly queueTimeoutMs: number;
   /** Why nothing may be written at this moment; reading goes on. */
-  readonly problem?: () => string | undefined;
+  readonly problem?: () => Text | undefined;
 }
 
 /**
@@ -198,9 +199,9 @@ class NodeSqliteConnection implements DatabaseConnection {
   }
 }
 
-function unwritable(problem: string): HubError {
+function unwritable(problem: Text): HubError {
   return new HubError('storage_unavailable', problem, {
-    hint: 'Tell the operator of this hub.',
+    hint: text`Tell the operator of this hub.`,
     retryAfterSeconds: 60,
   });
 }
@@ -366,7 +367,7 @@ class WriterQueue {
     const timer = setTimeout(() => {
       this.#waiting.delete(entry);
       reject(
-        new HubError('storage_unavailable', 'The database is busy.', {
+        new HubError('storage_unavailable', text`The database is busy.`, {
           retryAfterSeconds: 5,
           cause: new Error('a transaction held the connection for too long'),
         }),
@@ -378,7 +379,7 @@ class WriterQueue {
   }
 
   #requireOpen(): void {
-    if (this.#isClosed) throw new HubError('storage_unavailable', 'The database is closed.');
+    if (this.#isClosed) throw new HubError('storage_unavailable', text`The database is closed.`);
   }
 
   /** Refuses newcomers and waits for those already there. */

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { type Dialect, Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
+import type { Text } from '../texts/text.ts';
 import { guardDialect } from './guarded-dialect.ts';
 import { createNodeSqliteDialect } from './node-sqlite-dialect.ts';
 import {
@@ -42,7 +43,7 @@ export interface SqliteConnection<Tables> {
   /** See `HubDatabase`. */
   contentVersion(): number | undefined;
   /** Why nothing is written, if the file is not the one any more that was opened. */
-  problem(): string | undefined;
+  problem(): Text | undefined;
   /** Turns what went wrong during the start into a StartupError that names the file. */
   explain(thrown: unknown): Error;
 }

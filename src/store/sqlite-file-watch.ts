@@ -2,17 +2,20 @@ import { type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 
 const checkIntervalMs = 1_000;
 const shrinkIntervalMs = 5_000;
 /** SQLite moves its log into the database at 4 MB; only a long reader lets it grow beyond. */
 const mostWalBytes = 16 * 2 ** 20;
 
+const deleted = text`The file of the database was deleted.`;
+const replaced = text`The file of the database was replaced.`;
+
 /** Watches the files of an SQLite database that is open. */
 export interface SqliteFileWatch extends Disposable {
   /** What was done to the files under the hub, while it is so. */
-  readonly problem: string | undefined;
+  readonly problem: Text | undefined;
   /**
    * Begins, once something was read or written: the files are there then. `checkpoint` empties the log
    * into the database and truncates it.
@@ -33,26 +36,26 @@ export function createSqliteFileWatch(options: {
   const paths = [file, walFile, `${file}-shm`];
   const opened = new Map<string, Stats>();
   const periodics: Disposable[] = [];
-  let problem: string | undefined;
+  let problem: Text | undefined;
 
   function note(path: string, found: Stats | undefined): void {
     if (found !== undefined) opened.set(path, found);
   }
 
-  async function problemOf(path: string): Promise<string | undefined> {
+  async function problemOf(path: string): Promise<Text | undefined> {
     const found = await statIfThere(path);
     const before = opened.get(path);
     if (before === undefined) {
       note(path, found);
       return undefined;
     }
-    if (found === undefined) return inEnglish`The file of the database was deleted.`;
+    if (found === undefined) return deleted;
     if (found.ino === before.ino && found.dev === before.dev) return undefined;
-    return inEnglish`The file of the database was replaced.`;
+    return replaced;
   }
 
   async function check(): Promise<void> {
-    let found: string | undefined;
+    let found: Text | undefined;
     for (const path of paths) found ??= await problemOf(path);
     if (found === problem) return;
     problem = found;

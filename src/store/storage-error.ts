@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { type Text, text } from '../texts/text.ts';
 
 /** What a storage error means to the caller that has to react to it. */
 export type StorageFailure =
@@ -61,14 +62,14 @@ const networkCodes = new Set([
 const lostConnection =
   /^Connection terminated|^timeout exceeded when trying to connect|connection error and is not queryable|^Query read timeout|^timeout expired|has been discarded|^Client was closed|server closed the connection/i;
 
-const messages: Readonly<Record<Exclude<StorageFailure, 'invalid_text' | 'other'>, string>> = {
-  locked: 'The database is locked by another process.',
-  full: 'The disk of the database is full.',
-  read_only: 'The database cannot be written.',
-  corrupt: 'The database is damaged.',
-  unreachable: 'The database cannot be reached.',
-  refused: 'The database refuses the connection.',
-  overloaded: 'The database does not answer in time.',
+const messages: Readonly<Record<Exclude<StorageFailure, 'invalid_text' | 'other'>, Text>> = {
+  locked: text`The database is locked by another process.`,
+  full: text`The disk of the database is full.`,
+  read_only: text`The database cannot be written.`,
+  corrupt: text`The database is damaged.`,
+  unreachable: text`The database cannot be reached.`,
+  refused: text`The database refuses the connection.`,
+  overloaded: text`The database does not answer in time.`,
 };
 
 /** Tells what kind of storage failure an error is, or undefined when it comes from elsewhere. */
@@ -96,13 +97,13 @@ export function toStorageError(error: unknown): unknown {
   const failure = storageFailureOf(error);
   if (failure === undefined || failure === 'other') return error;
   if (failure === 'invalid_text') {
-    return new HubError('bad_request', 'A text holds a character that cannot be stored.', {
+    return new HubError('bad_request', text`A text holds a character that cannot be stored.`, {
       cause: error,
     });
   }
   return new HubError('storage_unavailable', messages[failure], {
     cause: error,
-    hint: 'Try again in a moment. If it stays so, tell the operator of this hub.',
+    hint: text`Try again in a moment. If it stays so, tell the operator of this hub.`,
     retryAfterSeconds: 5,
   });
 }

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { HubError } from '../errors.ts';
 import { programFile } from '../files/program-folder.ts';
+import { text } from '../texts/text.ts';
 import type { SqliteEngine, StatementResult } from './sqlite-engine.ts';
 import type { ThreadAnswer, ThreadError, ThreadOptions, ThreadRequest } from './sqlite-thread.ts';
 
@@ -35,8 +36,8 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
   const exited = new Promise<void>((resolve) => {
     worker.once('exit', () => {
       const message = isClosing
-        ? 'The database is closed.'
-        : 'The thread of the database has ended: restart the hub.';
+        ? text`The database is closed.`
+        : text`The thread of the database has ended: restart the hub.`;
       end = new HubError('storage_unavailable', message, { cause: failure });
       isInTransaction = false;
       for (const { reject } of waiting.splice(0)) reject(end);

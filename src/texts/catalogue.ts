@@ -1,6 +1,5 @@
-import { isOfPlugin, sourceOf } from './key.ts';
+import { sourceOf } from './key.ts';
 import { compilePattern, placeholdersOf } from './pattern.ts';
-import { isRecognisable } from './recognition.ts';
 
 /** What is wrong with one text of a catalogue, or with all of it. */
 export interface CatalogueProblem {
@@ -38,22 +37,13 @@ export function readCatalogue(
   }
   const problems: CatalogueProblem[] = [];
   for (const [key, translation] of Object.entries(content)) {
-    const message = known(key) ? problemOf(key, translation) : problemOfUnknown(key, translation);
+    const message = known(key)
+      ? problemOf(key, translation)
+      : 'is not a text of this version; `hub texts` lists them all';
     if (message === undefined) translations.set(key, translation as string);
     else problems.push({ key, line: lineOf(key, json), message });
   }
   return { translations, problems };
-}
-
-function problemOfUnknown(key: string, translation: unknown): string | undefined {
-  if (!isOfPlugin(key)) return 'is not a text of this version; `hub texts` lists them all';
-  try {
-    return isRecognisable(key)
-      ? problemOf(key, translation)
-      : 'has too few words to be told from others: the plugin has to give it in languages itself';
-  } catch (error) {
-    return `is no ICU message itself (${error instanceof Error ? error.message : String(error)})`;
-  }
 }
 
 function lineOf(key: string, json: string): number | undefined {

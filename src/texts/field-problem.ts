@@ -1,6 +1,6 @@
-import { inEnglish, type Text, text, translated } from './text.ts';
+import { type Phrase, type Text, text } from './text.ts';
 
 /** What is wrong with one field: `url: is not an http:// or https:// URL.` */
-export function fieldProblem(field: string, problem = inEnglish`is not valid`): Text {
-  return text`${field}: ${translated(problem)}.`;
+export function fieldProblem(field: string, problem: Phrase = text`is not valid`): Text {
+  return text`${field}: ${problem}.`;
 }

@@ -3,11 +3,6 @@ export function keyOf(source: string, context?: string): string {
   return context === undefined ? source : `${context}::${source}`;
 }
 
-/** Whether a key is of a sentence that a plugin says, which only its operator knows. */
-export function isOfPlugin(key: string): boolean {
-  return key.startsWith('plugin::');
-}
-
 /** The English source of a key. */
 export function sourceOf(key: string): string {
   return key.replace(/^[a-z][a-z ]*::/, '');

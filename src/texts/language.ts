@@ -1,6 +1,5 @@
 import { sourceOf } from './key.ts';
 import { compilePattern, type Pattern, type Values } from './pattern.ts';
-import { createRecognition, type RecognisedText, type Recognition } from './recognition.ts';
 
 /** ISO 15924 codes of the scripts in use that run from right to left. */
 const rightToLeftScripts: ReadonlySet<string> = new Set([
@@ -28,7 +27,6 @@ export class Language {
   readonly #fallback: Language | undefined;
   readonly #patterns = new Map<string, Pattern>();
   readonly #formats = new Map<string, unknown>();
-  #recognition: Recognition | undefined;
 
   constructor(
     tag: string,
@@ -67,12 +65,6 @@ export class Language {
     return parts;
   }
 
-  /** The text that reads so in English, with its values; undefined where none of its translations is of one. */
-  recognise(english: string): RecognisedText | undefined {
-    this.#recognition ??= createRecognition(this.keys());
-    return this.#recognition.find(english);
-  }
-
   /** The translation of a key, or undefined where the language has none of its own. */
   translationOf(key: string): string | undefined {
     return this.#translations.get(key);
@@ -85,11 +77,6 @@ export class Language {
     const created = create(this.tag);
     this.#formats.set(name, created);
     return created;
-  }
-
-  /** What there is a translation for. */
-  private keys(): ReadonlySet<string> {
-    return new Set([...this.#translations.keys(), ...(this.#fallback?.keys() ?? [])]);
   }
 
   private patternOf(key: string): Pattern {

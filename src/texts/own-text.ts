@@ -1,5 +1,5 @@
 import type { Language } from './language.ts';
-import { type Phrase, written } from './text.ts';
+import { type Phrase, Text, written } from './text.ts';
 
 /** A text that the operator wrote: one for all readers, or one for each language, by BCP 47 tag. */
 export type OwnText = string | Readonly<Record<string, string>>;
@@ -18,8 +18,8 @@ const isText = (value: unknown): value is string =>
   typeof value === 'string' && value.trim() !== '';
 
 /** As it is shown: in the language of the reader, else in the default one of the hub, else in the first there is. */
-export function ownPhrase(own: OwnText): Phrase {
-  if (typeof own === 'string') return own;
+export function ownPhrase(own: OwnText | Text): Phrase {
+  if (typeof own === 'string' || own instanceof Text) return own;
   return written(
     (language) => bestFor(own, language) ?? own[language.defaultTag] ?? Object.values(own)[0] ?? '',
   );

@@ -7,7 +7,7 @@
  * string. Markup in a sentence, such as a link, is a value as well. What depends on the locale alone (times, sizes)
  * is `written`. `docs/how-to/translate.md` says how to translate.
  */
-import { keyOf } from './key.ts';
+import { keyOf, sourceOf } from './key.ts';
 import { english, type Language } from './language.ts';
 
 /** What stands within a text and is more than characters; pages have their `Html` for it. */
@@ -21,12 +21,37 @@ export type TextValue = string | number | Text | Markup;
 /** What is shown to people: a text in their language, or a string that is the same in all, such as a name. */
 export type Phrase = string | Text;
 
+/**
+ * A phrase as JSON, stored in the database or sent to another process: the key of a text in the catalogues with its
+ * values, by number or by name; a string is shown as it is.
+ */
+export type SavedPhrase =
+  | string
+  | {
+      readonly key: string;
+      readonly values: readonly SavedValue[] | Readonly<Record<string, SavedValue>>;
+    };
+
+type SavedValue = SavedPhrase | number;
+
+/** The key of a text and its values. */
+interface Source {
+  readonly key: string;
+  readonly values: readonly TextValue[] | Readonly<Record<string, TextValue>>;
+}
+
 /** A text that is yet to be written in a language. Only this module can make one. */
 export class Text {
   readonly #partsIn: (language: Language) => readonly unknown[];
+  readonly #source: Source | undefined;
 
-  constructor(key: symbol, partsIn: (language: Language) => readonly unknown[]) {
+  constructor(
+    key: symbol,
+    source: Source | undefined,
+    partsIn: (language: Language) => readonly unknown[],
+  ) {
     if (key !== constructorKey) throw new TypeError('Text is made by the text tag.');
+    this.#source = source;
     this.#partsIn = partsIn;
   }
 
@@ -64,6 +89,15 @@ export class Text {
   toJSON(): string {
     return this.toString();
   }
+
+  /** As it is stored; in English where it has no key, such as a time. */
+  toSaved(): SavedPhrase {
+    if (this.#source === undefined) return String(this);
+    const { key, values } = this.#source;
+    if (Array.isArray(values)) return { key, values: values.map(savedValue) };
+    const named = Object.entries(values).map(([name, value]) => [name, savedValue(value)]);
+    return { key, values: Object.fromEntries(named) };
+  }
 }
 
 const constructorKey = Symbol('Text');
@@ -82,16 +116,7 @@ export function text(strings: TemplateStringsArray, ...values: readonly TextValu
     key = strings.reduce((joined, part, index) => `${joined}{${index - 1}}${part}`);
     keys.set(strings, key);
   }
-  const known = key;
-  return new Text(constructorKey, (language) => language.fill(known, values));
-}
-
-/**
- * A sentence that is kept or sent in English, and read by people on a page, which shows it with `translated`: the reason
- * of a failure, a step of a start.
- */
-export function inEnglish(strings: TemplateStringsArray, ...values: readonly TextValue[]): string {
-  return String(text(strings, ...values));
+  return keyed(key, values);
 }
 
 /**
@@ -103,68 +128,56 @@ export function message(
   values: Readonly<Record<string, TextValue>> = {},
   options: { readonly context?: string } = {},
 ): Text {
-  const key = keyOf(source, options.context);
-  return new Text(constructorKey, (language) => language.fill(key, values));
+  return keyed(keyOf(source, options.context), values);
 }
 
 /** What is written by the rules of a language and not from its catalogue, such as a time. */
 export function written(write: (language: Language) => Phrase): Text {
-  return new Text(constructorKey, (language) => language.written([write(language)]));
+  return new Text(constructorKey, undefined, (language) => language.written([write(language)]));
 }
 
-/**
- * What was written in English before, because it was stored, came from another process or from a plugin: the text
- * that reads so, and the sentences within it. Shown as it is where there is none.
- */
-export function translated(said: Phrase): Text {
-  if (said instanceof Text) return said;
-  return new Text(constructorKey, (language) => {
-    const sentences = sentencesOf(said, language);
-    if (sentences !== undefined) return sentences;
-    const found = language.recognise(said);
-    if (found === undefined) return piecesOf(said, language);
-    const values = Object.entries(found.values).map(([name, value]) => [
-      name,
-      typeof value === 'number' ? value : translated(value),
-    ]);
-    return language.fill(found.key, Object.fromEntries(values));
+function keyed(key: string, values: Source['values']): Text {
+  return new Text(constructorKey, { key, values }, (language) => language.fill(key, values));
+}
+
+const savedValue = (value: TextValue): SavedValue =>
+  typeof value === 'number' || typeof value === 'string'
+    ? value
+    : value instanceof Text
+      ? value.toSaved()
+      : value.textIn(english);
+
+/** A phrase as it is stored or sent to another process; `readPhrase` reads it. */
+export function savePhrase(phrase: Phrase): SavedPhrase {
+  return typeof phrase === 'string' ? phrase : phrase.toSaved();
+}
+
+/** What `savePhrase` wrote, perhaps in another version of the hub. */
+export function readPhrase(saved: unknown): Phrase {
+  if (typeof saved !== 'object' || saved === null) return String(saved);
+  const { key, values } = saved as { readonly key?: unknown; readonly values?: unknown };
+  if (typeof key !== 'string' || typeof values !== 'object' || values === null) return '';
+  const read: Source['values'] = Array.isArray(values)
+    ? values.map(readValue)
+    : Object.fromEntries(Object.entries(values).map(([name, value]) => [name, readValue(value)]));
+  return new Text(constructorKey, { key, values: read }, (language) => {
+    try {
+      return language.fill(key, read);
+    } catch {
+      // Another version fills it in otherwise.
+      return [sourceOf(key)];
+    }
   });
 }
 
-/** In how many places a string may be cut in two. */
-const mostCuts = 10;
-
-/** Two sentences that are both texts, one after the other. */
-function sentencesOf(said: string, language: Language): readonly unknown[] | undefined {
-  let at = said.indexOf('. ');
-  for (let cut = 0; at !== -1 && cut < mostCuts; cut += 1) {
-    const parts = [said.slice(0, at + 1), said.slice(at + 2)] as const;
-    if (parts.every((part) => language.recognise(part) !== undefined)) {
-      return [translated(parts[0]), ' ', translated(parts[1])];
-    }
-    at = said.indexOf('. ', at + 1);
-  }
-  return undefined;
-}
-
-/** What no text says as a whole: one of them with its reason behind it, or lengths of time. */
-function piecesOf(said: string, language: Language): readonly unknown[] {
-  if (/^\d+ \p{L}+(?: \d+ \p{L}+)+$/u.test(said)) {
-    const lengths = said.split(/ (?=\d)/).map(translated);
-    return lengths.flatMap((each, index) => (index === 0 ? [each] : [' ', each]));
-  }
-  const [joint = ''] = /: | \(/.exec(said) ?? [];
-  const at = said.indexOf(joint);
-  if (joint === '' || language.recognise(said.slice(0, at)) === undefined) return [said];
-  const isInBrackets = joint === ' (' && said.endsWith(')');
-  const rest = said.slice(at + joint.length, isInBrackets ? -1 : undefined);
-  return [translated(said.slice(0, at)), joint, translated(rest), isInBrackets ? ')' : ''];
-}
+const readValue = (value: unknown): TextValue =>
+  typeof value === 'number' ? value : readPhrase(value);
 
 /** Texts one after the other, such as sentences. */
 export function joined(values: readonly TextValue[], separator = ' '): Text {
   const parts = values.flatMap((value, index) => (index === 0 ? [value] : [separator, value]));
-  return new Text(constructorKey, () => parts);
+  const key = values.map((_, index) => `{${index}}`).join(separator);
+  return new Text(constructorKey, { key, values }, () => parts);
 }
 
 /** A list in words: `a, b and c`, or `a, b or c`. */
@@ -172,7 +185,7 @@ export function listOf(
   values: readonly TextValue[],
   type: 'conjunction' | 'disjunction' = 'conjunction',
 ): Text {
-  return new Text(constructorKey, (language) => {
+  return new Text(constructorKey, undefined, (language) => {
     const format = language.format(`list ${type}`, (tag) => new Intl.ListFormat(tag, { type }));
     return format
       .formatToParts(values.map((_, index) => String(index)))
@@ -190,6 +203,11 @@ export function writeNumber(
 ): string {
   const name = options === undefined ? 'number' : `number ${JSON.stringify(options)}`;
   return language.format(name, (tag) => new Intl.NumberFormat(tag, options)).format(value);
+}
+
+/** Whether two phrases read alike. */
+export function isSamePhrase(one: Phrase | undefined, other: Phrase | undefined): boolean {
+  return String(one) === String(other);
 }
 
 /** The characters of a phrase in a language. */

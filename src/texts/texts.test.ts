@@ -2,7 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { problemOf, readCatalogue } from './catalogue.ts';
 import { english, Language } from './language.ts';
 import { ownPhrase } from './own-text.ts';
-import { listOf, message, phraseIn, text, translated, writeNumber, written } from './text.ts';
+import {
+  joined,
+  listOf,
+  message,
+  phraseIn,
+  readPhrase,
+  savePhrase,
+  text,
+  writeNumber,
+  written,
+} from './text.ts';
 
 const german = new Language(
   'de',
@@ -59,6 +69,49 @@ describe('a text', () => {
   });
 });
 
+describe('a phrase that is stored', () => {
+  const throughJson = (phrase: Parameters<typeof savePhrase>[0]) =>
+    readPhrase(JSON.parse(JSON.stringify(savePhrase(phrase))));
+
+  test('is a key and its values, or a string that is shown as it is', () => {
+    expect(savePhrase(text`${text`Hello, ${'a'}`} of ${2}`)).toEqual({
+      key: '{0} of {1}',
+      values: [{ key: 'Hello, {0}', values: ['a'] }, 2],
+    });
+    expect(savePhrase(message('Open', {}, { context: 'state' }))).toEqual({
+      key: 'state::Open',
+      values: {},
+    });
+    expect(savePhrase('Hello, Ada')).toBe('Hello, Ada');
+    expect(savePhrase(written(() => 'at noon'))).toBe('at noon');
+  });
+
+  test.for([
+    text`Hello, ${'Ada'}`,
+    text`${text`Hello, ${'a'}`} of ${1234}`,
+    message('{count, plural, one {# token} other {# tokens}}', { count: 1234 }),
+    message('Open', {}, { context: 'state' }),
+    joined([text`Hello, ${'a'}`, 'b (c)', text`Hello, ${text`Hello, ${'d'}`}`], ': '),
+    'Hello, {0}',
+  ])('reads in each language as before: %s', (phrase) => {
+    for (const language of [english, german]) {
+      expect(phraseIn(throughJson(phrase), language)).toBe(phraseIn(phrase, language));
+    }
+  });
+
+  test.for([
+    [{ key: 'Hello, {0}', values: [] }, 'Hello, {0}'],
+    [{ key: 'x::Hello, {name', values: {} }, 'Hello, {name'],
+    [{ key: 'Hello, {0}', values: [null] }, 'Hallo null'],
+    [{ key: 'Hello' }, ''],
+    [{}, ''],
+    [null, 'null'],
+    [7, '7'],
+  ] as const)('of another version is shown as far as it goes: %j', ([saved, shown]) => {
+    expect(phraseIn(readPhrase(saved), german)).toBe(shown);
+  });
+});
+
 describe("a text of the operator's own", () => {
   const inAll = { fr: 'Bonjour', en: 'Hello', de: 'Hallo', 'pt-BR': 'Oi' };
   const shown = (own: Parameters<typeof ownPhrase>[0], tag: string, defaultTag?: string) =>
@@ -110,29 +163,6 @@ describe('a catalogue', () => {
     ['Hello, {0}', '{0, plural, one {x}}', 'ICU'],
   ] as const)('of %s, %j is refused', ([key, translation, problem]) => {
     expect(problemOf(key, translation)).toContain(problem);
-  });
-
-  test('takes what plugins say, where that can be told from other texts', () => {
-    const written = {
-      'plugin::The GPU queue {0} is full.': 'Die GPU-Warteschlange {0} ist voll.',
-      'plugin::Waiting for {0, number} {what}.': 'Warten auf {0, number} {what}.',
-      'plugin::Queued': 'Wartet',
-      'plugin::A brace { that never ends.': 'x',
-      'plugin::There is no room left.': 'Kein Platz {0}.',
-      'role::Unknown to all.': 'x',
-    };
-    const { translations, problems } = readCatalogue(JSON.stringify(written), () => false);
-    expect([...translations.keys()]).toEqual(Object.keys(written).slice(0, 2));
-    expect(problems.map(({ key, message }) => `${key}: ${message}`)).toEqual([
-      expect.stringMatching(/^plugin::Queued: has too few words/),
-      expect.stringMatching(/^plugin::A brace { that never ends\.: is no ICU message itself/),
-      expect.stringMatching(/^plugin::There is no room left\.: has the placeholder {0}/),
-      expect.stringMatching(/^role::Unknown to all\.: is not a text of this version/),
-    ]);
-    const german = new Language('de', translations);
-    const said = translated('The GPU queue a100 is full.');
-    expect(said.in(german)).toBe('Die GPU-Warteschlange a100 ist voll.');
-    expect(translated('Waiting for 1,200 GPUs.').in(german)).toBe('Warten auf 1.200 GPUs.');
   });
 
   test('takes a message where English needs none', () => {

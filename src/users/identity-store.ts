@@ -9,6 +9,7 @@ import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
+import { text } from '../texts/text.ts';
 
 /** Who a user is at a provider. */
 export interface IdentityKey {
@@ -169,9 +170,9 @@ export function createIdentityStore(
         if (linked !== undefined) return toIdentity(linked);
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', 'There is no such user.', { cause: error });
+        throw new HubError('not_found', text`There is no such user.`, { cause: error });
       }
-      throw new HubError('conflict', 'This identity is linked to another user.');
+      throw new HubError('conflict', text`This identity is linked to another user.`);
     },
 
     async unlink(userId, identityId, wayIn) {
@@ -230,7 +231,7 @@ export function createIdentityStore(
           .execute();
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', 'There is no such identity.', { cause: error });
+        throw new HubError('not_found', text`There is no such identity.`, { cause: error });
       }
     },
 

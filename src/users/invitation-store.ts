@@ -9,6 +9,7 @@ import { textsOf } from '../store/json-list.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { userNameOf } from '../store/user-name-of.ts';
+import { text } from '../texts/text.ts';
 
 /** What the holder of a link may do: set the first password, or a new one. */
 export type InvitationPurpose = 'invitation' | 'password_reset';
@@ -94,7 +95,7 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
         });
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', 'There is no such user.', { cause: error });
+        throw new HubError('not_found', text`There is no such user.`, { cause: error });
       }
       return { invitation: toInvitation(row), secret };
     },

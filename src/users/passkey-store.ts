@@ -128,7 +128,7 @@ export function createPasskeyStore(
         });
       } catch (error) {
         if (isForeignKeyViolation(error)) {
-          throw new HubError('not_found', 'There is no such user.', { cause: error });
+          throw new HubError('not_found', text`There is no such user.`, { cause: error });
         }
         if (!isUniqueViolation(error)) throw error;
         throw new HubError('conflict', text`This passkey has been added already.`, {

@@ -5,6 +5,7 @@ import { tokensRevoked } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
+import { text } from '../texts/text.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** What is stored of a password. */
@@ -64,7 +65,7 @@ export function createPasswordCredentialStore(database: HubDatabase): PasswordCr
         updated_at: Date.now(),
       };
       const userId = await findUserId(kysely, userName);
-      if (userId === undefined) throw new HubError('not_found', 'There is no such user.');
+      if (userId === undefined) throw new HubError('not_found', text`There is no such user.`);
       const ended = await database.transaction(async (transaction) => {
         await transaction
           .insertInto('password_credentials')

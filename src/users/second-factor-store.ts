@@ -7,6 +7,7 @@ import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
+import { text } from '../texts/text.ts';
 import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
 import { type FactorAdded, issueRecoveryCodes } from './recovery-code-store.ts';
 
@@ -68,8 +69,8 @@ export function createSecondFactorStore(
       if (row === undefined) return undefined;
       const totpSecret = sealer.open(row.totp_secret_encrypted, contextOf(userId));
       if (totpSecret === undefined) {
-        throw new HubError('storage_unavailable', 'The second factor cannot be read.', {
-          hint: 'The key that encrypted it is no longer configured. Tell the operator of this hub.',
+        throw new HubError('storage_unavailable', text`The second factor cannot be read.`, {
+          hint: text`The key that encrypted it is no longer configured. Tell the operator of this hub.`,
         });
       }
       return {
@@ -99,9 +100,9 @@ export function createSecondFactorStore(
         if (row !== undefined) return;
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', 'There is no such user.', { cause: error });
+        throw new HubError('not_found', text`There is no such user.`, { cause: error });
       }
-      throw new HubError('conflict', 'There is a second factor already.');
+      throw new HubError('conflict', text`There is a second factor already.`);
     },
 
     confirm: (userId, { step, recoveryCodeHashes, now }) =>

@@ -50,8 +50,8 @@ export function createSystemAccountStore(
           .executeTakeFirst();
         if (holder?.id === id) return;
         if (holder !== undefined) {
-          throw new HubError('conflict', `The account ${account} belongs to ${holder.name}.`, {
-            hint: `Give ${holder.name} another one first.`,
+          throw new HubError('conflict', text`The account ${account} belongs to ${holder.name}.`, {
+            hint: text`Give ${holder.name} another one first.`,
           });
         }
         await retireSystemAccount(transaction, id);
@@ -135,6 +135,6 @@ export async function retireSystemAccount(transaction: Kysely<Tables>, id: strin
 function taken(name: string, told: Text, cause?: unknown): HubError {
   return new HubError('conflict', told, {
     cause,
-    hint: `The operator decides: "hub user account ${name} ${name}" gives the user that account where no other user has it, "hub user account ${name} OTHER" another one.`,
+    hint: text`The operator decides: "hub user account ${name} ${name}" gives the user that account where no other user has it, "hub user account ${name} OTHER" another one.`,
   });
 }

@@ -5,6 +5,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
+import { text } from '../texts/text.ts';
 import { noInfo, searchTextOf, type UserInfo } from './user-info.ts';
 import type { User } from './user-store.ts';
 
@@ -111,7 +112,7 @@ export function createUserInfoStore(database: HubDatabase): UserInfoStore {
         });
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', 'There is no such user.', { cause: error });
+        throw new HubError('not_found', text`There is no such user.`, { cause: error });
       }
       announce(id);
     },

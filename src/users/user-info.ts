@@ -1,6 +1,6 @@
 import { HubError } from '../errors.ts';
 import type { ClaimedInfo } from '../plugin-host/authenticator.ts';
-import { inEnglish } from '../texts/text.ts';
+import { type Text, text } from '../texts/text.ts';
 
 /** Who a user is beside the name, as far as it is known. */
 export interface UserInfo {
@@ -105,37 +105,37 @@ function plainName(name: string): string {
   return [...spaced].slice(0, longestDisplayName).join('').trim();
 }
 
-function nameProblem(name: string): string | undefined {
+function nameProblem(name: string): Text | undefined {
   if ([...name].length > longestDisplayName) {
-    return inEnglish`The display name is longer than ${longestDisplayName} characters.`;
+    return text`The display name is longer than ${longestDisplayName} characters.`;
   }
   return plainName(name) === name.replaceAll(/\s+/gu, ' ')
     ? undefined
-    : inEnglish`The display name holds characters that cannot be seen or that disturb other text, such as control characters.`;
+    : text`The display name holds characters that cannot be seen or that disturb other text, such as control characters.`;
 }
 
-function emailProblem(email: string): string | undefined {
+function emailProblem(email: string): Text | undefined {
   if (email.length > longestEmail)
-    return inEnglish`The e-mail address is longer than ${longestEmail} characters.`;
+    return text`The e-mail address is longer than ${longestEmail} characters.`;
   // One @ only: `a@evil.example@example.org` is read differently by different programs.
   return /^[^\s\p{C}@"(),:;<>[\\\]]+@[^\s\p{C}@"(),:;<>[\\\]]+$/u.test(email)
     ? undefined
-    : inEnglish`This is not an e-mail address, such as ada@example.org.`;
+    : text`This is not an e-mail address, such as ada@example.org.`;
 }
 
-function pictureProblem(text: string): string | undefined {
-  const url = URL.parse(text);
-  const isPlain = url?.protocol === 'https:' && url.username === '' && url.password === '';
-  if (!isPlain || /[\s\p{C}]/u.test(text)) return inEnglish`The picture is not an https:// URL.`;
-  return text.length > longestPictureUrl
-    ? inEnglish`The URL of the picture is longer than ${String(longestPictureUrl)} characters.`
+function pictureProblem(url: string): Text | undefined {
+  const parsed = URL.parse(url);
+  const isPlain = parsed?.protocol === 'https:' && parsed.username === '' && parsed.password === '';
+  if (!isPlain || /[\s\p{C}]/u.test(url)) return text`The picture is not an https:// URL.`;
+  return url.length > longestPictureUrl
+    ? text`The URL of the picture is longer than ${String(longestPictureUrl)} characters.`
     : undefined;
 }
 
 function typedOr(
   typed: string | null | undefined,
   known: string | undefined,
-  problemOf: (value: string) => string | undefined,
+  problemOf: (value: string) => Text | undefined,
 ): string | undefined {
   if (typed === undefined) return known;
   const value = (typed ?? '').normalize('NFC').trim();

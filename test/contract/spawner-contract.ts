@@ -273,7 +273,7 @@ function stored(state: SpawnerState): SpawnerState {
 
 async function assertReady({ url }: SpawnedServer): Promise<void> {
   const probe = await waitUntilReady({ url, path: '/', timeoutMs: 30_000 });
-  assert.ok(probe.ready, probe.ready ? '' : probe.reason);
+  assert.ok(probe.ready, probe.ready ? '' : String(probe.reason));
 }
 
 async function assertRuns(spawner: Spawner, { state }: Pick<SpawnedServer, 'state'>) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterEach, beforeEach, vi } from 'vitest';
+import { TextError } from '../../src/errors.ts';
 import {
   type OutputLog,
   type OutputLogOptions,
@@ -54,7 +55,7 @@ export function useSupervision() {
       extra: Partial<StartOptions> = {},
     ): Promise<SupervisedProcess> {
       const outcome = await startProcess(options(command, extra));
-      if (!outcome.started) throw new Error(outcome.reason);
+      if (!outcome.started) throw new TextError(outcome.reason);
       started.push(outcome.process);
       return outcome.process;
     },

@@ -4,7 +4,7 @@ import { HubError } from '../../errors.ts';
 import { readFormBody } from '../../http/body.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
-import type { Phrase } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { Client } from '../clients/client.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -84,7 +84,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
       if (decision === 'allow') return await allow(ctx, narrowToShownScopes(authorization, form));
       if (decision === 'deny')
         throw new OAuthError('access_denied', 'The user denied the request.');
-      throw new HubError('bad_request', 'The form does not say whether to allow or to deny.');
+      throw new HubError('bad_request', text`The form does not say whether to allow or to deny.`);
     });
   };
 
@@ -126,8 +126,8 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
       authorizer.membership(),
     ]);
     if (checkAccess(held, client.accessScope, undefined, membership) !== 'granted') {
-      throw new HubError('forbidden', `You do not have permission to access ${client.name}.`, {
-        hint: 'Ask your administrator for access.',
+      throw new HubError('forbidden', text`You do not have permission to access ${client.name}.`, {
+        hint: text`Ask your administrator for access.`,
       });
     }
     const { catalogue } = authorizer;

@@ -1,5 +1,5 @@
 import { HubError } from '../../errors.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 import type { Client } from '../clients/client.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import { absoluteRedirectUri, isSameRedirectUri } from '../clients/redirect-uri.ts';
@@ -77,7 +77,7 @@ export async function readAuthorizationRequest(
 function rejectRepeatedClientOrRedirectUri(parameters: URLSearchParams): void {
   const repeated = findRepeatedParameter(parameters, redirectionParameters);
   if (repeated !== undefined)
-    throw badRequest(inEnglish`The parameter ${repeated} was sent more than once.`);
+    throw badRequest(text`The parameter ${repeated} was sent more than once.`);
 }
 
 async function requireKnownClient(
@@ -85,10 +85,10 @@ async function requireKnownClient(
   { clients }: AuthorizationRequestContext,
 ): Promise<Client> {
   const clientId = parameterValue(parameters, 'client_id');
-  if (clientId === undefined) throw badRequest(inEnglish`The parameter client_id is missing.`);
+  if (clientId === undefined) throw badRequest(text`The parameter client_id is missing.`);
   const client = await clients.find(clientId);
   if (client === undefined)
-    throw badRequest(inEnglish`The application that sent you here is not known.`);
+    throw badRequest(text`The application that sent you here is not known.`);
   return client;
 }
 
@@ -100,9 +100,7 @@ function requireRegisteredRedirectUri(
   const redirectUri = parameterValue(parameters, 'redirect_uri');
   if (redirectUri === undefined) return undefined;
   if (isSameRedirectUri(redirectUri, client.redirectUri, client.origin)) return redirectUri;
-  throw badRequest(
-    inEnglish`The application asked to send you to an address it has not registered.`,
-  );
+  throw badRequest(text`The application asked to send you to an address it has not registered.`);
 }
 
 function responseTarget(
@@ -144,8 +142,8 @@ function requireS256CodeChallenge(parameters: URLSearchParams): string | undefin
   return codeChallenge;
 }
 
-function badRequest(message: string): HubError {
+function badRequest(message: Text): HubError {
   return new HubError('bad_request', message, {
-    hint: 'The link that brought you here is faulty; tell the operator of the application.',
+    hint: text`The link that brought you here is faulty; tell the operator of the application.`,
   });
 }

@@ -11,6 +11,7 @@ import type { Row, Tables } from '../../store/tables.ts';
 import { deleteMadeWith, holdToken } from '../../store/token-makers.ts';
 import { lockUser } from '../../store/user-lock.ts';
 import { userNameOf } from '../../store/user-name-of.ts';
+import { text } from '../../texts/text.ts';
 import type { AccessToken, IssuedAccessToken, NewAccessToken } from './access-token.ts';
 
 /** Access tokens that live in the database. Expired ones are never found. */
@@ -116,7 +117,7 @@ export function createAccessTokenStore({
   /** Throws `forbidden` when the token it is made with has ended. */
   async function holdMaker(transaction: Kysely<Tables>, { madeBy }: NewAccessToken): Promise<void> {
     if (madeBy === undefined || (await holdToken(transaction, database, madeBy))) return;
-    throw new HubError('forbidden', 'The token of this request has ended.');
+    throw new HubError('forbidden', text`The token of this request has ended.`);
   }
 
   async function insertRecorded(
@@ -247,7 +248,9 @@ export async function insertAccessToken(
     .execute()
     .catch((error: unknown) => {
       if (!isForeignKeyViolation(error)) throw error;
-      throw new HubError('not_found', 'The user or the server is there no more.', { cause: error });
+      throw new HubError('not_found', text`The user or the server is there no more.`, {
+        cause: error,
+      });
     });
   return issued;
 }

@@ -7,7 +7,7 @@ import { grantableScopes } from '../../rbac/default-roles.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
 import type { ScopeSet } from '../../rbac/scope.ts';
-import { sentences } from '../../texts/known-sentences.ts';
+import { inSeconds } from '../../texts/seconds.ts';
 import { message, text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
@@ -77,7 +77,7 @@ export function createTokenIssuer({
     if (maxLifetimeSeconds > 0 && lifetimeSeconds > maxLifetimeSeconds) {
       throw new HubError(
         'bad_request',
-        text`Tokens of this hub last ${sentences.seconds(maxLifetimeSeconds)} at most.`,
+        text`Tokens of this hub last ${inSeconds(maxLifetimeSeconds)} at most.`,
       );
     }
     const expiresAt = new Date(now() + lifetimeSeconds * 1000);
@@ -184,7 +184,7 @@ function tooManyTokens(limit: number, name: string, granter: Owner): HubError {
     {
       hint: isOwn
         ? text`Revoke one that you no longer need.`
-        : `Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/ID.`,
+        : text`Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/ID.`,
     },
   );
 }

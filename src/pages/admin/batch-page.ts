@@ -1,5 +1,5 @@
 import type { BatchReport } from '../../accounts/batches.ts';
-import { message, text, translated } from '../../texts/text.ts';
+import { message, readPhrase, text } from '../../texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
@@ -39,7 +39,7 @@ ${
   problems.length > 0 &&
   html`<section class="block"><h2>${text`What failed`}</h2><ul class="list">${problems.map(
     ({ name, message: problem }) =>
-      html`<li><div class="what">${adminLink(layout, 'user', name)}<p>${translated(problem)}</p></div></li>`,
+      html`<li><div class="what">${adminLink(layout, 'user', name)}<p>${readPhrase(problem)}</p></div></li>`,
   )}</ul>${failed > problems.length && html`<p class="soft">${text`And ${failed - problems.length} more.`}</p>`}</section>`
 }
 </div>

@@ -1,6 +1,7 @@
+import { roleDescription } from '../../rbac/default-roles.ts';
 import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
-import { message, type Phrase, type Text, text, translated } from '../../texts/text.ts';
+import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { originWord } from '../elements/code-words.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
@@ -42,7 +43,7 @@ ${table(
       style: 'name',
       cell: ({ name }) => adminLink(layout, 'role', name),
     },
-    { label: text`What it is for`, cell: ({ description }) => translated(description) },
+    { label: text`What it is for`, cell: roleDescription },
     { label: text`Given to`, cell: ({ name, holderCount }) => givenTo(name, holderCount) },
     { label: text`Defined by`, cell: ({ origin }) => definedBy(origin) },
   ],
@@ -92,7 +93,7 @@ export function adminRolePage(view: AdminRoleView): Html {
     tab: 'roles',
     body: html`${pageHead(
       role.name,
-      html`${role.description !== '' && html`${translated(role.description)} `}${text`Defined by ${definedBy(role.origin)}.`}`,
+      html`${role.description !== '' && html`${roleDescription(role)} `}${text`Defined by ${definedBy(role.origin)}.`}`,
       mayChange &&
         html`<a class="button" href="${urls.adminRole(role.name, 'edit')}">${text`Edit`}</a> <a class="button danger" href="${urls.adminRole(role.name, 'delete')}">${text`Delete…`}</a>`,
     )}

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { issueProblem } from '../../config/common-schema.ts';
 import { HubError } from '../../errors.ts';
 import { type RuntimeService, serviceDefinition } from '../../services/runtime-service.ts';
 import { fieldProblem } from '../../texts/field-problem.ts';
@@ -187,5 +188,5 @@ function checked(members: Record<string, unknown>): z.input<typeof serviceDefini
   const parsed = serviceDefinition.safeParse(members);
   if (parsed.success) return members as z.input<typeof serviceDefinition>;
   const [issue] = parsed.error.issues;
-  throw new HubError('bad_request', fieldProblem(issue?.path.join('.') ?? '', issue?.message));
+  throw new HubError('bad_request', fieldProblem(issue?.path.join('.') ?? '', issueProblem(issue)));
 }

@@ -3,7 +3,7 @@ import type { LoadSpan } from '../../metrics/load-history.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
-import { type Phrase, text, translated } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { addressElement } from '../elements/address.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { accessWords } from '../elements/code-words.ts';
@@ -54,7 +54,7 @@ export function adminServicePage(view: AdminServiceView): Html {
     body: html`<div id="service" data-live-seconds="5">
 ${pageHead(displayName, displayName === name ? undefined : name, actions(view))}
 <p class="row">${serviceStatus(status.state)}${stateSince(layout, status)}</p>
-${!status.isReady && status.lastError !== undefined && html`<p class="problem">${translated(status.lastError)}</p>`}
+${!status.isReady && status.lastError !== undefined && html`<p class="problem">${status.lastError}</p>`}
 <dl class="facts wide">${figures(layout, status)}${facts(view)}</dl>
 ${loadSection({
   report: view.load,

@@ -1,6 +1,6 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
-import { message, type Phrase, text, translated } from '../../texts/text.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -107,7 +107,7 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
         label: text`Service`,
         style: 'name',
         cell: ({ displayName, status: { name, lastError, isReady } }) =>
-          html`${adminLink(layout, 'service', name, displayName ?? name)}${displayName !== undefined && html`<span class="under">${name}</span>`}${!isReady && lastError !== undefined && html`<span class="under">${translated(lastError)}</span>`}`,
+          html`${adminLink(layout, 'service', name, displayName ?? name)}${displayName !== undefined && html`<span class="under">${name}</span>`}${!isReady && lastError !== undefined && html`<span class="under">${lastError}</span>`}`,
       },
       {
         label: text`State`,

@@ -4,7 +4,7 @@ import type { Batches, BatchReport } from '../../accounts/batches.ts';
 import { invitationLifetimeSeconds } from '../../accounts/invitations.ts';
 import { HubError } from '../../errors.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
-import { joined, message, type Phrase, phraseIn, text, translated } from '../../texts/text.ts';
+import { joined, message, type Phrase, phraseIn, text } from '../../texts/text.ts';
 import { textField } from '../elements/form.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { BoundPages, Chosen, ModelOf } from '../forms/binding.ts';
@@ -171,7 +171,7 @@ async function makeLinks(names: readonly string[], { perform }: Chosen): Promise
       made.push((await perform({ params: { name } })) as ModelOf<'createInvitation'>);
     } catch (error) {
       if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
-      problems.push(joined([name, translated(error.shown.message)], ': '));
+      problems.push(joined([name, error.shown.message], ': '));
     }
   }
   const isInvitation = made.every(({ purpose }) => purpose === 'invitation');

@@ -4,7 +4,7 @@ import type { ErrorResponse } from '../../http/error-response.ts';
 import type { CsrfProtection } from '../../sessions/csrf.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
 import type { Languages } from '../../texts/languages.ts';
-import { translated } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import type { Announced } from '../announced.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, renderHtml } from '../html.ts';
@@ -50,9 +50,13 @@ export function createUserErrorPages(
   };
 }
 
+const unforeseen = {
+  message: text`Something went wrong inside the hub.`,
+  hint: text`Try again; if it happens again, tell your administrator the id of this error.`,
+};
+
 function pageOf(layout: LayoutProps, error: ErrorResponse): Html {
-  const { status, shown, retryAfterSeconds, errorId } = error;
-  const message = translated(shown.message);
-  const hint = shown.hint && translated(shown.hint);
+  const { status, shown = unforeseen, retryAfterSeconds, errorId } = error;
+  const { message, hint } = shown;
   return errorPage({ layout, status, message, hint, retryAfterSeconds, errorId });
 }

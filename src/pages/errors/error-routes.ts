@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import { HubError } from '../../errors.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { errorPage } from './error-page.ts';
 
@@ -11,8 +12,8 @@ export function errorRoutes(router: Router, { pages }: { readonly pages: PageCon
   router.get('/error/:code', async (ctx) => {
     const code = ctx.params['code'] ?? '';
     if (!/^[45]\d\d$/.test(code)) {
-      throw new HubError('not_found', 'There is no such error.', {
-        hint: 'Errors of HTTP are 400 to 599.',
+      throw new HubError('not_found', text`There is no such error.`, {
+        hint: text`Errors of HTTP are 400 to 599.`,
       });
     }
     const status = Number(code);

@@ -5,7 +5,7 @@ import type { AccountPasswords } from '../../authentication/account-passwords.ts
 import { type Authenticators, accountOwnerOf } from '../../authentication/create-authenticators.ts';
 import type { LoginService } from '../../authentication/login-service.ts';
 import { HubError } from '../../errors.ts';
-import { text, translated } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { type ChoosePasswordView, choosePasswordPage } from './choose-password-page.ts';
 import type { LogIn } from './log-in.ts';
@@ -74,7 +74,7 @@ export function invitationRoutes(
       }));
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'bad_request') throw error;
-      return show(ctx, secret, { form, problems: { password: translated(error.shown.message) } });
+      return show(ctx, secret, { form, problems: { password: error.shown.message } });
     }
     // Rules about who may log in hold for those who were invited, too.
     const via = accountOwnerOf(deps.authenticators)?.name ?? '';

@@ -6,6 +6,7 @@ import type { PasskeyQuestion, Passkeys } from '../../accounts/passkeys.ts';
 import { requirePassword } from '../../accounts/second-factors.ts';
 import { HubError } from '../../errors.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
+import { text } from '../../texts/text.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { PasskeyFormPurpose } from '../elements/passkey-form.ts';
 import type { PageContext } from '../page-context.ts';
@@ -31,7 +32,7 @@ export function passkeyQuestionRoute(
   > = {
     async login(_ctx, form) {
       if (deps.passkeyLogin.method() === undefined) {
-        throw new HubError('not_found', 'This hub has no logins by passkey.');
+        throw new HubError('not_found', text`This hub has no logins by passkey.`);
       }
       return passkeys.ask('login', { browser: form.get('_csrf') ?? '' });
     },
@@ -66,7 +67,7 @@ export function passkeyQuestionRoute(
     const form = await pages.readForm(ctx);
     const purpose = form.get('purpose') ?? '';
     if (!Object.hasOwn(questions, purpose)) {
-      throw new HubError('bad_request', 'There are no passkeys for this purpose.');
+      throw new HubError('bad_request', text`There are no passkeys for this purpose.`);
     }
     ctx.body = await questions[purpose as PasskeyFormPurpose](ctx, form);
   });
@@ -79,5 +80,7 @@ function requireLogin(ctx: Context) {
 }
 
 function tooLate(): HubError {
-  return new HubError('forbidden', 'You are no longer logged in.', { hint: 'Log in again.' });
+  return new HubError('forbidden', text`You are no longer logged in.`, {
+    hint: text`Log in again.`,
+  });
 }

@@ -4,7 +4,7 @@ import type { AccountPasswords } from '../../authentication/account-passwords.ts
 import { type Authenticators, accountOwnerOf } from '../../authentication/create-authenticators.ts';
 import type { LoginService } from '../../authentication/login-service.ts';
 import { HubError } from '../../errors.ts';
-import { text, translated } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
@@ -61,7 +61,7 @@ export function setUpRoutes(
           layout: await pages.formLayoutFor(ctx),
           purpose: { kind: 'first-administrator', secret, name },
           rules: { minimumLength: passwords.minimumLength },
-          error: translated(error.shown.message),
+          error: error.shown.message,
         }),
         400,
       );

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Sealer } from '../../crypto/sealer.ts';
 import { HubError } from '../../errors.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import { text } from '../../texts/text.ts';
 
 /** A form that was sent, and waits until its user has shown again who they are. */
 export interface WaitingForm {
@@ -59,23 +60,23 @@ export function createWaitingForms(deps: {
         cancelUrl,
         expiresAt,
       };
-      const text = JSON.stringify(content);
-      if (text.length > longest) {
-        throw new HubError('payload_too_large', 'Confirm first that it is you.', {
-          hint: 'This form is too long to wait for that. Confirm on your account page, then send it again.',
+      const json = JSON.stringify(content);
+      if (json.length > longest) {
+        throw new HubError('payload_too_large', text`Confirm first that it is you.`, {
+          hint: text`This form is too long to wait for that. Confirm on your account page, then send it again.`,
         });
       }
-      return { [waitingFormField]: sealer.seal(text, contextOf(login)) };
+      return { [waitingFormField]: sealer.seal(json, contextOf(login)) };
     },
 
     open(login, sent) {
       const sealed = sent.get(waitingFormField);
       if (sealed === null) return undefined;
-      const text = sealer.open(sealed, contextOf(login));
-      const content = text === undefined ? undefined : contentSchema.parse(JSON.parse(text));
+      const json = sealer.open(sealed, contextOf(login));
+      const content = json === undefined ? undefined : contentSchema.parse(JSON.parse(json));
       if (content === undefined || content.expiresAt <= now()) {
-        throw new HubError('bad_request', 'This form has waited too long.', {
-          hint: 'Go back and fill it in again.',
+        throw new HubError('bad_request', text`This form has waited too long.`, {
+          hint: text`Go back and fill it in again.`,
         });
       }
       const { action, form, cancelUrl } = content;

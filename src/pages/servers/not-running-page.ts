@@ -1,5 +1,5 @@
 import type { ServerFailure } from '../../servers/server.ts';
-import { type Phrase, type Text, text, translated } from '../../texts/text.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -61,7 +61,7 @@ function leadOf(view: NotRunningView): Text {
 }
 
 function failureMarkup({ layout }: NotRunningView, failure: ServerFailure): Html {
-  return html`${notice('bad', html`${translated(failure.message)} <span class="soft">(${timeElement(failure.at, layout.now)})</span>`)}
+  return html`${notice('bad', html`${failure.message} <span class="soft">(${timeElement(failure.at, layout.now)})</span>`)}
 ${
   failure.output.length > 0 &&
   html`<details class="more" open><summary>${text`The last lines it wrote`}</summary>${outputBlock(failure.output)}</details>`

@@ -2,7 +2,7 @@ import type { LoadReport } from '../../instances/load-reader.ts';
 import type { LoadSpan } from '../../metrics/load-history.ts';
 import type { ServerFailure } from '../../servers/server.ts';
 import type { ServerSetup } from '../../servers/server-setup.ts';
-import { type Phrase, text, translated } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
@@ -123,7 +123,7 @@ function since({ layout: { now }, server }: ServerPageView): HtmlValue {
 function failureSection({ layout, server }: ServerPageView, failure: ServerFailure): Html {
   const isOver = server.state === 'failed';
   return html`<section class="block failure" aria-labelledby="failure-title"><h2 id="failure-title">${isOver ? text`Why it failed` : text`The failure before`}</h2>
-<p class="problem">${translated(failure.message)} <span class="soft">${timeElement(failure.at, layout.now)}</span></p>
+<p class="problem">${failure.message} <span class="soft">${timeElement(failure.at, layout.now)}</span></p>
 ${
   failure.output.length > 0 &&
   html`<details class="more"${isOver && html` open`}><summary>${text`The last lines it wrote`}</summary>${outputBlock(failure.output)}</details>`

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { layout, now, server } from '../../../test/support/pages-of-alice.ts';
 import { english } from '../../texts/language.ts';
 import { loadLanguages } from '../../texts/languages.ts';
+import { text } from '../../texts/text.ts';
 import { renderHtml } from '../html.ts';
 import { type NotRunningView, notRunningPage } from './not-running-page.ts';
 import { type SpawnOptionsView, spawnOptionsPage } from './spawn-options-page.ts';
@@ -89,7 +90,7 @@ describe('a server that is on its way', () => {
         layout,
         server: server('starting'),
         progress: 30,
-        steps: [{ message: 'The program is started.' }],
+        steps: [{ message: text`The program is started.` }],
         eventsUrl: '/events',
         readyUrl: '/user/alice/',
       }),

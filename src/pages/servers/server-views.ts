@@ -1,7 +1,7 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import { comingStop, limitMs } from '../../servers/time-limits.ts';
-import { type Phrase, text, translated } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { type ServerSummary, type ShownServerState, serverTitle } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */
@@ -20,8 +20,7 @@ export function summaryOf(server: Server, url: string, load?: LoadSeries): Serve
     startedAt: server.startedAt,
     stoppedAt: server.stoppedAt,
     lastActivityAt: server.lastActivityAt,
-    failure:
-      hasFailed && server.failure !== undefined ? translated(server.failure.message) : undefined,
+    failure: hasFailed && server.failure !== undefined ? server.failure.message : undefined,
     unreachableSince: unreachable,
     comingStop: comingStop(server),
     stoppedBy: stoppedByOf(server),

@@ -1,5 +1,5 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { text, translated } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -55,10 +55,9 @@ function clock(ms: number): string {
 const repeatedPhases = new Set<SpawnProgress['phase']>(['pending', 'pulling']);
 
 function stepItem({ message, phase }: Step, index: number, steps: readonly Step[]): Html | '' {
-  if (phase === undefined || !repeatedPhases.has(phase))
-    return html`<li>${translated(message)}</li>`;
+  if (phase === undefined || !repeatedPhases.has(phase)) return html`<li>${message}</li>`;
   const isLast = steps.findLastIndex((step) => step.phase === phase) === index;
-  return isLast ? html`<li data-phase="${phase}">${translated(message)}</li>` : '';
+  return isLast ? html`<li data-phase="${phase}">${message}</li>` : '';
 }
 
 /**

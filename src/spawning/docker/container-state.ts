@@ -3,8 +3,8 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { z } from 'zod';
 import type { SpawnerState } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { outOfMemory, sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
+import { outOfMemory } from '../spawner-texts.ts';
 
 const schema = z.object({
   container: z.string().regex(/^[0-9a-f]{12,64}$/),
@@ -32,7 +32,7 @@ const running = new Set(['running', 'paused', 'restarting', 'stopping']);
 export const removedExit: ServerExit = {
   code: null,
   signal: null,
-  reason: String(sentences.containerRemoved()),
+  reason: text`its container was removed`,
 };
 
 /** Reads the condition of a container as the engine describes it. */
@@ -50,7 +50,7 @@ function exitOf(state: ContainerInspectInfo['State'], memoryBytes: number): Serv
     return {
       code: null,
       signal: null,
-      reason: error === '' ? inEnglish`it was never started` : error,
+      reason: error === '' ? text`it was never started` : error,
     };
   }
   const signal = signalOf(code);

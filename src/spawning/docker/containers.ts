@@ -2,6 +2,7 @@ import type { ContainerInfo } from 'dockerode';
 import { HubError } from '../../errors.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import { systemClock } from '../../processes/clock.ts';
+import { text } from '../../texts/text.ts';
 import { hubLabels } from './create-request.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, isDoneAlready, isEngineAnswer, isMissing } from './engine-errors.ts';
@@ -114,8 +115,8 @@ function unremoved(container: string, failure: unknown): HubError {
   const name = container.slice(0, 12);
   const message =
     failure === undefined
-      ? `The container ${name} is still there, though the engine says that it removed it.`
-      : `The container ${name} could not be removed: ${engineMessage(failure)}.`;
+      ? text`The container ${name} is still there, though the engine says that it removed it.`
+      : text`The container ${name} could not be removed: ${engineMessage(failure)}.`;
   return new HubError('upstream_failed', message, { cause: failure });
 }
 
@@ -124,7 +125,7 @@ function unended(container: string, failure: unknown): HubError {
   const name = container.slice(0, 12);
   const message =
     failure === undefined
-      ? `The container ${name} still runs, though the engine says that it ended it.`
-      : `The container ${name} could not be ended: ${engineMessage(failure)}.`;
+      ? text`The container ${name} still runs, though the engine says that it ended it.`
+      : text`The container ${name} could not be ended: ${engineMessage(failure)}.`;
   return new HubError('upstream_failed', message, { cause: failure });
 }

@@ -3,7 +3,7 @@ import { HubError } from '../../errors.ts';
 import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
 import { processTagVariable } from '../../processes/process-tag.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 import { environmentInImage } from '../images/image-environment.ts';
 import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 
@@ -154,27 +154,25 @@ function mountsOf(volumes: readonly Volume[]): MountSettings[] {
 const volumeName = /^[a-zA-Z0-9][\w.-]*$/;
 
 function requireSafe({ source, target }: Volume, volumes: readonly Volume[]): void {
-  const refuse = (problem: string) =>
-    new HubError('internal', `The volume ${source} cannot be mounted: ${problem}.`, {
-      hint: 'The administrator must correct the volumes of servers.',
+  const refuse = (problem: Text) =>
+    new HubError('internal', text`The volume ${source} cannot be mounted: ${problem}.`, {
+      hint: text`The administrator must correct the volumes of servers.`,
     });
   const isFolder = source.startsWith('/');
   if (isFolder ? hasDots(source) : !volumeName.test(source)) {
     throw refuse(
-      isFolder
-        ? inEnglish`its path has "." or ".." in it`
-        : inEnglish`this cannot be the name of a volume`,
+      isFolder ? text`its path has "." or ".." in it` : text`this cannot be the name of a volume`,
     );
   }
   if (!target.startsWith('/') || target === '/' || hasDots(target)) {
-    throw refuse(inEnglish`its target must be an absolute path below /`);
+    throw refuse(text`its target must be an absolute path below /`);
   }
   // In a folder that they can write to, users could put a symbolic link to any other in place of this one.
   const outer = volumes.find(
     (each) => !each.readOnly && each.source !== source && isWithin(source, each.source),
   );
   if (isFolder && outer !== undefined)
-    throw refuse(inEnglish`it lies in ${outer.source}, which users can write to`);
+    throw refuse(text`it lies in ${outer.source}, which users can write to`);
 }
 
 function hasDots(path: string): boolean {

@@ -4,10 +4,10 @@ import { createPeriodic } from '../../concurrency/periodic.ts';
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { createAddressBook, type ServerAddress } from '../local-process/server-address.ts';
+import { containerStarted } from '../spawner-texts.ts';
 import { createContainerEvents } from './container-events.ts';
 import { type ContainerState, readContainerState } from './container-state.ts';
 import { createContainerUsage } from './container-usage.ts';
@@ -109,7 +109,7 @@ export function createDockerSpawner(
     }: {
       readonly onOutput: DockerRequest['onOutput'];
       readonly release: () => Promise<void>;
-      readonly image?: { readonly name: string; readonly mismatch: string | undefined };
+      readonly image?: { readonly name: string; readonly mismatch: Phrase | undefined };
     },
   ): SpawnedServer {
     const { container, url } = state;
@@ -180,7 +180,7 @@ export function createDockerSpawner(
       onProgress({
         progress: 50,
         phase: 'starting',
-        message: String(sentences.containerStarted()),
+        message: containerStarted,
       });
       const { info } = await readCondition(engine, container, signal);
       const url = address?.url ?? (await addressIn(info, network));
@@ -214,9 +214,13 @@ export function createDockerSpawner(
     if (url !== undefined) return url;
     // A container that ended at once has no address any more: that is told by how it ended.
     if (info !== undefined && info.State.Status !== 'running') return 'http://127.0.0.1:1';
-    throw new HubError('upstream_failed', 'The container engine gave the container no address.', {
-      hint: 'The administrator must check DockerSpawner.network and use_internal_ip.',
-    });
+    throw new HubError(
+      'upstream_failed',
+      text`The container engine gave the container no address.`,
+      {
+        hint: text`The administrator must check DockerSpawner.network and use_internal_ip.`,
+      },
+    );
   }
 
   return {
@@ -246,7 +250,7 @@ export function createDockerSpawner(
       request.onProgress({
         progress: 45,
         phase: 'starting',
-        message: String(sentences.creatingContainer()),
+        message: text`Creating the container.`,
       });
       const address = await takePort(network);
       try {
@@ -284,7 +288,7 @@ export function createDockerSpawner(
         const condition = await readCondition(engine, state.container);
         if (!condition.running) return { running: false, exit: condition.exit };
         if (await hasMoved(state, condition.info)) {
-          const reason = inEnglish`its container was restarted and has another address`;
+          const reason = text`its container was restarted and has another address`;
           return { running: false, exit: { code: null, signal: null, reason } };
         }
         return { running: true };
@@ -338,22 +342,26 @@ function isOurs(
 
 function requireKnown({ systemUser, socket }: DockerRequest): void {
   if (systemUser !== undefined) {
-    throw new HubError('internal', 'Servers in containers know no system users.', {
-      hint: 'The administrator must remove Spawner.system_user and may set DockerSpawner.user.',
+    throw new HubError('internal', text`Servers in containers know no system users.`, {
+      hint: text`The administrator must remove Spawner.system_user and may set DockerSpawner.user.`,
     });
   }
   if (socket) {
-    throw new HubError('internal', 'Servers in containers cannot listen on a Unix socket.', {
-      hint: 'The administrator must remove Spawner.socket.',
+    throw new HubError('internal', text`Servers in containers cannot listen on a Unix socket.`, {
+      hint: text`The administrator must remove Spawner.socket.`,
     });
   }
 }
 
 function requireNoRoot(user: string, image: string): void {
   if (!isRootUser(user)) return;
-  throw new HubError('internal', `The server is not started: it would run as root in ${image}.`, {
-    hint: 'The administrator must set DockerSpawner.user, such as "1000:1000", or allow_root.',
-  });
+  throw new HubError(
+    'internal',
+    text`The server is not started: it would run as root in ${image}.`,
+    {
+      hint: text`The administrator must set DockerSpawner.user, such as "1000:1000", or allow_root.`,
+    },
+  );
 }
 
 async function refused<Result>(image: string, work: () => Promise<Result>): Promise<Result> {

@@ -1,5 +1,5 @@
 import { HubError } from '../../errors.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 
 /** Whether the engine itself refused: then it is up. */
 export function isEngineAnswer(thrown: unknown): thrown is Error & { readonly statusCode: number } {
@@ -23,21 +23,21 @@ export function engineMessage(thrown: unknown): string {
   const json = thrown instanceof Error && 'json' in thrown ? thrown.json : undefined;
   const own =
     typeof json === 'object' && json !== null && 'message' in json ? json.message : undefined;
-  const text =
+  const said =
     typeof own === 'string' ? own : thrown instanceof Error ? thrown.message : String(thrown);
-  const line = text.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
+  const line = said.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
   return line.length > longestAnswer ? `${line.slice(0, longestAnswer)}…` : line;
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: inEnglish`its socket is not there; is it running?`,
-  ECONNREFUSED: inEnglish`it is not running`,
-  EACCES: inEnglish`the hub may not open its socket; its account must be in the group of the socket`,
-  ECONNRESET: inEnglish`it closed the connection`,
-  EPIPE: inEnglish`it closed the connection`,
-  ENOTFOUND: inEnglish`its host name is unknown`,
-  ETIMEDOUT: inEnglish`it took too long`,
-  EHOSTUNREACH: inEnglish`its host cannot be reached`,
+const reasons: Readonly<Record<string, Text>> = {
+  ENOENT: text`its socket is not there; is it running?`,
+  ECONNREFUSED: text`it is not running`,
+  EACCES: text`the hub may not open its socket; its account must be in the group of the socket`,
+  ECONNRESET: text`it closed the connection`,
+  EPIPE: text`it closed the connection`,
+  ENOTFOUND: text`its host name is unknown`,
+  ETIMEDOUT: text`it took too long`,
+  EHOSTUNREACH: text`its host cannot be reached`,
 };
 
 /** The error for an engine that does not answer. */
@@ -45,21 +45,20 @@ export function explainUnreachable(thrown: unknown, address: string): HubError {
   const reason = whyUnreachable(thrown);
   return new HubError(
     'unavailable',
-    `The container engine at ${address} does not answer: ${reason}.`,
+    text`The container engine at ${address} does not answer: ${reason}.`,
     {
       cause: thrown,
     },
   );
 }
 
-function whyUnreachable(thrown: unknown): string {
+function whyUnreachable(thrown: unknown): Phrase {
   if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError')
-    return inEnglish`it took too long`;
+  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError') return text`it took too long`;
   const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
   // The engine refuses a certificate after the handshake, by an alert (RFC 8446 §6.2).
   if (/alert (?:bad|unknown|certificate)\b/.test(thrown.message)) {
-    return inEnglish`it refuses the hub's certificate; check tls_cert and tls_key`;
+    return text`it refuses the hub's certificate; check tls_cert and tls_key`;
   }
   return reasons[code] ?? thrown.message.replace(/\.$/, '');
 }
@@ -75,49 +74,49 @@ export function explainRefusal(thrown: unknown, image: string): HubError {
   const explained = refusals.find(({ pattern }) => pattern.test(message));
   const sentence =
     explained === undefined
-      ? `The container engine refused: ${message}.`
+      ? text`The container engine refused: ${message}.`
       : explained.sentence(image, message);
   return new HubError('upstream_failed', sentence, { cause: thrown });
 }
 
 interface Refusal {
   readonly pattern: RegExp;
-  readonly sentence: (image: string, message: string) => string;
+  readonly sentence: (image: string, message: string) => Text;
 }
 
 const refusals: readonly Refusal[] = [
   {
     pattern: /exec format error/i,
     sentence: (image) =>
-      inEnglish`The image ${image} is for another processor architecture than the engine's machine.`,
+      text`The image ${image} is for another processor architecture than the engine's machine.`,
   },
   {
     pattern:
       /executable file not found|no such file or directory.*(?:exec|command)|(?:exec|stat) \S+: no such file/i,
     sentence: (image, message) =>
-      inEnglish`The image ${image} has no such command: ${/"([^"]+)": (?:executable|stat)/.exec(message)?.[1] ?? message}.`,
+      text`The image ${image} has no such command: ${/"([^"]+)": (?:executable|stat)/.exec(message)?.[1] ?? message}.`,
   },
   {
     pattern:
       /bind source path does not exist|no such file or directory.*mount|statfs \S+: no such file/i,
     sentence: (_image, message) =>
-      inEnglish`A folder to be mounted does not exist on the engine's machine: ${/(?:exist: |statfs )(\S+?):?(?: |$)/.exec(message)?.[1] ?? message}.`,
+      text`A folder to be mounted does not exist on the engine's machine: ${/(?:exist: |statfs )(\S+?):?(?: |$)/.exec(message)?.[1] ?? message}.`,
   },
   {
     pattern: /docker-init|catatonit|init binary/i,
-    sentence: (_image, message) => inEnglish`The container engine has no init program: ${message}.`,
+    sentence: (_image, message) => text`The container engine has no init program: ${message}.`,
   },
   {
     pattern: /no space left on device|disk quota exceeded/i,
-    sentence: () => inEnglish`The disk of the container engine is full.`,
+    sentence: () => text`The disk of the container engine is full.`,
   },
   {
     pattern: /network \S+ not found|unable to find network|network not found/i,
-    sentence: (_image, message) => inEnglish`A network of the servers does not exist: ${message}.`,
+    sentence: (_image, message) => text`A network of the servers does not exist: ${message}.`,
   },
   {
     pattern: /could not select device driver|nvidia/i,
-    sentence: (_image, message) => inEnglish`The container engine has no GPUs to give: ${message}.`,
+    sentence: (_image, message) => text`The container engine has no GPUs to give: ${message}.`,
   },
 ];
 
@@ -126,24 +125,24 @@ export function explainPull(message: string, image: string): HubError {
   return new HubError('upstream_failed', pullSentence(message, image));
 }
 
-function pullSentence(message: string, image: string): string {
+function pullSentence(message: string, image: string): Text {
   if (/unauthorized|no basic auth|authentication required|denied|forbidden/i.test(message)) {
-    return inEnglish`The image ${image} is private, or there is none of that name: its registry does not give it without other credentials.`;
+    return text`The image ${image} is private, or there is none of that name: its registry does not give it without other credentials.`;
   }
   if (
     /no matching manifest|no image found in (?:manifest list|image index)|does not match the specified platform/i.test(
       message,
     )
   ) {
-    return inEnglish`The image ${image} does not exist for the processor architecture of the engine's machine.`;
+    return text`The image ${image} does not exist for the processor architecture of the engine's machine.`;
   }
   if (
     /manifest unknown|not found|name unknown|no such image|repository does not exist/i.test(message)
   ) {
-    return inEnglish`There is no image ${image} in its registry.`;
+    return text`There is no image ${image} in its registry.`;
   }
   if (/no space left on device|disk quota exceeded/i.test(message)) {
-    return inEnglish`The image ${image} could not be pulled: the disk of the container engine is full.`;
+    return text`The image ${image} could not be pulled: the disk of the container engine is full.`;
   }
-  return inEnglish`The image ${image} could not be pulled: ${message}.`;
+  return text`The image ${image} could not be pulled: ${message}.`;
 }

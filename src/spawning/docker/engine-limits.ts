@@ -1,5 +1,6 @@
 import { HubError } from '../../errors.ts';
 import type { ResourceLimits } from '../../plugin-host/spawn-request.ts';
+import { type Text, text } from '../../texts/text.ts';
 import type { Engine } from './engine.ts';
 import type { EngineImage } from './images.ts';
 
@@ -12,7 +13,7 @@ export interface EngineLimits {
   /** What it can hold no container to; empty where it holds all limits. */
   missing(signal: AbortSignal): Promise<readonly Limit[]>;
   /** Says that an image is for another architecture than the engine; undefined when it fits. */
-  architectureProblem(image: string, found: EngineImage): Promise<string | undefined>;
+  architectureProblem(image: string, found: EngineImage): Promise<Text | undefined>;
 }
 
 /** Limits in words for people. */
@@ -65,9 +66,9 @@ export function createEngineLimits(engine: Engine): EngineLimits {
       if (unheld.length === 0) return;
       throw new HubError(
         'upstream_failed',
-        `The container engine cannot limit ${unheld.join(' and ')} on its machine.`,
+        text`The container engine cannot limit ${unheld.join(' and ')} on its machine.`,
         {
-          hint: 'The administrator must enable the cgroup controllers there, or remove the limit.',
+          hint: text`The administrator must enable the cgroup controllers there, or remove the limit.`,
         },
       );
     },
@@ -75,8 +76,8 @@ export function createEngineLimits(engine: Engine): EngineLimits {
     async requireGpus(signal) {
       const { Components } = await engine.call((docker) => docker.version(), { signal });
       if (Components?.some(({ Name }) => Name === 'Podman Engine') !== true) return;
-      throw new HubError('upstream_failed', 'Podman gives no GPUs over the API of Docker.', {
-        hint: 'The administrator must use Docker Engine, or remove the limit on GPUs.',
+      throw new HubError('upstream_failed', text`Podman gives no GPUs over the API of Docker.`, {
+        hint: text`The administrator must use Docker Engine, or remove the limit on GPUs.`,
       });
     },
 
@@ -84,7 +85,7 @@ export function createEngineLimits(engine: Engine): EngineLimits {
       const { Architecture: kernel = '' } = await info();
       const own = architectures[kernel] ?? kernel;
       if (own === '' || found.architecture === '' || found.architecture === own) return undefined;
-      return `the image ${image} is for ${found.architecture}, the engine's machine is ${own}`;
+      return text`the image ${image} is for ${found.architecture}, the engine's machine is ${own}`;
     },
   };
 }

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type Docker from 'dockerode';
 import { timeLimit } from '../../concurrency/time-limit.ts';
-import { HubError } from '../../errors.ts';
+import { HubError, messageOf } from '../../errors.ts';
+import { text } from '../../texts/text.ts';
 import type { DockerOptions } from './docker-options.ts';
 import { defaultEngine, parseEngineAddress } from './engine-address.ts';
 import { explainUnreachable, isEngineAnswer } from './engine-errors.ts';
@@ -67,10 +68,13 @@ export function createEngine(options: EngineOptions, directory: string): Engine 
   function docker(): Promise<Docker> {
     connecting ??= connect().catch((thrown: unknown) => {
       connecting = undefined;
-      const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      throw new HubError('unavailable', `The container engine cannot be used: ${reason}.`, {
-        cause: thrown,
-      });
+      throw new HubError(
+        'unavailable',
+        text`The container engine cannot be used: ${messageOf(thrown)}.`,
+        {
+          cause: thrown,
+        },
+      );
     });
     return connecting;
   }

@@ -98,7 +98,11 @@ async function checkImage(
   if (found !== undefined) {
     const problem = await limits.architectureProblem(image, found);
     if (problem !== undefined) {
-      return failed(check, problem, "build or pull it for the engine's machine (--platform)");
+      return failed(
+        check,
+        String(problem),
+        "build or pull it for the engine's machine (--platform)",
+      );
     }
     return rootFinding(check, found, { used, options }) ?? ok(check, 'is on the engine');
   }

@@ -1,5 +1,6 @@
 import { createFindStranger } from '../../processes/port-owner.ts';
 import { readProcessTag } from '../../processes/process-tag.ts';
+import type { Text } from '../../texts/text.ts';
 
 /**
  * Says which other program has the port of a container that shares the network of this machine; undefined
@@ -9,7 +10,7 @@ export function findStrangerOf(
   tag: string,
   url: string,
   pid: number | undefined,
-): (() => Promise<string | undefined>) | undefined {
+): (() => Promise<Text | undefined>) | undefined {
   if (pid === undefined || readProcessTag(pid) !== tag) return undefined;
   const findStranger = createFindStranger();
   return () => findStranger(url, { groupId: pid, tag });

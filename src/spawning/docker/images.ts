@@ -1,9 +1,9 @@
 import type Docker from 'dockerode';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
-import { HubError } from '../../errors.ts';
+import { HubError, TextError } from '../../errors.ts';
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { isSamePhrase, type Phrase, text } from '../../texts/text.ts';
+import { pulling } from '../spawner-texts.ts';
 import type { DockerOptions } from './docker-options.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, explainPull, isEngineAnswer, isMissing } from './engine-errors.ts';
@@ -60,7 +60,7 @@ export function createImages(
       throw isEngineAnswer(thrown)
         ? new HubError(
             'upstream_failed',
-            `The image ${image} cannot be used: ${engineMessage(thrown)}.`,
+            text`The image ${image} cannot be used: ${engineMessage(thrown)}.`,
           )
         : thrown;
     }
@@ -76,7 +76,7 @@ export function createImages(
   async function pull(image: string, { cancel, listeners }: Omit<Pull, 'done'>): Promise<void> {
     const progress = createPullProgress(image);
     let toldAtMs = Number.NEGATIVE_INFINITY;
-    let last = '';
+    let last: Phrase | undefined;
     let failure: string | undefined;
     const tell = (event: PullEvent): void => {
       progress.add(event);
@@ -84,7 +84,7 @@ export function createImages(
     };
     const tellAll = (): void => {
       const next = progress.summary();
-      if (next.message === last) return;
+      if (isSamePhrase(next.message, last)) return;
       toldAtMs = monotonicMs();
       last = next.message;
       for (const listener of listeners) listener(next);
@@ -103,7 +103,7 @@ export function createImages(
               tell(event);
             },
           );
-          stream.once('close', () => reject(new Error(inEnglish`the engine broke off`)));
+          stream.once('close', () => reject(new TextError(text`the engine broke off`)));
         });
       },
       { isStream: true, signal: cancel.signal },
@@ -177,10 +177,10 @@ export function createImages(
       if (policy === 'never') {
         throw new HubError(
           'upstream_failed',
-          `The image ${image} is not on the container engine, and none is pulled (pull_policy).`,
+          text`The image ${image} is not on the container engine, and none is pulled (pull_policy).`,
         );
       }
-      onProgress({ progress: 5, phase: 'pulling', message: String(sentences.pulling(image)) });
+      onProgress({ progress: 5, phase: 'pulling', message: pulling(image) });
       try {
         await joinPull({ ...request, image });
       } catch (thrown) {
@@ -192,7 +192,7 @@ export function createImages(
       if (pulled !== undefined) return pulled;
       throw new HubError(
         'upstream_failed',
-        `The image ${image} is gone right after it was pulled.`,
+        text`The image ${image} is gone right after it was pulled.`,
       );
     },
   };

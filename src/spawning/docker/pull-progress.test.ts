@@ -3,7 +3,7 @@ import { createPullProgress } from './pull-progress.ts';
 
 test('the layers of a pull are added up', () => {
   const progress = createPullProgress('lab:1');
-  expect(progress.summary().message).toBe('Pulling the image lab:1.');
+  expect(progress.summary().message).toEqual('Pulling the image lab:1.');
   progress.add({ status: 'Pulling from library/lab', id: '1' });
   for (const id of ['a', 'b', 'c']) progress.add({ status: 'Pulling fs layer', id });
   progress.add({ status: 'Already exists', id: 'd' });

@@ -1,5 +1,6 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { sentences } from '../../texts/known-sentences.ts';
+import { message } from '../../texts/text.ts';
+import { pulling } from '../spawner-texts.ts';
 
 /** One message of a pull, of Docker or Podman (Docker Engine API, ImageCreate). */
 export interface PullEvent {
@@ -57,15 +58,23 @@ export function createPullProgress(image: string): PullProgress {
       const total = sum(all.map((layer) => layer.total));
       const share = total > 0 ? current / total : done / Math.max(all.length, 1);
       const pullStep = () => {
-        if (all.length === 0) return sentences.pulling(image);
-        const counts = [String(done), String(all.length)] as const;
-        if (total === 0) return sentences.pullingLayers(image, ...counts);
-        return sentences.pullingBytes(image, ...counts, megabytes(current), megabytes(total));
+        if (all.length === 0) return pulling(image);
+        const counts = { image, done: String(done), layers: String(all.length) };
+        if (total === 0) {
+          return message(
+            'Pulling the image {image}: {done} of {layers, plural, one {# layer} other {# layers}}.',
+            counts,
+          );
+        }
+        return message(
+          'Pulling the image {image}: {done} of {layers, plural, one {# layer} other {# layers}}, {current, number} of {total, number} MB.',
+          { ...counts, current: megabytes(current), total: megabytes(total) },
+        );
       };
       return {
         progress: Math.round(from + (to - from) * share),
         phase: 'pulling',
-        message: String(pullStep()),
+        message: pullStep(),
       };
     },
   };

@@ -178,8 +178,8 @@ describe.runIf(hasDocker() && hasRegistry())('an image in a registry with passwo
       await spawner.stop(state, { graceMs: 0, signal: AbortSignal.timeout(30_000) });
     }
     const pulling = events.filter(({ phase }) => phase === 'pulling');
-    expect(pulling[0]?.message).toBe(`Pulling the image ${image}.`);
-    expect(pulling.at(-1)?.message).toMatch(/: \d of 1 layer[.,]/);
+    expect(pulling[0]?.message).toEqual(`Pulling the image ${image}.`);
+    expect(String(pulling.at(-1)?.message)).toMatch(/: \d of 1 layer[.,]/);
   });
 });
 

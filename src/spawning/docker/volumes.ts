@@ -1,5 +1,6 @@
 import { HubError } from '../../errors.ts';
 import type { ServerIdentity, SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import { text } from '../../texts/text.ts';
 import { hubLabels } from './create-request.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, isEngineAnswer, isMissing } from './engine-errors.ts';
@@ -46,7 +47,7 @@ export function createVolumes(engine: Engine, hubId: string): Volumes {
     } catch (thrown) {
       if (isMissing(thrown)) return;
       if (!isEngineAnswer(thrown)) throw thrown;
-      const message = `The volume ${name} could not be removed: ${engineMessage(thrown)}.`;
+      const message = text`The volume ${name} could not be removed: ${engineMessage(thrown)}.`;
       throw new HubError('upstream_failed', message, { cause: thrown });
     }
   }

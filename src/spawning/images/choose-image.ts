@@ -1,6 +1,7 @@
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { OptionsForm } from '../../plugin-host/spawner.ts';
+import { text } from '../../texts/text.ts';
 
 /** Options that say which images there are; the same for every engine that has images. */
 interface ImageOptions {
@@ -54,12 +55,12 @@ export function chooseImage(
     }
     const image = allowed[String(wanted)] ?? wanted;
     if (typeof image === 'string' && Object.values(allowed).includes(image)) return image;
-    throw new HubError('bad_request', 'This image is not one of those that may be chosen.', {
-      hint: `These may be: ${Object.values(allowed).join(', ') || 'none'}.`,
+    throw new HubError('bad_request', text`This image is not one of those that may be chosen.`, {
+      hint: text`These may be: ${Object.values(allowed).join(', ') || 'none'}.`,
     });
   }
   if (own !== undefined) return own;
-  throw new HubError('internal', 'No image is configured for servers.', {
-    hint: `The administrator must set ${section}.image, or an image in each profile.`,
+  throw new HubError('internal', text`No image is configured for servers.`, {
+    hint: text`The administrator must set ${section}.image, or an image in each profile.`,
   });
 }

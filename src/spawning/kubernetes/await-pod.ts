@@ -1,8 +1,9 @@
 import { HubError } from '../../errors.ts';
 import type { SpawnProgress, StartCallbacks } from '../../plugin-host/spawn-request.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { inSeconds } from '../../texts/seconds.ts';
+import { isSamePhrase, joined, type Phrase, type Text, text } from '../../texts/text.ts';
+import { notStartedBecause } from '../spawner-texts.ts';
 import type { KubernetesOptions } from './kubernetes-options.ts';
 import type { PodEvents } from './pod-events.ts';
 import { hopelessness, progressOf } from './pod-progress.ts';
@@ -46,11 +47,11 @@ export async function untilRunning(
     });
     const condition = await pods.find(key);
     if (condition.is === 'gone') {
-      const reason = condition.exit.reason ?? sentences.podGone();
-      throw failure(String(sentences.notStartedBecause(reason)));
+      const reason = condition.exit.reason ?? text`its pod is gone`;
+      throw failure(notStartedBecause(reason));
     }
     if (condition.is === 'unknown') {
-      const message = `${condition.reason}.`;
+      const message = condition.reason;
       waits.say({ progress: 10, message, phase: 'pending', reason: 'unknown' });
     } else {
       const { view } = condition;
@@ -68,10 +69,10 @@ export async function untilRunning(
 function requireStarted(view: PodView): PodView {
   const exit = exitOf(view);
   if (exit.reason === undefined || view.terminated?.reason === 'OOMKilled') return view;
-  throw failure(String(sentences.notStartedBecause(exit.reason)));
+  throw failure(notStartedBecause(exit.reason));
 }
 
-function failure(sentence: string, hint?: string): HubError {
+function failure(sentence: Text, hint?: Text): HubError {
   return new HubError('upstream_failed', sentence, hint === undefined ? {} : { hint });
 }
 
@@ -82,7 +83,7 @@ function createWaits(
 ) {
   let phase: SpawnProgress['phase'];
   let sinceMs = 0;
-  let last = '';
+  let last: Phrase | undefined;
   let lastMs = 0;
   return {
     say(event: SpawnProgress): void {
@@ -91,20 +92,20 @@ function createWaits(
       phase = event.phase;
       const seconds = (nowMs - sinceMs) / 1000;
       if (phase === 'pending' && schedule_timeout !== undefined && seconds > schedule_timeout) {
-        const duration = sentences.seconds(String(schedule_timeout));
-        throw failure(String(sentences.notStartedWhile(duration, event.message)));
+        const duration = inSeconds(String(schedule_timeout));
+        throw failure(text`The server did not start within ${duration}. ${event.message}`);
       }
       if (phase === 'pulling' && seconds > pull_timeout) {
-        const duration = sentences.seconds(String(pull_timeout));
-        throw failure(String(sentences.notPulled(image, duration)));
+        const duration = inSeconds(String(pull_timeout));
+        throw failure(text`The image ${image} was not pulled within ${duration}.`);
       }
       const isReminder = phase === 'pulling' && nowMs - lastMs >= reminderMs;
-      if (event.message === last && !isReminder) return;
-      const isRepeated = event.message === last;
+      const isRepeated = isSamePhrase(event.message, last);
+      if (isRepeated && !isReminder) return;
       last = event.message;
       lastMs = nowMs;
       const message = isRepeated
-        ? `${event.message} ${inEnglish`It has taken ${sentences.seconds(Math.round(seconds))} so far.`}`
+        ? joined([event.message, text`It has taken ${inSeconds(Math.round(seconds))} so far.`])
         : event.message;
       onProgress({ ...event, message });
     },

@@ -2,8 +2,7 @@ import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
 import { HubError } from '../../errors.ts';
 import type { ServerIdentity, SpawnProgress } from '../../plugin-host/spawn-request.ts';
 import { objectName } from '../../protocol/object-name.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';
@@ -86,18 +85,18 @@ export function createClaims(
     if (!isOwn(found, claim, owner)) {
       throw new HubError(
         'conflict',
-        `The claim ${name} is there already, and is not this user's.`,
+        text`The claim ${name} is there already, and is not this user's.`,
         {
-          hint: 'The administrator must choose another name in KubernetesSpawner.claims, or delete the claim.',
+          hint: text`The administrator must choose another name in KubernetesSpawner.claims, or delete the claim.`,
         },
       );
     }
     if (found.status?.phase === 'Lost') {
-      throw new HubError('upstream_failed', `The volume of the claim ${name} is lost.`);
+      throw new HubError('upstream_failed', text`The volume of the claim ${name} is lost.`);
     }
     if (found.metadata.deletionTimestamp !== undefined) {
-      throw new HubError('upstream_failed', `The claim ${name} is being deleted.`, {
-        hint: 'Start the server again in a moment.',
+      throw new HubError('upstream_failed', text`The claim ${name} is being deleted.`, {
+        hint: text`Start the server again in a moment.`,
       });
     }
   }
@@ -133,11 +132,11 @@ export function createClaims(
             requireOwn(found, claim, owner);
             continue;
           }
-          onProgress({ progress: 2, message: String(sentences.claimingVolume(claim.size)) });
+          onProgress({ progress: 2, message: text`Claiming a volume of ${claim.size}.` });
           await cluster.call('POST', collection, { body: bodyOf(claim, owner, name), signal });
         } catch (thrown) {
           if (!(thrown instanceof ApiRefusal)) throw thrown;
-          if (!alreadyExists(thrown)) throw explainRefusal(thrown, inEnglish`the claim ${name}`);
+          if (!alreadyExists(thrown)) throw explainRefusal(thrown, text`the claim ${name}`);
           // Another server of the user made it at the same moment.
           const found = await find(`${collection}/${name}`, signal);
           if (found !== undefined) requireOwn(found, claim, owner);
@@ -160,7 +159,7 @@ export function createClaims(
         } catch (thrown) {
           if (isMissing(thrown)) continue;
           throw thrown instanceof ApiRefusal
-            ? explainRefusal(thrown, inEnglish`to delete the claim ${found.metadata.name}`)
+            ? explainRefusal(thrown, text`to delete the claim ${found.metadata.name}`)
             : thrown;
         }
       }

@@ -10,7 +10,7 @@ import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { timeLimit } from '../../concurrency/time-limit.ts';
 import { HubError } from '../../errors.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 import { ApiRefusal, type ApiStatus, explainUnreachable, messageOf } from './api-errors.ts';
 import type { KubernetesOptions } from './kubernetes-options.ts';
 
@@ -95,20 +95,19 @@ export function createCluster(
       if (file === undefined) config.loadFromDefault();
       else config.loadFromFile(file);
     } catch (thrown) {
-      throw unusable(inEnglish`The kubeconfig cannot be read: ${messageOf(thrown)}.`, thrown);
+      throw unusable(text`The kubeconfig cannot be read: ${messageOf(thrown)}.`, thrown);
     }
     if (options.context !== undefined) {
       if (config.getContextObject(options.context) === null) {
-        throw unusable(inEnglish`The kubeconfig has no context "${options.context}".`);
+        throw unusable(text`The kubeconfig has no context "${options.context}".`);
       }
       config.setCurrentContext(options.context);
     }
     const cluster = config.getCurrentCluster();
-    if (cluster === null)
-      throw unusable(inEnglish`The kubeconfig names no current context or cluster.`);
+    if (cluster === null) throw unusable(text`The kubeconfig names no current context or cluster.`);
     // What the library falls back to where there is no configuration at all.
     if (file === undefined && cluster.server === 'http://localhost:8080') {
-      throw unusable(inEnglish`The hub runs in no pod, and there is no kubeconfig.`);
+      throw unusable(text`The hub runs in no pod, and there is no kubeconfig.`);
     }
     return { config, server: cluster.server.replace(/\/$/, ''), http };
   }
@@ -144,7 +143,7 @@ export function createCluster(
     active.credentials = authenticate(active).catch((thrown: unknown) => {
       active.credentials = undefined;
       throw unusable(
-        inEnglish`The credentials of the Kubernetes API fail: ${messageOf(thrown)}.`,
+        text`The credentials of the Kubernetes API fail: ${messageOf(thrown)}.`,
         thrown,
       );
     });
@@ -314,13 +313,13 @@ async function requireReadable(file: string): Promise<void> {
   try {
     await access(file);
   } catch (thrown) {
-    throw unusable(inEnglish`The kubeconfig ${file} cannot be read.`, thrown);
+    throw unusable(text`The kubeconfig ${file} cannot be read.`, thrown);
   }
 }
 
-function unusable(message: string, cause?: unknown): HubError {
+function unusable(message: Text, cause?: unknown): HubError {
   return new HubError('unavailable', message, {
-    hint: 'The administrator must correct KubernetesSpawner.kubeconfig and context.',
+    hint: text`The administrator must correct KubernetesSpawner.kubeconfig and context.`,
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -109,6 +109,5 @@ async function checkNamespace(parts: ClusterParts, signal: AbortSignal): Promise
 }
 
 function sentenceOf(thrown: unknown, what: string): string {
-  if (thrown instanceof ApiRefusal) return messageOf(explainRefusal(thrown, what));
-  return messageOf(thrown);
+  return String(messageOf(thrown instanceof ApiRefusal ? explainRefusal(thrown, what) : thrown));
 }

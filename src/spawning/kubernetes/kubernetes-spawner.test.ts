@@ -127,15 +127,17 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     const { spawner } = await create({ image: 'slow:1', node_selector: { disk: 'ssd' } });
     const events: SpawnProgress[] = [];
     const starting = spawner.start(request({ onProgress: (event) => events.push(event) }));
-    const hasSaid = (text: string) => events.some(({ message }) => message.includes(text));
+    const hasSaid = (text: string) => events.some(({ message }) => String(message).includes(text));
     await until(() => hasSaid('Waiting for a node with room'), 'it waits for a node');
     expect(events.at(-1)).toMatchObject({ phase: 'pending', reason: expect.any(String) });
     await api().addNode({ name: 'with-ssd', labels: { disk: 'ssd' } });
     await starting;
     await api().removeNode('with-ssd');
-    const messages = events.map(({ message }) => message);
+    const messages = events.map(({ message }) => String(message));
     expect(messages).toContain('Pulling the image slow:1.');
-    expect(events.find(({ message }) => message.startsWith('Pulling'))?.phase).toBe('pulling');
+    expect(events.find(({ message }) => String(message).startsWith('Pulling'))?.phase).toBe(
+      'pulling',
+    );
     expect(messages.at(-1)).toBe('The server is started.');
   });
 
@@ -211,7 +213,7 @@ describe.runIf(canRunPods())('a server in a pod', () => {
       gracePeriodSeconds: 1,
     });
     const exit = await server.exited;
-    expect(exit?.reason).toBe('its pod was deleted');
+    expect(exit?.reason).toEqual('its pod was deleted');
     expect(await spawner.poll(server.state)).toMatchObject({ running: false, exit });
     const asked = (await api().requests()).slice(before);
     expect(asked.filter((each) => /^GET .*\/pods[^/]*$/.test(each))).toEqual([]);
@@ -253,10 +255,10 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     const third = await spawner.start(request());
     await api().stopApi();
     const away = await spawner.poll(third.state);
-    expect(away).toEqual({
-      running: 'unknown',
-      reason: expect.stringMatching(/^The Kubernetes API at https:.* does not answer: /),
-    });
+    expect(away.running).toBe('unknown');
+    expect('reason' in away && String(away.reason)).toMatch(
+      /^The Kubernetes API at https:.* does not answer: /,
+    );
     await expect(spawner.stop(third.state, { graceMs: 0, signal: signal() })).rejects.toThrow(
       /does not answer/,
     );

@@ -4,8 +4,7 @@ import { HubError } from '../../errors.ts';
 import type { ResumeRequest, StartCallbacks } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { ApiRefusal, explainRefusal, messageOf } from './api-errors.ts';
 import { untilRunning } from './await-pod.ts';
@@ -133,7 +132,7 @@ export function createKubernetesSpawner(
         { pods, events, options },
       );
       const url = view.ip === undefined ? nowhere : urlOf(view.ip, kept.port);
-      onProgress({ progress: 50, phase: 'starting', message: String(sentences.serverStarted()) });
+      onProgress({ progress: 50, phase: 'starting', message: text`The server is started.` });
       return follow({ ...kept, url }, { isNew: true, onOutput });
     } catch (thrown) {
       // The next hub goes on with it.
@@ -171,7 +170,7 @@ export function createKubernetesSpawner(
     request.onProgress({
       progress: 3,
       phase: 'starting',
-      message: String(sentences.creatingPod()),
+      message: text`Creating the pod.`,
     });
     const created = await servers.create({ request, options, image });
     const { serverId } = request;
@@ -243,11 +242,11 @@ export function createKubernetesSpawner(
       if (view.isLost) {
         return {
           running: 'unknown',
-          reason: inEnglish`The node ${view.node ?? ''} does not answer`,
+          reason: text`The node ${view.node ?? ''} does not answer`,
         };
       }
       if (hasMoved(view, state)) {
-        const reason = inEnglish`its pod has another address`;
+        const reason = text`its pod has another address`;
         return { running: false, exit: { code: null, signal: null, reason } };
       }
       return { running: true };
@@ -259,7 +258,7 @@ export function createKubernetesSpawner(
       const { url } = state;
       await pods.ready();
       const condition = await pods.find(state);
-      if (condition.is === 'unknown') throw new HubError('unavailable', `${condition.reason}.`);
+      if (condition.is === 'unknown') throw new HubError('unavailable', condition.reason);
       if (condition.is === 'gone' || hasEnded(condition.view)) return undefined;
       if (hasMoved(condition.view, state)) return undefined;
       return follow({ ...state, url }, { isNew: false, onOutput });
@@ -296,23 +295,23 @@ function claimsOf(
 }
 
 function requireKnown({ systemUser, socket, limits }: KubernetesRequest): void {
-  const refuse = (message: string, hint: string) => new HubError('internal', message, { hint });
+  const refuse = (message: Text, hint: Text) => new HubError('internal', message, { hint });
   if (systemUser !== undefined) {
     throw refuse(
-      inEnglish`Servers in pods know no system users.`,
-      inEnglish`The administrator must remove Spawner.system_user and may set KubernetesSpawner.run_as_user.`,
+      text`Servers in pods know no system users.`,
+      text`The administrator must remove Spawner.system_user and may set KubernetesSpawner.run_as_user.`,
     );
   }
   if (socket) {
     throw refuse(
-      inEnglish`Servers in pods cannot listen on a Unix socket.`,
-      inEnglish`The administrator must remove Spawner.socket.`,
+      text`Servers in pods cannot listen on a Unix socket.`,
+      text`The administrator must remove Spawner.socket.`,
     );
   }
   if (limits.processes !== undefined) {
     throw refuse(
-      inEnglish`Kubernetes holds no limit of processes for one pod.`,
-      inEnglish`The administrator must remove process_limit; the kubelet has a limit for all pods (podPidsLimit).`,
+      text`Kubernetes holds no limit of processes for one pod.`,
+      text`The administrator must remove process_limit; the kubelet has a limit for all pods (podPidsLimit).`,
     );
   }
 }
@@ -322,7 +321,7 @@ async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
     return await work();
   } catch (thrown) {
     throw thrown instanceof ApiRefusal
-      ? explainRefusal(thrown, inEnglish`what the hub asked for`)
+      ? explainRefusal(thrown, text`what the hub asked for`)
       : thrown;
   }
 }

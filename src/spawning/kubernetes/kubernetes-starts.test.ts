@@ -34,7 +34,7 @@ describe.runIf(canRunPods())('a start in a pod', () => {
     await api().setImage('lab:3', { failure: 'registry down' });
     const { spawner } = await create({ image: 'lab:3' });
     const messages: string[] = [];
-    const onProgress = ({ message }: SpawnProgress) => void messages.push(message);
+    const onProgress = ({ message }: SpawnProgress) => void messages.push(String(message));
     const starting = spawner.start(request({ onProgress }));
     const hasSaid = (text: string) => messages.some((message) => message.includes(text));
     await until(() => hasSaid('The image cannot be pulled yet: '), 'it says so');

@@ -21,7 +21,7 @@ describe.runIf(canRunPods())('a server in a pod with claims', () => {
     const claims = [{ name: 'home-{username}', mount_path: '/data', storage_class: 'slow' }];
     const { spawner } = await create({ claims });
     const messages: string[] = [];
-    const onProgress = ({ message }: SpawnProgress) => void messages.push(message);
+    const onProgress = ({ message }: SpawnProgress) => void messages.push(String(message));
     const starting = spawner.start(request({ onProgress }));
     const hasSaid = (text: string) => messages.some((message) => message.includes(text));
     await until(() => hasSaid('Waiting for storage'), 'it waits for its volume');

@@ -1,6 +1,6 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
+import { containerStarted, pulling } from '../spawner-texts.ts';
 import type { PodEvent } from './pod-events.ts';
 import type { PodView } from './pod-view.ts';
 
@@ -13,7 +13,7 @@ export function progressOf(
   if (unscheduled !== undefined) return whileUnscheduled(unscheduled, events);
   const latest = events.findLast(({ reason }) => nodeEvents[reason] !== undefined);
   if (waiting !== undefined && isPullTrouble(waiting.reason)) {
-    const message = inEnglish`The image cannot be pulled yet: ${pullMessage(waiting.message, events)}.`;
+    const message = text`The image cannot be pulled yet: ${pullMessage(waiting.message, events)}.`;
     return { progress: 30, phase: 'pulling', message, reason: waiting.reason };
   }
   const told = latest && nodeEvents[latest.reason]?.(latest.message);
@@ -21,7 +21,8 @@ export function progressOf(
   return {
     progress: 20,
     phase: 'starting',
-    message: String(node === undefined ? sentences.nodeChosen() : sentences.nodePrepares(node)),
+    message:
+      node === undefined ? text`A node was chosen.` : text`The node ${node} prepares the server.`,
   };
 }
 
@@ -31,39 +32,43 @@ const nodeEvents: Readonly<Record<string, (message: string) => NodeProgress>> = 
   Pulling: (message) => ({
     progress: 30,
     phase: 'pulling',
-    message: String(withImage(message, sentences.pulling, sentences.pullingAnImage)),
+    message: withImage(message, pulling, () => text`Pulling the image.`),
   }),
   Pulled: (message) => ({
     progress: 40,
     phase: 'starting',
-    message: String(withImage(message, sentences.imageThere, sentences.anImageThere)),
+    message: withImage(
+      message,
+      (image: string) => text`The image ${image} is there.`,
+      () => text`The image is there.`,
+    ),
   }),
   Created: () => ({
     progress: 45,
     phase: 'starting',
-    message: String(sentences.containerCreated()),
+    message: text`The container is created.`,
   }),
   Started: () => ({
     progress: 48,
     phase: 'starting',
-    message: String(sentences.containerStarted()),
+    message: containerStarted,
   }),
   FailedMount: (message) => storage(message),
   FailedAttachVolume: (message) => storage(message),
   FailedCreatePodSandBox: (message) => ({
     progress: 22,
     phase: 'starting',
-    message: inEnglish`The node cannot prepare the pod yet: ${message}.`,
+    message: text`The node cannot prepare the pod yet: ${message}.`,
   }),
   NetworkNotReady: (message) => ({
     progress: 22,
     phase: 'starting',
-    message: inEnglish`The network of the node is not ready yet: ${message}.`,
+    message: text`The network of the node is not ready yet: ${message}.`,
   }),
 };
 
 function storage(message: string): NodeProgress {
-  return { progress: 25, phase: 'starting', message: String(sentences.waitingForStorage(message)) };
+  return { progress: 25, phase: 'starting', message: text`Waiting for storage: ${message}.` };
 }
 
 function withImage<Said>(
@@ -83,7 +88,7 @@ function whileUnscheduled(
   if (events.at(-1)?.reason === 'TriggeredScaleUp') {
     return {
       ...base,
-      message: String(sentences.waitingForNewNode()),
+      message: text`Waiting for a node that is being added.`,
       reason: 'TriggeredScaleUp',
     };
   }
@@ -92,17 +97,17 @@ function whileUnscheduled(
     const why = claim?.isWarning === true ? claim.message : message;
     return {
       ...base,
-      message: String(sentences.waitingForStorage(why)),
+      message: text`Waiting for storage: ${why}.`,
       reason: claim?.reason ?? reason,
     };
   }
   if (reason === 'SchedulingGated') {
-    return { ...base, message: String(sentences.waitingForAdmission()), reason };
+    return { ...base, message: text`Waiting for admission to the queue of the cluster.`, reason };
   }
   if (reason !== '') {
-    return { ...base, message: String(sentences.waitingForRoom(message)), reason };
+    return { ...base, message: text`Waiting for a node with room: ${message}.`, reason };
   }
-  return { progress: 5, phase: 'scheduling', message: String(sentences.seekingNode()) };
+  return { progress: 5, phase: 'scheduling', message: text`Looking for a node.` };
 }
 
 const claimEvents = new Set([
@@ -131,15 +136,15 @@ export function hopelessness(
   view: PodView,
   events: readonly PodEvent[],
   image: string,
-): { readonly sentence: string; readonly hint?: string } | undefined {
+): { readonly sentence: Text; readonly hint?: Text } | undefined {
   if (view.waiting === undefined) return undefined;
   const { reason, message } = view.waiting;
   switch (reason) {
     case 'InvalidImageName':
-      return { sentence: inEnglish`The image ${image} has a name that no node understands.` };
+      return { sentence: text`The image ${image} has a name that no node understands.` };
     case 'ErrImageNeverPull':
       return {
-        sentence: inEnglish`The image ${image} is not on the node, and none is pulled (pull_policy).`,
+        sentence: text`The image ${image} is not on the node, and none is pulled (pull_policy).`,
       };
     case 'ErrImagePull':
     case 'ImagePullBackOff':
@@ -148,28 +153,28 @@ export function hopelessness(
       return misconfigured(message, image);
     case 'CreateContainerError':
     case 'RunContainerError':
-      return { sentence: inEnglish`The node cannot create the container: ${message}.` };
+      return { sentence: text`The node cannot create the container: ${message}.` };
     default:
       return undefined;
   }
 }
 
 /** Other failures, such as a registry that is down, may pass. */
-function unpullable(message: string, image: string): { readonly sentence: string } | undefined {
+function unpullable(message: string, image: string): { readonly sentence: Text } | undefined {
   if (/no matching manifest|no match for platform/i.test(message)) {
     return {
-      sentence: inEnglish`The image ${image} does not exist for the processor architecture of the node.`,
+      sentence: text`The image ${image} does not exist for the processor architecture of the node.`,
     };
   }
   if (
     /unauthorized|authentication required|access denied|forbidden|insufficient_scope/i.test(message)
   ) {
     return {
-      sentence: inEnglish`The image ${image} is private, or there is none of that name: its registry does not give it without other credentials (pull_secrets).`,
+      sentence: text`The image ${image} is private, or there is none of that name: its registry does not give it without other credentials (pull_secrets).`,
     };
   }
   if (/not found|manifest unknown|does not exist|name unknown/i.test(message)) {
-    return { sentence: inEnglish`There is no image ${image} in its registry.` };
+    return { sentence: text`There is no image ${image} in its registry.` };
   }
   return undefined;
 }
@@ -177,17 +182,17 @@ function unpullable(message: string, image: string): { readonly sentence: string
 function misconfigured(
   message: string,
   image: string,
-): { readonly sentence: string; readonly hint?: string } | undefined {
+): { readonly sentence: Text; readonly hint?: Text } | undefined {
   if (/non-numeric user/.test(message)) {
     return {
-      sentence: inEnglish`The server is not started: the user of the image ${image} has a name, not a number.`,
-      hint: inEnglish`The administrator must set KubernetesSpawner.run_as_user, such as 1000.`,
+      sentence: text`The server is not started: the user of the image ${image} has a name, not a number.`,
+      hint: text`The administrator must set KubernetesSpawner.run_as_user, such as 1000.`,
     };
   }
   if (/runAsNonRoot|will run as root/.test(message)) {
     return {
-      sentence: inEnglish`The server is not started: it would run as root in ${image}.`,
-      hint: inEnglish`The administrator must set KubernetesSpawner.run_as_user, such as 1000.`,
+      sentence: text`The server is not started: it would run as root in ${image}.`,
+      hint: text`The administrator must set KubernetesSpawner.run_as_user, such as 1000.`,
     };
   }
   // The Secret may just not have reached the node.

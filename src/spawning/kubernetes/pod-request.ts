@@ -9,7 +9,7 @@ import type {
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 import { environmentInImage } from '../images/image-environment.ts';
 import { claimNameOf } from './claims.ts';
 import { identityAnnotations, podNameOf, secretNameOf, serverLabels } from './hub-objects.ts';
@@ -69,8 +69,8 @@ export function podRequest(parts: PodParts): { readonly pod: V1Pod; readonly sec
 function requireServer({ spec }: V1Pod): void {
   const server = spec?.containers?.find(({ name }) => name === serverContainer);
   if (server?.image !== undefined && server.envFrom !== undefined) return;
-  throw new HubError('internal', 'The patch of the pod removes the container of the server.', {
-    hint: 'The administrator must correct KubernetesSpawner.pod_patch, or its type: strategic merges containers by name.',
+  throw new HubError('internal', text`The patch of the pod removes the container of the server.`, {
+    hint: text`The administrator must correct KubernetesSpawner.pod_patch, or its type: strategic merges containers by name.`,
   });
 }
 
@@ -83,8 +83,8 @@ function environmentData({ request }: PodParts): Record<string, string> {
       if (!keyOfSecret.test(name)) {
         throw new HubError(
           'internal',
-          `No pod can have a variable named ${JSON.stringify(name)}.`,
-          { hint: 'The administrator must correct Spawner.environment.' },
+          text`No pod can have a variable named ${JSON.stringify(name)}.`,
+          { hint: text`The administrator must correct Spawner.environment.` },
         );
       }
       return [name, Buffer.from(value).toString('base64')];
@@ -252,17 +252,15 @@ function storageOf(request: KubernetesRequest, options: KubernetesOptions): Stor
 }
 
 function requireClaim({ source, target }: Volume): void {
-  const refuse = (problem: string) =>
-    new HubError('internal', `The volume ${source} cannot be mounted: ${problem}.`, {
-      hint: 'The administrator must correct the volumes of servers.',
+  const refuse = (problem: Text) =>
+    new HubError('internal', text`The volume ${source} cannot be mounted: ${problem}.`, {
+      hint: text`The administrator must correct the volumes of servers.`,
     });
   if (source.startsWith('/')) {
-    throw refuse(
-      inEnglish`folders of nodes are not mounted; name a claim that exists in the namespace`,
-    );
+    throw refuse(text`folders of nodes are not mounted; name a claim that exists in the namespace`);
   }
   if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(source)) {
-    throw refuse(inEnglish`this cannot be the name of a claim`);
+    throw refuse(text`this cannot be the name of a claim`);
   }
   const segments = target.split('/');
   if (
@@ -271,6 +269,6 @@ function requireClaim({ source, target }: Volume): void {
     segments.includes('..') ||
     target.includes(':')
   ) {
-    throw refuse(inEnglish`its target must be an absolute path below /`);
+    throw refuse(text`its target must be an absolute path below /`);
   }
 }

@@ -1,7 +1,7 @@
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import type { ResourceUsage } from '../../plugin-host/spawner.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { ApiRefusal, isMissing, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, selectorOf } from './hub-objects.ts';
@@ -71,7 +71,7 @@ export function createPodUsage(
     if (isTold) return;
     isTold = true;
     const why = isMissing(refusal)
-      ? inEnglish`the cluster has no metrics server`
+      ? text`the cluster has no metrics server`
       : `it refuses: ${messageOf(refusal)}`;
     log.warn({ status: refusal.statusCode }, `CPU and memory of servers are not known: ${why}`);
   }

@@ -217,7 +217,7 @@ describe('a start says', () => {
       'The node cannot create the container: no space left.',
     ],
   ] as const)('why it is hopeless: %s, %s', ([reason, message, sentence]) => {
-    expect(hopelessness(viewOf(waiting(reason, message)), [], 'lab:1')?.sentence).toBe(sentence);
+    expect(hopelessness(viewOf(waiting(reason, message)), [], 'lab:1')?.sentence).toEqual(sentence);
   });
 
   test('nothing of the sort for what may pass', () => {

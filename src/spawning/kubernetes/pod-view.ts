@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { outOfMemory, sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { joined, type Text, text } from '../../texts/text.ts';
+import { outOfMemory } from '../spawner-texts.ts';
 import { oneLine } from './api-errors.ts';
 import { hubLabels } from './hub-objects.ts';
 import { serverContainer } from './pod-patch.ts';
@@ -127,40 +127,40 @@ function failureOf(pod: WirePod): PodView['failure'] {
   return { reason: disrupted.reason ?? '', message: oneLine(disrupted.message ?? '') };
 }
 
+export const podDeleted = text`its pod was deleted`;
+
 /** Whether what runs in a pod has ended for good; its object may stay. */
 export function hasEnded({ phase, terminated }: PodView): boolean {
   return phase === 'Failed' || phase === 'Succeeded' || terminated !== undefined;
 }
 
-const failures: Readonly<Record<string, (message: string, view: PodView) => string>> = {
-  Evicted: (message) => inEnglish`its node evicted it` + told(message),
+const failures: Readonly<Record<string, (message: string, view: PodView) => Text>> = {
+  Evicted: (message) => withDetail(text`its node evicted it`, message),
   NodeLost: (_, { node }) => nodeLost(node),
   NodeShutdown: (_, { node }) =>
-    node === undefined
-      ? inEnglish`its node was shut down`
-      : inEnglish`its node ${node} was shut down`,
-  Terminated: (message) => inEnglish`its node ended it` + told(message),
-  Shutdown: (message) => inEnglish`its node was shut down` + told(message),
-  Preempting: () => inEnglish`it made room for a pod of higher priority`,
-  PreemptionByScheduler: () => inEnglish`it made room for a pod of higher priority`,
-  PreemptionByKubeScheduler: () => inEnglish`it made room for a pod of higher priority`,
+    node === undefined ? text`its node was shut down` : text`its node ${node} was shut down`,
+  Terminated: (message) => withDetail(text`its node ended it`, message),
+  Shutdown: (message) => withDetail(text`its node was shut down`, message),
+  Preempting: () => text`it made room for a pod of higher priority`,
+  PreemptionByScheduler: () => text`it made room for a pod of higher priority`,
+  PreemptionByKubeScheduler: () => text`it made room for a pod of higher priority`,
   DeletionByTaintManager: (_, { node }) => nodeLost(node),
-  EvictionByEvictionAPI: () => inEnglish`its node was drained`,
-  TerminationByKubelet: (message) => inEnglish`its node ended it` + told(message),
-  DeletionByPodGC: () => inEnglish`its node was removed`,
-  DeadlineExceeded: () => inEnglish`it reached its time limit (activeDeadlineSeconds)`,
-  UnexpectedAdmissionError: (message) => inEnglish`its node refused it` + told(message),
-  OutOfcpu: () => inEnglish`its node had no CPU left for it`,
-  OutOfmemory: () => inEnglish`its node had no memory left for it`,
-  NodeAffinity: () => inEnglish`its node did not fit any more`,
+  EvictionByEvictionAPI: () => text`its node was drained`,
+  TerminationByKubelet: (message) => withDetail(text`its node ended it`, message),
+  DeletionByPodGC: () => text`its node was removed`,
+  DeadlineExceeded: () => text`it reached its time limit (activeDeadlineSeconds)`,
+  UnexpectedAdmissionError: (message) => withDetail(text`its node refused it`, message),
+  OutOfcpu: () => text`its node had no CPU left for it`,
+  OutOfmemory: () => text`its node had no memory left for it`,
+  NodeAffinity: () => text`its node did not fit any more`,
 };
 
-function nodeLost(node: string | undefined): string {
-  return node === undefined ? inEnglish`its node was lost` : inEnglish`its node ${node} was lost`;
+function nodeLost(node: string | undefined): Text {
+  return node === undefined ? text`its node was lost` : text`its node ${node} was lost`;
 }
 
-function told(message: string): string {
-  return message === '' ? '' : `: ${message}`;
+function withDetail(reason: Text, message: string): Text {
+  return message === '' ? reason : joined([reason, message], ': ');
 }
 
 /** How a server ended whose pod has ended or is gone. */
@@ -176,28 +176,28 @@ export function exitOf(view: PodView): ServerExit {
     const explain = failures[failure.reason];
     const reason =
       explain?.(failure.message, view) ??
-      inEnglish`its pod failed: ${failure.reason}` + told(failure.message);
+      withDetail(text`its pod failed: ${failure.reason}`, failure.message);
     return { ...exit, reason };
   }
   // What it ended with is what it makes of SIGTERM.
-  if (view.isLeaving) return { ...exit, reason: String(sentences.podDeleted()) };
+  if (view.isLeaving) return { ...exit, reason: podDeleted };
   if (terminated !== undefined) {
     const isStartFailure = /^(StartError|ContainerCannotRun)$/.test(terminated.reason);
     return isStartFailure ? { ...exit, reason: startFailure(terminated.message) } : exit;
   }
   if (view.phase === 'Failed' || view.phase === 'Succeeded') return exit;
-  return { ...exit, reason: String(sentences.podDeleted()) };
+  return { ...exit, reason: podDeleted };
 }
 
-function startFailure(message: string): string {
+function startFailure(message: string): Text {
   const command = /exec: "([^"]+)": (?:executable file not found|stat \S+: no such file)/.exec(
     message,
   );
-  if (command !== null) return inEnglish`its image has no such command: ${command[1] ?? ''}`;
+  if (command !== null) return text`its image has no such command: ${command[1] ?? ''}`;
   if (/exec format error/.test(message)) {
-    return inEnglish`its image is for another processor architecture than the node's`;
+    return text`its image is for another processor architecture than the node's`;
   }
-  return inEnglish`its container could not be started` + told(message);
+  return withDetail(text`its container could not be started`, message);
 }
 
 /** Container runtimes tell a signal as 128 and its number, as shells do. */

@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { isMissing, messageOf } from './api-errors.ts';
+import type { Phrase } from '../../texts/text.ts';
+import { isMissing, sentenceOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, selectorOf } from './hub-objects.ts';
-import { exitOf, hasEnded, type PodView, viewOf, type WirePod } from './pod-view.ts';
+import { exitOf, hasEnded, type PodView, podDeleted, viewOf, type WirePod } from './pod-view.ts';
 import { type WatchConnection, watchResource } from './resource-watch.ts';
 
 /** How a pod is, as far as the watch tells. */
 export type PodCondition =
   | { readonly is: 'there'; readonly view: PodView }
   | { readonly is: 'gone'; readonly exit: ServerExit }
-  | { readonly is: 'unknown'; readonly reason: string };
+  | { readonly is: 'unknown'; readonly reason: Phrase };
 
 /** The pods of this hub, by one watch for all of them. */
 export interface Pods {
@@ -46,7 +46,7 @@ export interface PodKey {
 const reconnectMs = 2_000;
 const turnsToNotice = 5;
 const mostRemembered = 5_000;
-const goneExit: ServerExit = { code: null, signal: null, reason: String(sentences.podDeleted()) };
+const goneExit: ServerExit = { code: null, signal: null, reason: podDeleted };
 
 export function createPods(
   cluster: Cluster,
@@ -162,7 +162,7 @@ export function createPods(
       const found: WirePod = await cluster.call('GET', `/api/v1/namespaces/${where}/pods/${pod}`);
       if (found.metadata.uid === uid) return { is: 'there', view: put(found) };
     } catch (thrown) {
-      if (!isMissing(thrown)) return { is: 'unknown', reason: messageOf(thrown) };
+      if (!isMissing(thrown)) return { is: 'unknown', reason: sentenceOf(thrown) };
     }
     forget(uid, undefined);
     return { is: 'gone', exit: goneExit };
@@ -199,7 +199,7 @@ export function createPods(
       const exit = gone.get(key.uid);
       if (exit !== undefined) return { is: 'gone', exit };
       if (view !== undefined && hasEnded(view)) return { is: 'there', view };
-      if (trouble !== undefined) return { is: 'unknown', reason: messageOf(trouble) };
+      if (trouble !== undefined) return { is: 'unknown', reason: sentenceOf(trouble) };
       return view === undefined ? ask(key) : { is: 'there', view };
     },
 

@@ -1,5 +1,6 @@
+import { TextError } from '../../errors.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { ApiRefusal, type ApiStatus, isExpired } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -122,7 +123,7 @@ async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<strin
     parts[0] = pending + parts[0];
     pending = parts.pop() ?? '';
     if (pending.length > longestLine)
-      throw new Error(inEnglish`it sent an object that is too large`);
+      throw new TextError(text`it sent an object that is too large`);
     for (const line of parts) if (line.trim() !== '') yield line;
   }
 }

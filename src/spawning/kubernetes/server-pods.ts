@@ -1,7 +1,7 @@
 import { HubError } from '../../errors.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, secretNameOf, selectorOf, serverLabelOf } from './hub-objects.ts';
@@ -84,9 +84,7 @@ export function createServerPods(
         pods.drop(uid);
         return false;
       }
-      throw thrown instanceof ApiRefusal
-        ? explainRefusal(thrown, inEnglish`to delete the pod`)
-        : thrown;
+      throw thrown instanceof ApiRefusal ? explainRefusal(thrown, text`to delete the pod`) : thrown;
     }
     return true;
   }
@@ -104,7 +102,7 @@ export function createServerPods(
       const condition = await pods.find(key);
       if (condition.is === 'gone') return true;
       if (leftMs <= 0) {
-        if (condition.is === 'unknown') throw new HubError('unavailable', `${condition.reason}.`);
+        if (condition.is === 'unknown') throw new HubError('unavailable', condition.reason);
         return false;
       }
       await changed;
@@ -119,9 +117,13 @@ export function createServerPods(
     log.warn({ pod: key.pod }, 'a pod did not end in its grace period, and is deleted by force');
     if (!(await requestDeletion(key, 0, signal))) return;
     if (await isGoneWithin(key, forceMs, signal)) return;
-    throw new HubError('upstream_failed', `The pod ${key.pod} is still there after its deletion.`, {
-      hint: 'The administrator must look at its finalizers and its node (kubectl describe pod).',
-    });
+    throw new HubError(
+      'upstream_failed',
+      text`The pod ${key.pod} is still there after its deletion.`,
+      {
+        hint: text`The administrator must look at its finalizers and its node (kubectl describe pod).`,
+      },
+    );
   }
 
   async function removeSecret(serverId: string): Promise<void> {
@@ -131,7 +133,7 @@ export function createServerPods(
     } catch (thrown) {
       if (isMissing(thrown)) return;
       throw thrown instanceof ApiRefusal
-        ? explainRefusal(thrown, inEnglish`to delete a Secret`)
+        ? explainRefusal(thrown, text`to delete a Secret`)
         : thrown;
     }
   }
@@ -145,7 +147,7 @@ export function createServerPods(
       return await cluster.call<Result>('POST', await collection(kind), { body, signal });
     } catch (thrown) {
       if (!(thrown instanceof ApiRefusal)) throw thrown;
-      throw explainRefusal(thrown, kind === 'pods' ? inEnglish`the pod` : inEnglish`the Secret`);
+      throw explainRefusal(thrown, kind === 'pods' ? text`the pod` : text`the Secret`);
     }
   }
 
@@ -186,7 +188,7 @@ export function createServerPods(
             log.warn({ serverId, reason: messageOf(error) }, 'a pod is left, to be deleted later'),
           );
         throw thrown instanceof ApiRefusal && !alreadyExists(thrown)
-          ? explainRefusal(thrown, inEnglish`the Secret`)
+          ? explainRefusal(thrown, text`the Secret`)
           : thrown;
       }
     },

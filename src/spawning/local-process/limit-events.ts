@@ -1,7 +1,7 @@
 import { createPeriodic } from '../../concurrency/periodic.ts';
-import { mebibytes } from '../../logging/mebibytes.ts';
 import type { CgroupEvents, CgroupLimits, Cgroups } from '../../processes/cgroup.ts';
-import { sentences } from '../../texts/known-sentences.ts';
+import type { Text } from '../../texts/text.ts';
+import { outOfMemory } from '../spawner-texts.ts';
 
 /** A server that the kernel holds to limits. */
 export interface LimitedServer {
@@ -45,7 +45,7 @@ function noteEvents(server: LimitedServer, events: CgroupEvents | undefined, now
   server.told = events;
   if (events.oomKills > told.oomKills) {
     server.lastOomMs = nowMs;
-    server.onEvent(`a process of the server was ended: ${outOfMemory(limits)}`);
+    server.onEvent(`a process of the server was ended: ${outOfMemory(limits.memoryBytes)}`);
   }
   if (events.refusedForks > told.refusedForks) {
     server.onEvent(`the server could not start another process: its limit is ${limits.processes}`);
@@ -57,14 +57,9 @@ export function reasonOfEnd(
   server: Pick<LimitedServer, 'told' | 'lastOomMs' | 'limits'>,
   exit: { readonly code: number | null; readonly events: CgroupEvents | undefined },
   nowMs: number,
-): string | undefined {
+): Text | undefined {
   if (exit.code === 0 || server.limits.memoryBytes === undefined) return undefined;
   const isNew = (exit.events?.oomKills ?? 0) > server.told.oomKills;
   const isRecent = server.lastOomMs !== undefined && nowMs - server.lastOomMs < oomBlameMs;
-  return isNew || isRecent ? outOfMemory(server.limits) : undefined;
-}
-
-/** As in `out of memory at 200 MiB`. */
-export function outOfMemory({ memoryBytes = 0 }: CgroupLimits): string {
-  return String(sentences.outOfMemory(mebibytes(memoryBytes)));
+  return isNew || isRecent ? outOfMemory(server.limits.memoryBytes) : undefined;
 }

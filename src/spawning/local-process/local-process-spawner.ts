@@ -23,15 +23,9 @@ import {
   startProcess,
 } from '../../processes/supervised-process.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
-import {
-  createLimitEvents,
-  type LimitedServer,
-  noEvents,
-  outOfMemory,
-  reasonOfEnd,
-} from './limit-events.ts';
+import { type Text, text } from '../../texts/text.ts';
+import { outOfMemory } from '../spawner-texts.ts';
+import { createLimitEvents, type LimitedServer, noEvents, reasonOfEnd } from './limit-events.ts';
 import { createMemoryGuard } from './memory-guard.ts';
 import { orAbort } from './or-abort.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
@@ -67,7 +61,7 @@ interface LiveServer extends LimitedServer {
   exit: ServerExit | undefined;
   isEnding: boolean;
   /** Why the hub has ended it. */
-  endReason: string | undefined;
+  endReason: Text | undefined;
   /** Resolves when it has ended and its address and output are given back; never rejects. */
   cleanedUp: Promise<unknown>;
 }
@@ -116,14 +110,14 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         server.exit !== undefined
       )
         return [];
-      const onExceeded = (reason: string) => void endExceeding(server, reason);
+      const onExceeded = (reason: Text) => void endExceeding(server, reason);
       return [{ pid, limitBytes: memoryLimitBytes, onExceeded }];
     });
   }
 
-  async function endExceeding(server: LiveServer, reason: string): Promise<void> {
+  async function endExceeding(server: LiveServer, reason: Text): Promise<void> {
     server.isEnding = true;
-    server.endReason = outOfMemory(server.limits);
+    server.endReason = outOfMemory(server.limits.memoryBytes);
     log.warn(
       { serverId: server.state.serverId, reason },
       'a server over its memory limit is ended',
@@ -278,16 +272,16 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       cgroups,
       user,
       refusal() {
-        if (givenUp.aborted) return inEnglish`the start was given up`;
+        if (givenUp.aborted) return text`the start was given up`;
         if (request.isOurs()) return undefined;
-        return inEnglish`another instance of the hub may have it by now`;
+        return text`another instance of the hub may have it by now`;
       },
       view,
     });
     if (!outcome.started) {
       await address.release();
       await output[Symbol.asyncDispose]();
-      throw new HubError('upstream_failed', sentences.cannotStart(outcome.reason));
+      throw new HubError('upstream_failed', text`The server cannot be started: ${outcome.reason}.`);
     }
     const { process, held } = outcome;
     tellUnheld(cgroupLimits, held);
@@ -304,7 +298,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     };
     const server = liveServer({ state, process, output });
     const spawned = follow(server, address.release, user);
-    request.onProgress({ progress: 30, message: String(sentences.programStarted()) });
+    request.onProgress({ progress: 30, message: text`The program is started.` });
     const { ip } = request;
     const isOurs = await watchAddress({
       process,
@@ -332,9 +326,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         const spawned = await attempt(request, user);
         if (spawned !== undefined) return spawned;
         log.warn({ serverId: request.serverId }, 'another program took the port of a server');
-        request.onProgress({ progress: 20, message: String(sentences.portTaken()) });
+        request.onProgress({
+          progress: 20,
+          message: text`The port was taken; trying another one.`,
+        });
       }
-      throw new HubError('unavailable', 'Other programs took every port the server was given.');
+      throw new HubError('unavailable', text`Other programs took every port the server was given.`);
     },
 
     async discard(serverId, { graceMs, isOurs: mayEnd }) {
@@ -351,7 +348,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         endProcessGroup({ groupId, tag: state.tag }, { graceMs, view });
       const { survivors } = await orAbort(ending, signal);
       if (survivors.length > 0) {
-        const message = `The processes ${survivors.join(', ')} of the server could not be ended.`;
+        const message = text`The processes ${survivors.join(', ')} of the server could not be ended.`;
         throw new HubError('internal', message);
       }
       await server?.cleanedUp;

@@ -2,14 +2,14 @@ import { createPeriodic } from '../../concurrency/periodic.ts';
 import { mebibytes } from '../../logging/mebibytes.ts';
 import type { SpawnerHost } from '../../plugin-host/spawner.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 
 /** A server whose memory is limited. */
 export interface GuardedServer {
   readonly pid: number;
   readonly limitBytes: number;
   /** Called at each poll that finds it over its limit. */
-  readonly onExceeded: (reason: string) => void;
+  readonly onExceeded: (reason: Text) => void;
 }
 
 /**
@@ -33,7 +33,7 @@ export function createMemoryGuard(options: {
       const { memoryBytes = 0 } = usages.get(pid) ?? {};
       if (memoryBytes <= limitBytes) continue;
       onExceeded(
-        inEnglish`it uses ${mebibytes(memoryBytes)} of memory, its limit is ${mebibytes(limitBytes)}`,
+        text`it uses ${mebibytes(memoryBytes)} of memory, its limit is ${mebibytes(limitBytes)}`,
       );
     }
   }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { HubError } from '../../errors.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
+import { text } from '../../texts/text.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
 /** Where a server is to listen. */
@@ -46,7 +47,7 @@ export function createAddressBook(
       taken.add(port);
       return port;
     }
-    throw new HubError('unavailable', 'No free port was found for the server.');
+    throw new HubError('unavailable', text`No free port was found for the server.`);
   }
 
   return {
@@ -102,7 +103,7 @@ async function unusedPort(ip: string): Promise<number> {
   try {
     return await listenBriefly(ip, 0);
   } catch (thrown) {
-    throw new HubError('unavailable', `The server cannot listen on ${ip}.`, { cause: thrown });
+    throw new HubError('unavailable', text`The server cannot listen on ${ip}.`, { cause: thrown });
   }
 }
 

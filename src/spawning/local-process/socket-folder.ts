@@ -8,6 +8,7 @@ import { explainMover, findMover } from '../../files/movable-path.ts';
 import { runAs } from '../../processes/as-account.ts';
 import { findClosedPlace } from '../../processes/closed-path.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
+import { text } from '../../texts/text.ts';
 import { giveDirectory } from './owned-directory.ts';
 
 /**
@@ -28,7 +29,7 @@ export async function makeSocketFolder(
     await rmdir(folder);
     throw new HubError(
       'unavailable',
-      `There is no place for a socket: ${explainMover(folder, mover)}.`,
+      text`There is no place for a socket: ${explainMover(folder, mover)}.`,
     );
   }
   const inner = join(folder, innerName);
@@ -48,8 +49,8 @@ async function choosePrefix(
   const own = join(runtimeDirectory, 'srv-');
   const prefix = (await isPlace(own, user)) ? own : join(tmpdir(), 'hub-srv-');
   if (isShortEnough(prefix)) return prefix;
-  throw new HubError('unavailable', `The path ${prefix}… is too long for a Unix socket.`, {
-    hint: 'Give the hub a shorter runtime directory or TMPDIR.',
+  throw new HubError('unavailable', text`The path ${prefix}… is too long for a Unix socket.`, {
+    hint: text`Give the hub a shorter runtime directory or TMPDIR.`,
   });
 }
 

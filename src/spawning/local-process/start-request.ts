@@ -5,18 +5,18 @@ import type { ResourceLimits, SpawnRequest } from '../../plugin-host/spawn-reque
 import type { CgroupLimits } from '../../processes/cgroup.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
 import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { type Text, text } from '../../texts/text.ts';
 import { makeOwnedDirectory } from './owned-directory.ts';
 import type { ServerAddress } from './server-address.ts';
 
 /** Refuses what no process of this machine can be given. */
 export function requireLocal({ limits, volumes }: Pick<SpawnRequest, 'limits' | 'volumes'>): void {
-  const refuse = (what: string) =>
-    new HubError('bad_request', `The server cannot be started: local-process ${what}.`, {
-      hint: 'The operator takes it out of the Spawner section or the profile, or uses another spawner.',
+  const refuse = (what: Text) =>
+    new HubError('bad_request', text`The server cannot be started: local-process ${what}.`, {
+      hint: text`The operator takes it out of the Spawner section or the profile, or uses another spawner.`,
     });
-  if (volumes.length > 0) throw refuse(inEnglish`mounts no volumes (volumes)`);
-  if ((limits.gpus ?? 0) > 0) throw refuse(inEnglish`gives out no GPUs (gpu_limit)`);
+  if (volumes.length > 0) throw refuse(text`mounts no volumes (volumes)`);
+  if ((limits.gpus ?? 0) > 0) throw refuse(text`gives out no GPUs (gpu_limit)`);
 }
 
 export function cgroupLimitsOf({ memoryBytes, cpuCores, processes }: ResourceLimits): CgroupLimits {
@@ -33,12 +33,12 @@ export async function requireUser(name: string | undefined): Promise<SystemUser 
   if (user === undefined) {
     throw new HubError(
       'upstream_failed',
-      `The server cannot be started: there is no system user "${name}".`,
-      { hint: 'The operator makes it, or gives the user another account: hub user account.' },
+      text`The server cannot be started: there is no system user "${name}".`,
+      { hint: text`The operator makes it, or gives the user another account: hub user account.` },
     );
   }
   // The hub has asked before; whatever it thinks, no user gets this machine.
-  if (user.userId === 0) throw new HubError('upstream_failed', 'No server runs as root.');
+  if (user.userId === 0) throw new HubError('upstream_failed', text`No server runs as root.`);
   return user;
 }
 
@@ -56,15 +56,19 @@ export async function prepareFolders(
   try {
     await makeOwnedDirectory(path, user, trusted);
   } catch (thrown) {
-    throw new HubError('upstream_failed', `The directory ${path} of the server cannot be made.`, {
-      cause: thrown,
-    });
+    throw new HubError(
+      'upstream_failed',
+      text`The directory ${path} of the server cannot be made.`,
+      {
+        cause: thrown,
+      },
+    );
   }
   const file = join(own.logDirectory, 'server.log');
   const mover = user && (await findMover(file, trusted));
   if (mover === undefined) return;
-  throw new HubError('upstream_failed', 'The output of the server has no safe place.', {
-    hint: `LocalProcessSpawner.log_dir: ${explainMover(file, mover)}.`,
+  throw new HubError('upstream_failed', text`The output of the server has no safe place.`, {
+    hint: text`LocalProcessSpawner.log_dir: ${explainMover(file, mover)}.`,
   });
 }
 

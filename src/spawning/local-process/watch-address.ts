@@ -4,6 +4,8 @@ import { systemClock } from '../../processes/clock.ts';
 import { holdsAnySocket, listenersFor } from '../../processes/port-listener.ts';
 import type { ProcessView } from '../../processes/process-view.ts';
 import type { SupervisedProcess } from '../../processes/supervised-process.ts';
+import type { Phrase } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { isPortTaken, type ServerAddress } from './server-address.ts';
 
 const longestPollMs = 200;
@@ -15,7 +17,7 @@ export interface WatchedStart {
   readonly address: ServerAddress;
   readonly ip: string;
   /** Says which other program has the address of the server. */
-  readonly findStranger: () => Promise<string | undefined>;
+  readonly findStranger: () => Promise<Phrase | undefined>;
   readonly signal: AbortSignal;
   readonly view: ProcessView;
   /** How long to wait to see the server listen; a slower one is let be. */
@@ -44,7 +46,7 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   ) {
     if (signal.aborted) {
       await process.stop({ graceMs: 0 });
-      throw new HubError('conflict', 'The start of the server was given up.');
+      throw new HubError('conflict', text`The start of the server was given up.`);
     }
     if (!process.isRunning()) {
       await process.exited;

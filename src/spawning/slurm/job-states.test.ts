@@ -21,7 +21,7 @@ test.for([
   ['REVOKED', 'ended'],
   ['A_STATE_OF_A_LATER_SLURM', 'running'],
 ] as const)('a job that is %s is %s', ([state, phase]) => {
-  expect(phaseOf({ state })).toBe(phase);
+  expect(phaseOf({ state })).toEqual(phase);
 });
 
 test.for([
@@ -36,7 +36,7 @@ test.for([
     'Slurm ended the job: an operator of the cluster holds it back (JobHeldAdmin)',
   ],
 ] as const)('the end by %s (%s) is explained', ([state, reason, words]) => {
-  expect(describeEnd({ ...job, state, reason })).toBe(words);
+  expect(describeEnd({ ...job, state, reason })).toEqual(words);
 });
 
 test.for([
@@ -44,14 +44,14 @@ test.for([
   ['7:00', '7 minutes'],
   ['UNLIMITED', 'UNLIMITED'],
 ] as const)('the time limit %s reads %s', ([limit, words]) => {
-  expect(describeDuration(limit)).toBe(words);
+  expect(describeDuration(limit)).toEqual(words);
 });
 
 test('a job that waits is told its place, the reason and the expected start', () => {
   const waiting = { ...job, reason: 'Resources', startTime: '2030-01-02T03:04:05' };
-  expect(describeWait(waiting, ['5', '6', '7', '8'])).toBe(
+  expect(describeWait(waiting, ['5', '6', '7', '8'])).toEqual(
     'Waiting in the queue of the partition short, 3rd of 4: it waits for free resources (Resources). ' +
       'Slurm expects it to start at 2030-01-02 03:04:05.',
   );
-  expect(describeWait(job, [])).toBe('Waiting in the queue of the partition short.');
+  expect(describeWait(job, [])).toEqual('Waiting in the queue of the partition short.');
 });

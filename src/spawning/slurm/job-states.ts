@@ -1,5 +1,5 @@
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish, message, type Text, type TextValue, text } from '../../texts/text.ts';
+import { inSeconds } from '../../texts/seconds.ts';
+import { joined, message, type Phrase, type Text, type TextValue, text } from '../../texts/text.ts';
 /** What Slurm says of a job, as `squeue` prints it. */
 export interface Job {
   readonly id: string;
@@ -50,64 +50,64 @@ export function phaseOf({ state }: Pick<Job, 'state'>): JobPhase {
 }
 
 /** Reasons for which a job waits until its owner or the operator does something. */
-const blocked: Readonly<Record<string, string>> = {
-  AssocMaxJobsLimit: inEnglish`as many jobs run for this account as it may have`,
-  AssocGrpCpuLimit: inEnglish`the account uses as many cores as it may`,
-  AssocGrpMemLimit: inEnglish`the account uses as much memory as it may`,
-  AssocGrpGRES: inEnglish`the account uses as many GPUs as it may`,
-  AssociationJobLimit: inEnglish`as many jobs run for this account as it may have`,
-  BadConstraints: inEnglish`no node has what is asked for`,
-  InvalidAccount: inEnglish`the account does not exist`,
-  InvalidQOS: inEnglish`the quality of service does not exist`,
-  JobHeldAdmin: inEnglish`an operator of the cluster holds it back`,
-  JobHeldUser: inEnglish`its owner holds it back`,
-  JobLaunchFailure: inEnglish`the node could not begin it; the folder of its output may be missing there`,
-  Licenses: inEnglish`it waits for a licence`,
-  MaxMemPerLimit: inEnglish`it asks for more memory than the partition allows`,
-  NodeDown: inEnglish`a node that it needs is down`,
-  PartitionDown: inEnglish`the partition is down`,
-  PartitionInactive: inEnglish`the partition is not active`,
-  PartitionNodeLimit: inEnglish`it asks for more nodes than the partition has`,
-  PartitionConfig: inEnglish`it asks for more than the partition offers`,
-  PartitionTimeLimit: inEnglish`it asks for more time than the partition allows`,
-  Priority: inEnglish`others come first`,
-  QOSMaxJobsPerUserLimit: inEnglish`as many jobs run for this user as may`,
-  ReqNodeNotAvail: inEnglish`a node that it needs is not available`,
-  Reservation: inEnglish`it waits for a reservation`,
-  Resources: inEnglish`it waits for free resources`,
+const blocked: Readonly<Record<string, Text>> = {
+  AssocMaxJobsLimit: text`as many jobs run for this account as it may have`,
+  AssocGrpCpuLimit: text`the account uses as many cores as it may`,
+  AssocGrpMemLimit: text`the account uses as much memory as it may`,
+  AssocGrpGRES: text`the account uses as many GPUs as it may`,
+  AssociationJobLimit: text`as many jobs run for this account as it may have`,
+  BadConstraints: text`no node has what is asked for`,
+  InvalidAccount: text`the account does not exist`,
+  InvalidQOS: text`the quality of service does not exist`,
+  JobHeldAdmin: text`an operator of the cluster holds it back`,
+  JobHeldUser: text`its owner holds it back`,
+  JobLaunchFailure: text`the node could not begin it; the folder of its output may be missing there`,
+  Licenses: text`it waits for a licence`,
+  MaxMemPerLimit: text`it asks for more memory than the partition allows`,
+  NodeDown: text`a node that it needs is down`,
+  PartitionDown: text`the partition is down`,
+  PartitionInactive: text`the partition is not active`,
+  PartitionNodeLimit: text`it asks for more nodes than the partition has`,
+  PartitionConfig: text`it asks for more than the partition offers`,
+  PartitionTimeLimit: text`it asks for more time than the partition allows`,
+  Priority: text`others come first`,
+  QOSMaxJobsPerUserLimit: text`as many jobs run for this user as may`,
+  ReqNodeNotAvail: text`a node that it needs is not available`,
+  Reservation: text`it waits for a reservation`,
+  Resources: text`it waits for free resources`,
 };
 
 /** Why a job waits, for its user: in words where they are known, and as Slurm puts it. */
-export function describeReason(reason: string): string {
+export function describeReason(reason: string): Phrase {
   const words = blocked[reason];
-  return words === undefined ? reason : `${words} (${reason})`;
+  return words === undefined ? reason : joined([words, ' (', reason, ')'], '');
 }
 
 /** Why a job ended, in words for its user that begin small and have no full stop. */
-export function describeEnd(job: Job | undefined): string {
-  if (job === undefined) return inEnglish`Slurm does not know its job any more`;
+export function describeEnd(job: Job | undefined): Text {
+  if (job === undefined) return text`Slurm does not know its job any more`;
   const { state, reason, timeLimit, node } = job;
   switch (state) {
     case 'TIMEOUT':
     case 'DEADLINE':
-      return inEnglish`the job reached its time limit of ${describeDuration(timeLimit)}`;
+      return text`the job reached its time limit of ${describeDuration(timeLimit)}`;
     case 'OUT_OF_MEMORY':
-      return inEnglish`the job needed more memory than it had asked for`;
+      return text`the job needed more memory than it had asked for`;
     case 'CANCELLED':
-      return inEnglish`the job was cancelled in Slurm`;
+      return text`the job was cancelled in Slurm`;
     case 'NODE_FAIL':
     case 'BOOT_FAIL':
       return node === undefined
-        ? inEnglish`the node of the job failed`
-        : inEnglish`the node ${node} of the job failed`;
+        ? text`the node of the job failed`
+        : text`the node ${node} of the job failed`;
     case 'PREEMPTED':
-      return inEnglish`the job had to make room for another one`;
+      return text`the job had to make room for another one`;
     case 'COMPLETED':
-      return inEnglish`its program ended by itself`;
+      return text`its program ended by itself`;
     default:
       return reason === 'None' || reason === 'NonZeroExitCode' || reason === ''
-        ? inEnglish`its program ended with an error`
-        : inEnglish`Slurm ended the job: ${describeReason(reason)}`;
+        ? text`its program ended with an error`
+        : text`Slurm ended the job: ${describeReason(reason)}`;
   }
 }
 
@@ -115,35 +115,34 @@ const units = [
   (days: number) => message('{days, plural, one {# day} other {# days}}', { days }),
   (hours: number) => message('{hours, plural, one {# hour} other {# hours}}', { hours }),
   (minutes: number) => message('{minutes, plural, one {# minute} other {# minutes}}', { minutes }),
-  (seconds: number) => sentences.seconds(seconds),
+  (seconds: number) => inSeconds(seconds),
 ];
 
 /** `1-02:30:00` as `1 day 2 hours 30 minutes`. */
-export function describeDuration(limit: string): string {
+export function describeDuration(limit: string): Phrase {
   const match = /^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)$/.exec(limit);
   if (match === null) return limit;
   const parts = match.slice(1).flatMap((part, index) => {
     const value = Number(part ?? 0);
-    return value === 0 ? [] : [String(units[index]?.(value))];
+    return value === 0 ? [] : [units[index]?.(value) ?? ''];
   });
-  return parts.length === 0 ? limit : parts.join(' ');
+  return parts.length === 0 ? limit : joined(parts);
 }
 
 /** Where a job stands in the queue of its partition, those that come first before the others. */
-export function describeWait(job: Job, queue: readonly string[]): string {
+export function describeWait(job: Job, queue: readonly string[]): Text {
   const { partition, startTime } = job;
   const place = queue.indexOf(job.id) + 1;
   const why = job.reason === 'None' ? undefined : describeReason(job.reason);
-  const wait = String(
+  const wait =
     place === 0
       ? waitIn(partition, why)
-      : waitAt({ partition, place, jobs: queue.length, ...(why !== undefined && { why }) }),
-  );
+      : waitAt({ partition, place, jobs: queue.length, ...(why !== undefined && { why }) });
   if (startTime === undefined) return wait;
-  return `${wait} ${inEnglish`Slurm expects it to start at ${startTime.replace('T', ' ')}.`}`;
+  return joined([wait, text`Slurm expects it to start at ${startTime.replace('T', ' ')}.`]);
 }
 
-function waitIn(partition: string, why: string | undefined): Text {
+function waitIn(partition: string, why: Phrase | undefined): Text {
   if (why === undefined) return text`Waiting in the queue of the partition ${partition}.`;
   return text`Waiting in the queue of the partition ${partition}: ${why}.`;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
+import { messageOf } from '../../errors.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import type { ResourceUsage, SpawnerState } from '../../plugin-host/spawner.ts';
 import type { JobFigures } from './job-figures.ts';
@@ -77,8 +78,4 @@ function usageOf(samples: readonly Sample[] = []): ResourceUsage | undefined {
     cpuCores: (last.cpuSeconds - first.cpuSeconds) / ((last.atMs - first.atMs) / 1000),
     memoryBytes: last.memoryBytes,
   };
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

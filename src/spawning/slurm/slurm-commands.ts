@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { text } from 'node:stream/consumers';
+import { text as readAll } from 'node:stream/consumers';
 import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 import { createLimiter } from '../../concurrency/limiter.ts';
+import { TextError } from '../../errors.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { findSystemUser, runsAsRoot, type SystemUser } from '../../processes/system-user.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { inSeconds } from '../../texts/seconds.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { type JobFigures, readFigures } from './job-figures.ts';
 import type { Job } from './job-states.ts';
 
@@ -60,16 +61,16 @@ export interface CommentedJob {
 
 export interface Measurement {
   readonly figures: readonly JobFigures[];
-  readonly refusal: string | undefined;
+  readonly refusal: Phrase | undefined;
 }
 
 /** The controller of Slurm gives no answer, which says nothing of the jobs. */
-export class SlurmUnavailable extends Error {
+export class SlurmUnavailable extends TextError {
   override readonly name = 'SlurmUnavailable';
 }
 
 /** What Slurm refused, and why. */
-export class SlurmRefusal extends Error {
+export class SlurmRefusal extends TextError {
   override readonly name = 'SlurmRefusal';
 }
 
@@ -115,8 +116,8 @@ export function createSlurmCommands(options: {
     const user = account === undefined ? undefined : await requireAccount(account);
     const isDirect = user === undefined || (sudo === undefined && runsAsRoot());
     if (user !== undefined && !isDirect && sudo === undefined) {
-      throw new Error(
-        inEnglish`Jobs cannot be submitted under the accounts of users: the hub does not run as root, and SlurmSpawner.sudo is not set.`,
+      throw new TextError(
+        text`Jobs cannot be submitted under the accounts of users: the hub does not run as root, and SlurmSpawner.sudo is not set.`,
       );
     }
     const [command = '', ...args] = isDirect
@@ -144,8 +145,8 @@ export function createSlurmCommands(options: {
     });
     const [code, output, errors] = await Promise.all([
       ended,
-      text(child.stdout),
-      text(child.stderr),
+      readAll(child.stdout),
+      readAll(child.stderr),
     ]).catch((error: unknown) => {
       signal?.throwIfAborted();
       throw explainRun(error, command);
@@ -232,7 +233,7 @@ export function createSlurmCommands(options: {
 
     async measureJobs(ids) {
       const figures: JobFigures[] = [];
-      let refusal: string | undefined;
+      let refusal: Phrase | undefined;
       for (let from = 0; from < ids.length; from += largestQuery) {
         const steps = ids.slice(from, from + largestQuery).map((id) => `${id}.batch`);
         const words = [program('sstat'), '--noheader', '--parsable2', '--noconvert'];
@@ -245,7 +246,7 @@ export function createSlurmCommands(options: {
         refusal ??= describeMissing(errors);
         // Steps are listed without their memory where nothing is measured, and for a moment after they began.
         if (read.length === 0 && output.trim() !== '' && (await measuresNone())) {
-          refusal ??= inEnglish`Slurm measures none: set JobAcctGatherType=jobacct_gather/cgroup in slurm.conf`;
+          refusal ??= text`Slurm measures none: set JobAcctGatherType=jobacct_gather/cgroup in slurm.conf`;
         }
       }
       return { figures, refusal };
@@ -286,7 +287,7 @@ async function unlessUnknown(running: Promise<string>): Promise<string> {
 async function requireAccount(name: string): Promise<SystemUser> {
   const user = await findSystemUser(name);
   if (user === undefined)
-    throw new Error(inEnglish`The machine of the hub has no account "${name}".`);
+    throw new TextError(text`The machine of the hub has no account "${name}".`);
   return user;
 }
 
@@ -311,19 +312,20 @@ function linesOf(output: string): string[] {
 }
 
 /** What a program of Slurm said, in one line and without its own name. */
-function describeErrors(errors: string): string {
-  const [line = inEnglish`it gave no reason`] = linesOf(errors).slice(-1);
+function describeErrors(errors: string): Phrase {
+  const line = linesOf(errors).at(-1);
+  if (line === undefined) return text`it gave no reason`;
   return line.replace(/^\w+: (?:error|fatal): /, '').slice(0, 300);
 }
 
 /** Why sstat leaves jobs out, which is no failure to it; jobs that begin or have ended need no reason. */
-function describeMissing(errors: string): string | undefined {
+function describeMissing(errors: string): Phrase | undefined {
   const lines = linesOf(errors).filter(
     (line) => !/couldn't get steps for job|not found running/.test(line),
   );
   if (lines.length === 0) return undefined;
   return /Invalid user id/i.test(errors)
-    ? inEnglish`Slurm shows those of a job to root, the SlurmUser and the account of the job alone`
+    ? text`Slurm shows those of a job to root, the SlurmUser and the account of the job alone`
     : describeErrors(errors);
 }
 
@@ -337,13 +339,13 @@ function isAway(errors: string): boolean {
 function explainRun(error: unknown, command: string): Error {
   const { code, name } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
-    return new Error(
-      inEnglish`The program ${command} is not there: install Slurm's clients beside the hub.`,
+    return new TextError(
+      text`The program ${command} is not there: install Slurm's clients beside the hub.`,
     );
   }
   if (name === 'AbortError' || name === 'TimeoutError') {
     return new SlurmUnavailable(
-      inEnglish`${command} gave no answer within ${sentences.seconds(timeoutMs / 1000)}`,
+      text`${command} gave no answer within ${inSeconds(timeoutMs / 1000)}`,
     );
   }
   return error instanceof Error ? error : new Error(String(error));

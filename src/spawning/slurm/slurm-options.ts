@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { TextError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 
 const name = z
   .string()
@@ -140,8 +141,8 @@ function choosePartition(
   if (wanted === undefined || wanted === '') return undefined;
   if (typeof wanted === 'string' && choosable_partitions.includes(wanted)) return wanted;
   const offered = choosable_partitions.join(', ') || 'none';
-  throw new Error(
-    inEnglish`The partition ${JSON.stringify(wanted)} is not on offer; there are: ${offered}.`,
+  throw new TextError(
+    text`The partition ${JSON.stringify(wanted)} is not on offer; there are: ${offered}.`,
   );
 }
 
@@ -152,11 +153,11 @@ function chooseTime(
   if (wanted === undefined || wanted === '') return undefined;
   const isOffered = typeof wanted === 'number' && Number.isInteger(wanted) && longest !== undefined;
   if (isOffered && wanted >= 1 && wanted <= longest) return wanted;
-  throw new Error(
+  throw new TextError(
     longest === undefined
-      ? inEnglish`The time limit cannot be chosen here.`
+      ? text`The time limit cannot be chosen here.`
       : longest === 1
-        ? inEnglish`The time limit must be 1 minute.`
-        : inEnglish`The time limit must be between 1 and ${longest} minutes.`,
+        ? text`The time limit must be 1 minute.`
+        : text`The time limit must be between 1 and ${longest} minutes.`,
   );
 }

@@ -1,5 +1,5 @@
 import type { OptionsForm, SpawnerPlugin } from '../../plugin-host/spawner.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { text } from '../../texts/text.ts';
 import { examineSlurm } from './examine-slurm.ts';
 import { createJobUsage } from './job-usage.ts';
 import { createSlurmCommands } from './slurm-commands.ts';
@@ -65,8 +65,8 @@ function formOf({
       : [
           {
             name: 'time_limit',
-            label: inEnglish`Time limit in minutes`,
-            help: inEnglish`At most ${longest_time_limit}; a shorter one may start sooner.`,
+            label: text`Time limit in minutes`,
+            help: text`At most ${longest_time_limit}; a shorter one may start sooner.`,
             type: 'number',
             min: 1,
             max: longest_time_limit,

@@ -5,11 +5,13 @@ import { z } from 'zod';
 import { createBatchLoader } from '../../concurrency/batch-loader.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import { timeLimit } from '../../concurrency/time-limit.ts';
+import { messageOf, TextError } from '../../errors.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import type {
   AcceptAddress,
   ResumeRequest,
   SpawnerState,
+  SpawnProgress,
   SpawnRequest,
   StartCallbacks,
 } from '../../plugin-host/spawn-request.ts';
@@ -20,8 +22,8 @@ import type {
   Spawner,
   SpawnerHost,
 } from '../../plugin-host/spawner.ts';
-import { sentences } from '../../texts/known-sentences.ts';
-import { inEnglish } from '../../texts/text.ts';
+import { isSamePhrase, type Phrase, text } from '../../texts/text.ts';
+import { notStartedBecause } from '../spawner-texts.ts';
 import { jobArguments } from './job-arguments.ts';
 import { createJobOutputs } from './job-outputs.ts';
 import { writeJobScript } from './job-script.ts';
@@ -110,7 +112,7 @@ export function createSlurmSpawner(deps: {
       const state = await submitted;
       const job = await lookUp(state.jobId);
       if (job?.node === undefined || phaseOf(job) !== 'running') {
-        throw new Error(inEnglish`Slurm does not run this job.`);
+        throw new TextError(text`Slurm does not run this job.`);
       }
       const address = (await addresses.fetch(job.node)) ?? job.node;
       const host = address.includes(':') ? `[${address}]` : address;
@@ -125,11 +127,11 @@ export function createSlurmSpawner(deps: {
     jobId: string,
     { onProgress, signal }: Pick<StartCallbacks, 'onProgress' | 'signal'>,
   ): Promise<never> {
-    let last = '';
-    const say = (message: string, event: Parameters<typeof onProgress>[0]) => {
-      if (message === last) return;
+    let last: Phrase | undefined;
+    const say = (message: Phrase, event: Omit<SpawnProgress, 'message'>) => {
+      if (isSamePhrase(message, last)) return;
       last = message;
-      onProgress(event);
+      onProgress({ ...event, message });
     };
     for (;;) {
       signal.throwIfAborted();
@@ -138,19 +140,20 @@ export function createSlurmSpawner(deps: {
         const job = await lookUp(jobId);
         if (job === undefined || phaseOf(job) === 'ended') {
           await outputs.finish(jobId);
-          throw new SlurmRefusal(String(sentences.notStartedBecause(describeEnd(job))));
+          throw new SlurmRefusal(notStartedBecause(describeEnd(job)));
         }
         if (phaseOf(job) === 'waiting') {
-          const message = await describeQueue(job);
-          say(message, { progress: 20, message, phase: 'pending', reason: job.reason });
+          const queues = await loadQueues('queues');
+          const message = describeWait(job, queues?.get(job.partition) ?? []);
+          say(message, { progress: 20, phase: 'pending', reason: job.reason });
         } else {
-          const message = String(sentences.jobRuns(jobId, job.node ?? inEnglish`a node`));
-          say(message, { progress: 40, message, phase: 'starting' });
+          const message = text`The job ${jobId} runs on ${job.node ?? text`a node`}.`;
+          say(message, { progress: 40, phase: 'starting' });
         }
       } catch (error) {
         if (!(error instanceof SlurmUnavailable)) throw error;
-        const message = inEnglish`Slurm gives no answer: ${error.message}.`;
-        say(message, { progress: 20, message, phase: 'pending', reason: error.message });
+        const message = text`Slurm gives no answer: ${messageOf(error)}.`;
+        say(message, { progress: 20, phase: 'pending', reason: error.message });
       }
       await sleep(pollMs, undefined, {
         signal: AbortSignal.any([signal, closing.signal]),
@@ -161,10 +164,6 @@ export function createSlurmSpawner(deps: {
   const loadQueues = createBatchLoader<'queues', ReadonlyMap<string, readonly string[]>>(
     async () => new Map([['queues', await commands.listQueues()]]),
   );
-
-  async function describeQueue(job: Job): Promise<string> {
-    return describeWait(job, (await loadQueues('queues'))?.get(job.partition) ?? []);
-  }
 
   /** The job tells its address or ends, whichever comes first. */
   async function untilAddress(
@@ -239,8 +238,8 @@ export function createSlurmSpawner(deps: {
         failure = error;
       }
       if (signal.aborted) {
-        const why = failure instanceof Error ? failure.message : inEnglish`Slurm still lists it`;
-        throw new Error(inEnglish`The job ${jobId} could not be ended: ${why}.`);
+        const why = failure === undefined ? text`Slurm still lists it` : messageOf(failure);
+        throw new TextError(text`The job ${jobId} could not be ended: ${why}.`);
       }
       await sleep(failure === undefined ? stopLookMs : retryMs, undefined, { signal }).catch(
         () => undefined,
@@ -291,10 +290,10 @@ export function createSlurmSpawner(deps: {
       } catch (error) {
         submitted.reject(error);
         if (error instanceof SlurmUnavailable) {
-          throw new Error(inEnglish`Slurm gives no answer: ${error.message}.`, { cause: error });
+          throw new TextError(text`Slurm gives no answer: ${messageOf(error)}.`, { cause: error });
         }
         throw error instanceof SlurmRefusal
-          ? new Error(inEnglish`Slurm refuses the job: ${error.message}.`, { cause: error })
+          ? new TextError(text`Slurm refuses the job: ${messageOf(error)}.`, { cause: error })
           : error;
       }
       const state: JobState = {
@@ -342,7 +341,7 @@ export function createSlurmSpawner(deps: {
         const exit = await noticeEnd(state.jobId);
         return exit === undefined ? { running: true } : { running: false, exit };
       } catch (error) {
-        return { running: 'unknown', reason: (error as Error).message };
+        return { running: 'unknown', reason: messageOf(error) };
       }
     },
 
@@ -374,12 +373,12 @@ function readState(state: SpawnerState): JobState | undefined {
 
 function refuseWhatSlurmLacks({ limits, socket, volumes }: SpawnRequest): void {
   if (limits.processes !== undefined) {
-    throw new Error(inEnglish`Slurm holds no limit of processes: leave it out of the profile.`);
+    throw new TextError(text`Slurm holds no limit of processes: leave it out of the profile.`);
   }
   if (volumes.length > 0) {
-    throw new Error(inEnglish`Slurm jobs see the file systems of their node: leave volumes out.`);
+    throw new TextError(text`Slurm jobs see the file systems of their node: leave volumes out.`);
   }
-  if (socket) throw new Error(inEnglish`Jobs of Slurm listen on a port: leave the socket out.`);
+  if (socket) throw new TextError(text`Jobs of Slurm listen on a port: leave the socket out.`);
 }
 
 /** `{username}` and `{server}` filled in; `%j` is for Slurm to fill in. */
