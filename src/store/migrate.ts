@@ -3,63 +3,44 @@ import { StartupError } from '../errors.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import type { Migration } from './migration.ts';
 import { migration0001 } from './migrations/0001-initial.ts';
-import { migration0002 } from './migrations/0002-user-order.ts';
-import { migration0003 } from './migrations/0003-system-accounts.ts';
-import { migration0004 } from './migrations/0004-account-authenticators.ts';
-import { migration0005 } from './migrations/0005-token-makers.ts';
-import { migration0006 } from './migrations/0006-instances.ts';
-import { migration0007 } from './migrations/0007-changes.ts';
-import { migration0008 } from './migrations/0008-service-owners.ts';
-import { migration0009 } from './migrations/0009-shares.ts';
-import { migration0010 } from './migrations/0010-audit.ts';
-import { migration0011 } from './migrations/0011-runtime-services.ts';
-import { migration0012 } from './migrations/0012-user-info.ts';
-import { migration0013 } from './migrations/0013-server-limits.ts';
-import { migration0014 } from './migrations/0014-user-marks.ts';
-import { migration0015 } from './migrations/0015-start-times.ts';
-import { migration0016 } from './migrations/0016-audit-arrivals.ts';
-import { migration0017 } from './migrations/0017-service-stops.ts';
-import { migration0018 } from './migrations/0018-notices.ts';
-import { migration0019 } from './migrations/0019-audit-batches.ts';
-import { migration0020 } from './migrations/0020-passkeys.ts';
-import { migration0021 } from './migrations/0021-never-active.ts';
-import { migration0022 } from './migrations/0022-recovery-codes.ts';
-import { migration0023 } from './migrations/0023-audit-users.ts';
-import { migration0024 } from './migrations/0024-server-order.ts';
-import { migration0025 } from './migrations/0025-audit-entries.ts';
-import { migration0026 } from './migrations/0026-server-end.ts';
-import { migration0027 } from './migrations/0027-audit-repeats.ts';
 
-/** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
-export const migrations: readonly Migration[] = [
-  migration0001,
-  migration0002,
-  migration0003,
-  migration0004,
-  migration0005,
-  migration0006,
-  migration0007,
-  migration0008,
-  migration0009,
-  migration0010,
-  migration0011,
-  migration0012,
-  migration0013,
-  migration0014,
-  migration0015,
-  migration0016,
-  migration0017,
-  migration0018,
-  migration0019,
-  migration0020,
-  migration0021,
-  migration0022,
-  migration0023,
-  migration0024,
-  migration0025,
-  migration0026,
-  migration0027,
-];
+/** Every step, in order. Append only. */
+export const migrations: readonly Migration[] = [migration0001];
+
+/**
+ * The version of the schema after the first step; each further one counts one up. The states before the first release
+ * were counted too: the last of them is the first step's, and the earlier ones are known by their numbers.
+ */
+const firstVersion = 27;
+
+/** The version to which the steps bring a schema. */
+export function newestVersion(steps: readonly Migration[] = migrations): number {
+  return firstVersion + steps.length - 1;
+}
+
+/** Why no step leads from a version of the schema, in a sentence; undefined where one does, or it is the newest. */
+export function versionProblem(
+  version: number,
+  steps: readonly Migration[] = migrations,
+): string | undefined {
+  if (version > newestVersion(steps)) {
+    return `the database has version ${version}, this hub knows ${newestVersion(steps)}: start the newer hub or restore a backup`;
+  }
+  if (version > 0 && version < firstVersion) {
+    return `the database has version ${version}, of a hub before the first release, which no hub brings up to date: name a new database in Hub.database_url, or go back to the hub that made this one`;
+  }
+  return undefined;
+}
+
+/** The step from a version of the schema, 0 for an empty database; undefined from the newest. Throws StartupError. */
+export function nextStep(
+  version: number,
+  steps: readonly Migration[] = migrations,
+): Migration | undefined {
+  const problem = versionProblem(version, steps);
+  if (problem !== undefined) throw new StartupError(problem);
+  return version === 0 ? steps[0] : steps[version - firstVersion + 1];
+}
 
 export interface MigrateOptions {
   // biome-ignore lint/suspicious/noExplicitAny: a migration sees tables of every past schema
@@ -87,20 +68,15 @@ export async function migrate({
         );
       }
       const version = await readVersion(transaction);
-      if (version > steps.length) {
-        throw new StartupError(
-          `the database has version ${version}, this hub knows ${steps.length}: ` +
-            'start the newer hub or restore a backup',
-        );
-      }
-      const step = steps[version];
+      const step = nextStep(version, steps);
       if (step === undefined) {
         // Writing shows now, and not at the first login, that the database can be written.
         await sql`update hub_schema set version = ${version}`.execute(transaction);
         return undefined;
       }
       await step.up(transaction, dialect);
-      await sql`update hub_schema set version = ${version + 1}`.execute(transaction);
+      const next = Math.max(version + 1, firstVersion);
+      await sql`update hub_schema set version = ${next}`.execute(transaction);
       return step.name;
     });
     if (name === undefined) return taken;

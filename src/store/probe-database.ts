@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type Kysely, sql } from 'kysely';
 import { pino } from 'pino';
 import { StartupError } from '../errors.ts';
-import { migrations } from './migrate.ts';
+import { newestVersion, versionProblem } from './migrate.ts';
 
 /** What can be learned of a database without changing it. */
 export interface DatabaseProbe {
@@ -42,16 +42,17 @@ async function probePostgres(url: string): Promise<DatabaseProbe> {
     const answeredInMs = performance.now() - startedAt;
     const [row] = rows;
     if (row === undefined) throw new StartupError('it gives no answer');
+    const schemaVersion = row.known ? await readVersion(kysely) : undefined;
     return {
       engine: `PostgreSQL ${row.version}`,
-      schemaVersion: row.known ? await readVersion(kysely) : undefined,
-      newestSchemaVersion: migrations.length,
+      schemaVersion,
+      newestSchemaVersion: newestVersion(),
       // It told the time somewhere between question and answer.
       clockAheadMs: row.now - (Date.now() - answeredInMs / 2),
       answeredInMs,
       problem: row.standby
         ? 'it is a standby, which takes no changes: name the primary'
-        : undefined,
+        : versionProblem(schemaVersion ?? 0),
     };
   } catch (error) {
     throw explain(error);
@@ -75,7 +76,7 @@ function probeSqlite(path: string, directory: string): DatabaseProbe {
   const found = isThere ? readSqlite(file) : { schemaVersion: undefined, problem: undefined };
   return {
     engine: `SQLite ${process.versions['sqlite'] ?? ''}`.trim(),
-    newestSchemaVersion: migrations.length,
+    newestSchemaVersion: newestVersion(),
     clockAheadMs: undefined,
     ...found,
     answeredInMs: performance.now() - startedAt,
@@ -88,11 +89,12 @@ function readSqlite(file: string): Pick<DatabaseProbe, 'schemaVersion' | 'proble
     const check = database.prepare('pragma quick_check(1)').get() as { quick_check?: string };
     const known = database.prepare("select 1 from sqlite_master where name = 'hub_schema'").get();
     const row = known && database.prepare('select version from hub_schema').get();
+    const schemaVersion = row === undefined ? undefined : Number(row['version']);
     return {
-      schemaVersion: row === undefined ? undefined : Number(row['version']),
+      schemaVersion,
       problem:
         check.quick_check === 'ok'
-          ? undefined
+          ? versionProblem(schemaVersion ?? 0)
           : `the file is damaged (${check.quick_check}): restore a backup with hub restore`,
     };
   } catch (error) {

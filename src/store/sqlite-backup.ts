@@ -4,7 +4,7 @@ import { chmod, chown, link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StartupError } from '../errors.ts';
-import { migrations } from './migrate.ts';
+import { versionProblem } from './migrate.ts';
 
 /** More pages than a database can have: one step, so that no writer makes it begin again. */
 const allPages = 2 ** 31 - 1;
@@ -107,10 +107,8 @@ function checkDatabase(path: string): void {
       cause: thrown,
     });
   }
-  if (Number(version) <= migrations.length) return;
-  throw new StartupError(
-    `${path} has version ${version}, this hub knows ${migrations.length}: use the newer hub`,
-  );
+  const problem = versionProblem(Number(version));
+  if (problem !== undefined) throw new StartupError(`${path}: ${problem}`);
 }
 
 function openReadOnly(path: string): DatabaseSync {

@@ -3,7 +3,8 @@ import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
-import { migrations } from './migrate.ts';
+import { nextStep } from './migrate.ts';
+import type { Migration } from './migration.ts';
 import { keepSqlite } from './sqlite-backup.ts';
 
 const mostCopies = 3;
@@ -17,9 +18,10 @@ export async function keepCopyBeforeMigration(
   kysely: Kysely<any>,
   file: string,
   log: Logger,
+  steps?: readonly Migration[],
 ): Promise<void> {
   const version = await readVersion(kysely);
-  const step = version === 0 ? undefined : migrations[version];
+  const step = version === 0 ? undefined : nextStep(version, steps);
   if (step === undefined) return;
   const copy = `${file}.before-${step.name}`;
   await keepSqlite(file, copy);

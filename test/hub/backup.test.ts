@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrations } from '../../src/store/migrate.ts';
+import { newestVersion } from '../../src/store/migrate.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../support/postgres.ts';
 import { programFile } from '../support/program-file.ts';
@@ -149,7 +149,7 @@ describe('a backup', () => {
     await writeFile(path('text'), 'no database at all '.repeat(100));
     const before = await readFile(database(folder));
     for (const [name, reason] of [
-      ['newer', `has version 999, this hub knows ${migrations.length}: use the newer hub`],
+      ['newer', `has version 999, this hub knows ${newestVersion()}: start the newer hub`],
       ['other', 'is damaged or no database of a hub'],
       ['torn', 'is damaged or no database of a hub'],
       ['text', 'is damaged or no database of a hub'],
@@ -164,48 +164,20 @@ describe('a backup', () => {
   });
 });
 
-describe('a database of the first schema', () => {
-  test('is brought up to date at start, with a copy to go back to', async () => {
-    await using folder = await createHubFolder();
-    {
-      using first = new DatabaseSync(database(folder));
-      const dump = join(projectDirectory, 'fixtures/databases/0001.sql');
-      first.exec(await readFile(dump, 'utf8'));
-    }
-    await chmod(database(folder), 0o640);
-    const names = userNames(database(folder));
-    expect(names.length).toBeGreaterThan(0);
-    const copy = `${database(folder)}.before-0002-user-order`;
-
-    for (let round = 0; round < 2; round += 1) {
-      await using hub = await folder.start();
-      expect(hub.logged(/copied the database/)).toMatchObject([{ copy }]);
-      expect(await hasUser(folder, names[0] ?? '')).toBe(true);
-      expect(await modeOf(copy)).toBe('640');
-      expect(userNames(copy)).toEqual(names);
-      using old = new DatabaseSync(copy, { readOnly: true });
-      expect(old.prepare('select version from hub_schema').all()).toEqual([{ version: 1 }]);
-      old.close();
-      hub.signal('SIGTERM');
-      await hub.exited;
-      expect((await folder.run(['restore', copy])).code).toBe(0);
-    }
-  });
-
-  test('is left as it is when there is no room for the copy', async () => {
-    await using folder = await createHubFolder();
-    {
-      using first = new DatabaseSync(database(folder));
-      const dump = join(projectDirectory, 'fixtures/databases/0001.sql');
-      first.exec(await readFile(dump, 'utf8'));
-    }
-    // A folder stands where the copy belongs.
-    await mkdir(`${database(folder)}.before-0002-user-order`);
-    const { code, stderr } = await folder.run(['start']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('before-0002-user-order')]);
-    using untouched = new DatabaseSync(database(folder), { readOnly: true });
-    expect(untouched.prepare('select version from hub_schema').all()).toEqual([{ version: 1 }]);
-  });
+test('a database of a hub before the first release is refused, and what to do is said', async () => {
+  await using folder = await createHubFolder();
+  await folder.run(['user', 'list']);
+  {
+    using old = new DatabaseSync(database(folder));
+    old.exec('update hub_schema set version = 26');
+  }
+  for (const command of [['start'], ['user', 'list'], ['doctor']]) {
+    const { code, stdout, stderr } = await folder.run(command);
+    expect([command, code]).toEqual([command, 1]);
+    expect(stdout + stderr).toMatch(
+      /before the first release.*name a new database in Hub\.database_url/s,
+    );
+  }
 });
 
 describe.skipIf(!hasPostgres())('a backup of PostgreSQL', () => {

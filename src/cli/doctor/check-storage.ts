@@ -33,13 +33,6 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
   function problemFinding(): Finding {
     if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
     if (schemaVersion === undefined) return ok(check, `${answered}; hub start creates the tables`);
-    if (schemaVersion > newestSchemaVersion) {
-      return failed(
-        check,
-        `${answered}; its schema has version ${schemaVersion}, this program knows ${newestSchemaVersion}`,
-        'start the newer hub, or restore a backup',
-      );
-    }
     const ahead = newestSchemaVersion - schemaVersion;
     const versions = ahead === 0 ? '' : `, which hub start brings to ${newestSchemaVersion}`;
     return ok(check, `${answered}; its schema has version ${schemaVersion}${versions}`);

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely';
-import type { Migration } from '../migration.ts';
+import { pinSearchPath } from './search-path.ts';
 
 /** A table whose changes concern other processes. */
 interface ToldTable {
@@ -13,19 +13,19 @@ interface ToldTable {
 }
 
 const any = 'rights_changed';
-const groups = 'groups_changed';
+const each = (kind: string) => ({ insert: kind, update: kind, delete: kind });
 
 const toldTables: readonly ToldTable[] = [
   {
     table: 'users',
     told: { insert: 'user_added', update: any, delete: any },
-    silent: ['last_activity_at', 'system_account'],
+    silent: ['last_activity_at', 'system_account', 'server_rank'],
   },
-  { table: 'identities', told: { insert: any, update: any, delete: any }, silent: ['display'] },
-  { table: 'groups', told: { insert: groups, update: groups, delete: groups } },
-  { table: 'group_members', told: { insert: groups, update: groups, delete: groups } },
-  { table: 'roles', told: { insert: any, update: any, delete: any } },
-  { table: 'role_assignments', told: { insert: any, update: any, delete: any } },
+  { table: 'identities', told: each(any), silent: ['display'] },
+  { table: 'groups', told: each('groups_changed') },
+  { table: 'group_members', told: each('groups_changed') },
+  { table: 'roles', told: each(any) },
+  { table: 'role_assignments', told: each(any) },
   {
     table: 'login_sessions',
     told: { update: 'session_ended', delete: 'session_ended' },
@@ -40,18 +40,33 @@ const toldTables: readonly ToldTable[] = [
   },
   {
     table: 'servers',
-    told: { insert: 'server_changed', update: 'server_changed', delete: 'server_changed' },
+    told: each('server_changed'),
     subject: 'id',
     silent: ['last_activity_at'],
   },
   {
     table: 'managed_processes',
-    told: { insert: 'services_changed', update: 'services_changed', delete: 'services_changed' },
+    told: each('services_changed'),
   },
   {
     table: 'instances',
-    told: { insert: 'instances_changed', update: 'instances_changed', delete: 'instances_changed' },
+    told: each('instances_changed'),
     silent: ['lease_until'],
+  },
+  { table: 'shares', told: each(any) },
+  { table: 'runtime_services', told: each('runtime_services_changed') },
+  {
+    table: 'user_info',
+    told: each('user_info_changed'),
+    subject: 'user_id',
+  },
+  {
+    table: 'service_stops',
+    told: each('services_changed'),
+  },
+  {
+    table: 'notices',
+    told: each('notices_changed'),
   },
 ];
 
@@ -59,16 +74,7 @@ const toldTables: readonly ToldTable[] = [
  * The log of changes, on PostgreSQL. Triggers write it, in the transaction of the change itself: neither a
  * process that dies after its commit nor a change made by hand goes unheard.
  */
-export const migration0007: Migration = {
-  name: '0007-changes',
-  async up(database, dialect) {
-    if (dialect !== 'postgres') return;
-    await createLog(database);
-    for (const told of toldTables) await tell(database, told);
-  },
-};
-
-async function createLog(database: Transaction<unknown>): Promise<void> {
+export async function createChangeLog(database: Transaction<unknown>): Promise<void> {
   // xid: transactions commit in another order than they get their numbers, so the number of a row does
   // not tell whether a reader that was here before has seen it; its transaction does.
   await sql`
@@ -124,15 +130,24 @@ async function createLog(database: Transaction<unknown>): Promise<void> {
       select distinct tg_argv[0], row->>tg_argv[1] from unnest(concerned) as row;
       return null;
     end $$`.execute(database);
-  // The session that changes a table may have another search path than the hub.
+  await pinSearchPath(database, 'hub_note_changes');
+  for (const told of toldTables) await tell(database, told);
+
+  // The scopes of a share name the server: once it is renamed, another one may get that name.
   await sql`
-    do $$ begin
-      execute format('alter function hub_note_changes() set search_path = %I, pg_temp', current_schema());
-    end $$`.execute(database);
+      create function hub_note_rename() returns trigger language plpgsql security definer as $$
+      begin
+        insert into changes (kind) values ('rights_changed');
+        return null;
+      end $$`.execute(database);
+  await pinSearchPath(database, 'hub_note_rename');
+  await sql`
+    create trigger note_rename after update of name on servers for each row
+    when (old.name is distinct from new.name) execute function hub_note_rename()`.execute(database);
 }
 
 /** Makes PostgreSQL write the changes of a table into the log. */
-export async function tell(
+async function tell(
   database: Transaction<unknown>,
   { table, told, subject = '', silent = [] }: ToldTable,
 ): Promise<void> {
