@@ -206,6 +206,8 @@ export async function run(signals: Signals | undefined): Promise<void> {
     untilInterrupted,
     startHub: (start) => startHub(start, signals ?? catchSignals()),
     startGateway: (gateway) => startGateway(gateway, signals ?? catchSignals()),
+    openOperations: async (...opening) =>
+      (await import('./composition/command-operations.ts')).openOperations(...opening),
   });
 
   // Output that is not read would keep the process from ending.

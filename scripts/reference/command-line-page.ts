@@ -14,6 +14,7 @@ export function listCommands(): readonly { readonly name: string; readonly comma
     untilInterrupted: () => new AbortController().signal,
     startHub: never,
     startGateway: never,
+    openOperations: never,
   });
   return inside(program, 'hub');
 }
@@ -42,8 +43,8 @@ ${generatedNote}
 ## hub
 
 In a checkout, \`npm run hub -- COMMAND\`; where the package is installed, \`hub COMMAND\`. \`npm start -- --config
-FILE\` is \`hub start --config FILE\`. Commands that change accounts work while the hub runs, and while it does
-not.
+FILE\` is \`hub start --config FILE\`. Commands for accounts, tokens and lock-outs are performed by the running hub, and by
+themselves while none runs.
 
 A running hub takes these signals: SIGTERM and SIGINT stop it (requests in flight get
 \`Hub.shutdown_timeout\` seconds), SIGHUP reloads the configuration. Exit codes: 0 for success, 2 for a

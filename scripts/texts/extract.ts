@@ -63,7 +63,10 @@ function keyOfTemplate(path: string, { quasis }: TemplateLiteral): string {
 
 /** Where errors reach no page, and why. */
 export const withoutPages: readonly (readonly [place: RegExp, why: string])[] = [
-  [/^cli\//, 'the command line speaks English'],
+  [
+    /^cli\/|^(?:operations|composition)\/(?:perform-)?command[\w-]*\.ts$/,
+    'the command line speaks English',
+  ],
   [/^(?:client|singleuser)\//, 'runs in services and servers, which have no catalogues'],
   [/^api\//, 'the API speaks English, and scripts of pages show none of its errors'],
   [/^gateway\/proxy-api\.ts$/, 'an API'],

@@ -115,8 +115,8 @@ export function createAccounts(deps: {
       const isTakeOver = user.isAdmin || hasConfiguredRights;
       if (isTakeOver) await acting.requireMayTakeOver(caller, user);
       else await acting.requireMayActOn(caller, user, ['delete:users']);
-      await logins.endAllOfUser(user.id);
       await deps.withoutServersOf(user, async () => {
+        await logins.endAllOfUser(user.id);
         await deps.deleteServersOf(user);
         await deps.onDelete(user.name);
         // Another administrator may have done it meanwhile.
@@ -128,7 +128,7 @@ export function createAccounts(deps: {
   };
 }
 
-const isService = ({ owner }: Caller) => owner.kind === 'service';
+const isService = ({ owner, isCommand }: Caller) => owner.kind === 'service' && isCommand !== true;
 
 function isCallers({ name }: User, { owner }: Caller): boolean {
   return owner.kind === 'user' && owner.name === name;

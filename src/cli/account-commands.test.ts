@@ -147,7 +147,7 @@ describe('hub user', () => {
 
 describe('hub token', () => {
   test('prints a token and nothing else, with scopes, note and lifetime as asked', async () => {
-    await hub('user add ada --no-password');
+    await hub('user add ada --admin --no-password');
     const made = await hub(
       'token Ada --note "for tests" --expires-in 2d --scopes "list:users, read:groups"',
     );
@@ -165,12 +165,26 @@ describe('hub token', () => {
   test('refuses unknown users, scopes and lifetimes', async () => {
     await hub('user add ada --no-password');
     expect((await hub('token bob')).stderr).toContain('There is no user bob.');
-    expect((await hub('token ada --scopes nope')).stderr).toContain('there is no scope "nope"');
+    expect((await hub('token ada --scopes nope')).stderr).toContain('The scope "nope" is unknown');
+    const beyond = await hub('token ada --scopes list:users');
+    expect(beyond).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(beyond.stderr).toContain('more than the owner of the token may do');
     expect((await hub('token ada --expires-in never')).exitCode).toBe(1);
     expect((await hub('token ada --expires-in 0')).exitCode).toBe(1);
     writeConfig({ Hub: { token_expires_in_max_seconds: 3600 } });
-    expect((await hub('token ada --expires-in 2h')).stderr).toContain('3600 seconds at most');
-    expect((await hub('token ada')).exitCode).toBe(1);
+    expect((await hub('token ada --expires-in 2h')).stderr).toContain('3,600 seconds at most');
     expect((await hub('token ada --expires-in 1h')).exitCode).toBe(0);
+  });
+
+  test('lasts as long as the hub allows where no lifetime is asked for', async () => {
+    await hub('user add ada --no-password');
+    writeConfig({ Hub: { token_expires_in_max_seconds: 3600 } });
+    expect((await hub('token ada')).exitCode).toBe(0);
+    await withDatabase(async (database) => {
+      const user = await createUserStore(database).getByName('ada');
+      const [token] = await createAccessTokenStore({ database }).listOfUser(user.id);
+      const lifetimeMs = (token?.expiresAt?.getTime() ?? 0) - (token?.createdAt.getTime() ?? 0);
+      expect(Math.round(lifetimeMs / 1000)).toBe(3600);
+    });
   });
 });

@@ -1,4 +1,6 @@
 import type { Secret } from '../config/secret.ts';
+import type { CommandCall } from '../operations/perform-command.ts';
+import type { HubDatabase } from '../store/database.ts';
 import type { CheckedConfig } from './checked-config.ts';
 
 /** Where a command reads from and writes to. */
@@ -14,6 +16,7 @@ export interface CliIo {
   readonly untilInterrupted: () => AbortSignal;
   readonly startHub: StartHub;
   readonly startGateway: StartGateway;
+  readonly openOperations: OpenOperations;
   /** Folder against which `--config` is resolved; the current one by default. */
   readonly directory?: string;
 }
@@ -33,6 +36,17 @@ export type StartHub = (start: {
   /** Reads and checks the same file again; throws a ConfigError and changes nothing when it is wrong. */
   readonly reload: () => Promise<CheckedConfig>;
 }) => Promise<void>;
+
+/** Opens what performs operations in this process: for while no hub runs that could. */
+export type OpenOperations = (
+  checked: Pick<CheckedConfig, 'config' | 'plugins'>,
+  database: HubDatabase,
+) => Promise<CommandEntrance>;
+
+/** Has what commands ask for performed. */
+export interface CommandEntrance extends AsyncDisposable {
+  call(call: CommandCall): Promise<unknown>;
+}
 
 /** Runs a gateway until it has stopped. */
 export type StartGateway = (gateway: {

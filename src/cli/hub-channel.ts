@@ -13,6 +13,8 @@ import { readMachineId } from '../processes/machine-id.ts';
 /** Asks running hubs as their instances ask each other, with the key of `Hub.cookie_secret`. */
 export interface HubChannel {
   readonly here: Pick<Instance, 'id' | 'machineId'>;
+  /** Whether a hub with the same key answers where this one is. */
+  answers(instance: Instance): Promise<boolean>;
   /** Throws what the hub threw, and `unavailable` with the reason where it does not answer. */
   call(
     instance: Instance,
@@ -41,15 +43,21 @@ export function createHubChannel(
     });
   }
   let opened: ReturnType<typeof open> | undefined;
+  const caller = () => (opened ??= open());
 
   return {
     here,
+    async answers(instance) {
+      const url = urlFrom(here, instance);
+      if (url === undefined) return false;
+      const party = await (await caller()).identify(url);
+      return party.kind === 'instance' && party.id === instance.id;
+    },
     async call(instance, operation, params, options) {
       const { id, name } = instance;
       const address = { id, name, url: urlFrom(here, instance) };
-      opened ??= open();
-      const caller = await opened;
-      return caller.call(address, operation, params, options).catch((error: unknown) => {
+      const { call } = await caller();
+      return call(address, operation, params, options).catch((error: unknown) => {
         throw withCause(error, address);
       });
     },

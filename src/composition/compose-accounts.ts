@@ -20,7 +20,6 @@ import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createUserProfiles } from '../accounts/user-profiles.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
-import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { createServiceAdministration } from '../services/service-administration.ts';
@@ -77,18 +76,13 @@ export function composeAccounts(
     endLoginsOf: (userId, options) => logins.endAllOfUser(userId, options),
   });
   const now = () => new Date(database.now());
-  const secondFactorThrottle = createLoginThrottle({
-    ...config.Authenticator,
-    records: keyv.space<ThrottleRecord>('second-factor-throttle'),
-    now: database.now,
-  });
   const secondFactorRule = createSecondFactorRule({ ...stores, settings: config.Authenticator });
   const secondFactors = createSecondFactors({
     now,
     store: stores.secondFactors,
     passkeys: stores.passkeys,
     recoveryCodes: stores.recoveryCodes,
-    throttle: secondFactorThrottle,
+    throttle: login.throttles.secondFactor,
     rule: secondFactorRule,
     hubTitle: site.titleForAll,
     audit: database.audit,
@@ -99,7 +93,7 @@ export function composeAccounts(
     rule: secondFactorRule,
     used: keyv.space('passkey-challenges'),
     sealer: createSealer(secrets, 'passkey'),
-    throttle: secondFactorThrottle,
+    throttle: login.throttles.secondFactor,
     audit: database.audit,
     publicUrl: config.publicUrl,
     hubTitle: site.titleForAll,
@@ -114,6 +108,7 @@ export function composeAccounts(
     rule: secondFactorRule,
     accountOwner: () => accountOwnerOf(authenticators)?.name,
   });
+  const setUpLink = createSetUpLink({ ...config, ...stores });
   const firstRun = createFirstRun(stores.settings);
   return {
     acting,
@@ -121,6 +116,7 @@ export function composeAccounts(
       createBatches({ reports: keyv.space<BatchReport>('batches'), now: database.now, log }),
     ),
     configuredRights,
+    setUpLink,
     firstRun,
     accounts,
     passwords,
@@ -196,9 +192,9 @@ export function composeAccounts(
       scopesOfService: (name) => authorizer.scopesOfOwner({ kind: 'service', name }),
     }),
     groupMembers: createGroupMembers({ ...stores, acting }),
-    lockouts: createLockouts([login.throttle, secondFactorThrottle], database.audit),
+    lockouts: createLockouts(Object.values(login.throttles), database.audit),
     firstAdministrator: createFirstAdministrator({
-      link: createSetUpLink({ ...config, ...stores }),
+      link: setUpLink,
       users: stores.users,
       names: login.names,
       authenticators,

@@ -5,7 +5,6 @@ import { createAuthenticators } from '../authentication/create-authenticators.ts
 import { createExternalLogins } from '../authentication/external-logins.ts';
 import { createIdentityLinking } from '../authentication/identity-linking.ts';
 import { createLoginService } from '../authentication/login-service.ts';
-import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import { type Argon2Cost, createPasswordHasher } from '../authentication/password-hash.ts';
 import { createProfileSync } from '../authentication/profile-sync.ts';
 import { createReloadableLogin } from '../authentication/reloadable-login.ts';
@@ -18,6 +17,7 @@ import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createKeyvMutex } from '../store/keyv-space.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import { createThrottles } from './login-throttles.ts';
 
 /** What lets users in. */
 export type ComposedLogin = Awaited<ReturnType<typeof composeLogin>>;
@@ -36,11 +36,8 @@ export async function composeLogin(
 ) {
   const sealer = createSealer(secrets, 'plugin-settings');
   const passwordHasher = createPasswordHasher(passwordCost);
-  const throttle = createLoginThrottle({
-    ...config.Authenticator,
-    records: keyv.space<ThrottleRecord>('login-throttle'),
-    now: database.now,
-  });
+  const throttles = createThrottles({ config, keyv, database });
+  const throttle = throttles.login;
 
   const runAlone = createKeyvMutex(keyv.space<string>('refreshes'), {
     lifetimeMs: providerTimeoutMs + 5_000,
@@ -101,6 +98,7 @@ export async function composeLogin(
     binding,
     names,
     throttle,
+    throttles,
     loginService,
     linkIdentity,
     refresh,

@@ -9,6 +9,7 @@ import { JsonText } from '../operations/operation.ts';
 import { type OperationDeps, operations } from '../operations/operations.ts';
 import { createOutputFollowers } from '../operations/output.ts';
 import { createPerform, type Perform } from '../operations/perform.ts';
+import { commandChannelOperation, createCommandEntrance } from '../operations/perform-command.ts';
 import { createRememberedPages } from '../operations/remembered-pages.ts';
 import { createUserDirectory } from '../operations/user-directory.ts';
 import { loginRequestOf } from '../pages/login/login-request.ts';
@@ -120,6 +121,8 @@ export function composeOperations(
     accounts,
     userProfiles: deps.accounts.userProfiles,
     passwords: deps.accounts.passwords,
+    setUpLink: deps.accounts.setUpLink,
+    userNames: deps.login.names,
     passkeys: deps.accounts.passkeys,
     identityLinks: deps.accounts.identityLinks,
     passwordHasher: deps.login.passwordHasher,
@@ -180,15 +183,14 @@ export function composeOperations(
     spawnerConfig: config.Spawner,
     firstRun: deps.accounts.firstRun,
   };
-  return createPerform(operationDeps, {
-    authorizer,
-    log,
-    async requireMayActOn(caller, { userName, serverName }, scopes) {
-      const user = await users.findByName(userName);
-      if (user === undefined || typeof scopes === 'string') return;
-      await acting.requireMayActOn(caller, user, scopes, serverName);
-    },
-  });
+  const perform = createPerform(operationDeps, { authorizer, users, acting, log });
+  const { catalogue } = authorizer;
+  const { audit } = database;
+  deps.instances.channel.handle(
+    commandChannelOperation,
+    createCommandEntrance({ perform, catalogue, audit }),
+  );
+  return perform;
 }
 
 /** Adds every operation of the REST API. */

@@ -1,15 +1,8 @@
 import { isAbsolute, join } from 'node:path';
 import { actAsHub } from '../audit/actor.ts';
 import type { SpawnHooks } from '../authentication/spawn-hooks.ts';
-import type { Config } from '../config/config.ts';
-import { spawnerOf } from '../config/profile-spawner.ts';
 import { createPluginLog } from '../logging/plugin-log.ts';
-import {
-  type PreparedSpawner,
-  type SpawnerServices,
-  startSpawner,
-  startSpawnHook,
-} from '../plugin-host/create-plugins.ts';
+import { startSpawnHook } from '../plugin-host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -22,7 +15,6 @@ import {
 import { createAddressReports } from '../servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
 import { createLimitWatch } from '../servers/limit-watch.ts';
-import { noSpawner } from '../servers/no-spawner.ts';
 import {
   answerProgress,
   createProgressElsewhere,
@@ -38,7 +30,6 @@ import {
 } from '../servers/server-output.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
-import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
 import { createStartHooks, type NamedSpawnHook } from '../servers/start-hooks.ts';
 import { createLimitRules } from '../servers/time-limits.ts';
 import { createUserServers } from '../servers/user-servers.ts';
@@ -46,6 +37,7 @@ import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import { startSpawners } from './start-spawners.ts';
 
 /** The life of users' servers. */
 export type ComposedServers = Awaited<ReturnType<typeof composeServers>>;
@@ -74,12 +66,7 @@ export async function composeServers(
   const isShared = database.dialect === 'postgres';
   const resolvePath = (path: string) => (isAbsolute(path) ? path : join(config.directory, path));
 
-  const spawner = await startSpawners({ plugins, config }, ({ name }) => ({
-    log: createPluginLog(log, { spawner: name }),
-    runtimeDirectory: resolvePath(join(Hub.log_dir, 'servers')),
-    hubId,
-    activeServers: (serverIds) => stores.servers.activeAmong(serverIds),
-  }));
+  const spawner = await startSpawners({ plugins, config, hubId, log, servers: stores.servers });
   disposables.defer(async () => spawner[Symbol.asyncDispose]?.());
 
   const hooks: NamedSpawnHook[] = [];
@@ -239,26 +226,4 @@ export async function composeServers(
     toldAddresses,
     progressElsewhere,
   };
-}
-
-/** Starts every spawner of the configuration; what was started is closed again when one does not start. */
-async function startSpawners(
-  { plugins, config }: { readonly plugins: PreparedPlugins; readonly config: Config },
-  servicesFor: (prepared: PreparedSpawner) => SpawnerServices,
-): Promise<SpawnerSet> {
-  const started: NamedSpawner[] = [];
-  try {
-    for (const prepared of plugins.spawners) {
-      const spawner = await startSpawner(prepared, servicesFor(prepared));
-      started.push({ name: prepared.name, spawner });
-    }
-  } catch (error) {
-    await Promise.allSettled(started.map(({ spawner }) => spawner[Symbol.asyncDispose]?.()));
-    throw error;
-  }
-  const [first = { name: '', spawner: noSpawner }, ...others] = started;
-  return joinSpawners([first, ...others], (name) => {
-    const profile = config.Spawner.profiles.find((each) => each.name === name);
-    return started.length === 0 ? first.name : spawnerOf(profile, config.spawners);
-  });
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
@@ -11,7 +10,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { describeInstance, instanceNameOf } from './describe-instance.ts';
-import { createStores, type Stores } from './stores.ts';
+import { createStores, keepHubId, type Stores } from './stores.ts';
 
 /** What every part of the hub stands on. */
 export interface Foundation {
@@ -87,7 +86,7 @@ export async function openFoundation(
     stores,
     metrics: createMetrics(),
     instance,
-    hubId: await stores.settings.keep('hub_id', randomUUID()),
+    hubId: await keepHubId(stores.settings),
     disposables,
   };
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { createAccountStore } from '../authentication/account-store.ts';
 import type { Secret } from '../config/secret.ts';
@@ -16,7 +17,7 @@ import { createShareCodeStore } from '../sharing/share-code-store.ts';
 import { createShareStore } from '../sharing/share-store.ts';
 import { createAuditStore } from '../store/audit-store.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { createSettingStore } from '../store/setting-store.ts';
+import { createSettingStore, type SettingStore } from '../store/setting-store.ts';
 import { createGroupPages } from '../users/group-pages-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore } from '../users/identity-store.ts';
@@ -34,17 +35,32 @@ export type Stores = ReturnType<typeof createStores>;
 
 export function createStores(database: HubDatabase, secrets: readonly Secret[], log: Logger) {
   return {
+    ...createPlainStores(database),
+    identities: createIdentityStore(database, { sealer: createSealer(secrets, 'auth-state') }),
+    secondFactors: createSecondFactorStore(database, {
+      sealer: createSealer(secrets, 'second-factor'),
+    }),
+    runtimeServices: createRuntimeServiceStore(database, {
+      sealer: createSealer(secrets, 'service-environment'),
+      log,
+    }),
+  };
+}
+
+/** Tells the processes of one hub from those of others; of the database, so it outlives a restart. */
+export const keepHubId = ({ keep }: Pick<SettingStore, 'keep'>): Promise<string> =>
+  keep('hub_id', randomUUID());
+
+/** What the hub keeps without encrypting it, so that no key is needed. */
+export function createPlainStores(database: HubDatabase) {
+  return {
     users: createUserStore(database),
     userInfo: createUserInfoStore(database),
     systemAccounts: createSystemAccountStore(database),
     groups: createGroupStore(database),
     groupPages: createGroupPages(database),
     credentials: createPasswordCredentialStore(database),
-    identities: createIdentityStore(database, { sealer: createSealer(secrets, 'auth-state') }),
     invitations: createInvitationStore(database),
-    secondFactors: createSecondFactorStore(database, {
-      sealer: createSealer(secrets, 'second-factor'),
-    }),
     passkeys: createPasskeyStore(database),
     recoveryCodes: createRecoveryCodeStore(database),
     accounts: createAccountStore(database),
@@ -61,9 +77,5 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
     startTimes: createStartTimes(database),
     shares: createShareStore(database),
     shareCodes: createShareCodeStore(database),
-    runtimeServices: createRuntimeServiceStore(database, {
-      sealer: createSealer(secrets, 'service-environment'),
-      log,
-    }),
   };
 }

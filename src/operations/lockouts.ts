@@ -25,6 +25,7 @@ const lockoutModel = z
 export const lockoutOperations = [
   operation({
     id: 'listLockouts',
+    byCommand: true,
     method: 'GET',
     path: '/lockouts',
     tag: 'logins',
@@ -50,6 +51,7 @@ export const lockoutOperations = [
   })),
   operation({
     id: 'liftLockout',
+    byCommand: true,
     method: 'DELETE',
     path: '/lockouts',
     audit: ['lockout.lift'],

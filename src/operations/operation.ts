@@ -49,10 +49,12 @@ export interface AnswerDeclaration {
 export interface OperationDeclaration {
   readonly id: string;
   /**
-   * `page`: performed by pages of the hub only, so neither in the API nor in its description; `gateway`: in the API,
-   * but not described, since only gateways of the same version ask it.
+   * `page`, `command`: performed by pages or commands of the hub only, so neither in the API nor in its description;
+   * `gateway`: in the API, but not described, since only gateways of the same version ask it.
    */
-  readonly audience?: 'page' | 'gateway';
+  readonly audience?: 'page' | 'command' | 'gateway';
+  /** Whether commands perform it too, also while no hub runs. */
+  readonly byCommand?: true;
   readonly method: Method;
   /** Below `/hub/api`; parameters stand in it as `{name}`. */
   readonly path: `/${string}`;
@@ -196,10 +198,10 @@ export function operation<const Declaration extends OperationDeclaration>(
   };
 }
 
-/** What a page shows: an operation that is no part of the API, and answers with its model as it is. */
+/** What a page or command shows: an operation that is no part of the API, and answers with its model as it is. */
 export type View<Deps, Declaration extends ViewDeclaration, Model> = OperationDeclaration &
   Declaration & {
-    readonly audience: 'page';
+    readonly audience: 'page' | 'command';
     readonly handle: (
       request: AnyRequest,
       deps: Deps,
@@ -209,6 +211,7 @@ export type View<Deps, Declaration extends ViewDeclaration, Model> = OperationDe
 type ViewDeclaration = Pick<
   OperationDeclaration,
   | 'id'
+  | 'audience'
   | 'path'
   | 'scopes'
   | 'target'
@@ -219,7 +222,7 @@ type ViewDeclaration = Pick<
   | 'query'
 >;
 
-/** Declares what a page reads; its path is that of the page. */
+/** Declares what a page or command reads; its path is that of the page. */
 export function view<const Declaration extends ViewDeclaration>(
   declaration: Declaration,
 ): {
@@ -237,8 +240,8 @@ export function view<const Declaration extends ViewDeclaration>(
         deps: unknown,
       ) => Awaited<ReturnType<typeof handler>>;
       return {
-        ...declaration,
         audience: 'page',
+        ...declaration,
         method: 'GET',
         tag: 'pages',
         summary: declaration.id,

@@ -1,7 +1,9 @@
+import type { z } from 'zod';
 import { accountOperations } from './account.ts';
 import { activityOperations } from './activity.ts';
 import { auditOperations } from './audit.ts';
 import { authorizationOperations } from './authorizations.ts';
+import { commandAccountOperations } from './command-accounts.ts';
 import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
 import { homePageOperations } from './home-page.ts';
@@ -11,7 +13,7 @@ import { invitationOperations } from './invitations.ts';
 import { loadOperations } from './loads.ts';
 import { lockoutOperations } from './lockouts.ts';
 import { noticeOperations } from './notices.ts';
-import type { Operation } from './operation.ts';
+import type { JsonText, Operation } from './operation.ts';
 import { ownTokenOperations } from './own-tokens.ts';
 import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
@@ -48,6 +50,7 @@ const lists = [
   ownTokenOperations,
   sessionOperations,
   invitationOperations,
+  commandAccountOperations,
   lockoutOperations,
   serverOperations,
   serverPageOperations,
@@ -81,7 +84,7 @@ export const allOperations: readonly Operation<OperationDeps>[] = lists.flat();
 
 /** Those of the API. */
 export const operations: readonly Operation<OperationDeps>[] = allOperations.filter(
-  ({ audience }) => audience !== 'page',
+  ({ audience }) => audience === undefined,
 );
 
 const byId = new Map(allOperations.map((each) => [each.id, each]));
@@ -92,6 +95,36 @@ export function operationOf(id: OperationId): Operation<OperationDeps> {
   if (found === undefined) throw new Error(`there is no operation ${id}`);
   return found;
 }
+
+type CommandOperation = Extract<AnyOperation, { audience: 'command' } | { byCommand: true }>;
+
+/** Names the operations that commands perform. */
+export type CommandOperationId = CommandOperation['id'];
+
+/** What these work with, also in the process of a command. */
+export type CommandDeps = Together<readonly CommandOperation[]>;
+
+/** An operation that commands perform; undefined for any other. */
+export function commandOperationOf(id: string): Operation<CommandDeps> | undefined {
+  const found = byId.get(id as OperationId);
+  return found?.audience === 'command' || found?.byCommand === true
+    ? (found as Operation<never> as Operation<CommandDeps>)
+    : undefined;
+}
+
+/** What an operation answers. */
+export type AnswerOf<Id extends OperationId> = Exclude<
+  Extract<Awaited<ReturnType<OperationOf<Id>['handle']>>, { readonly body: unknown }>['body'],
+  JsonText<never>
+>;
+
+/** The body that an operation takes. */
+export type BodyOf<Id extends OperationId> =
+  OperationOf<Id> extends { readonly body: infer Schema }
+    ? Schema extends z.ZodType
+      ? z.input<Schema>
+      : undefined
+    : undefined;
 
 type DepsOf<List> = List extends readonly {
   readonly handle: (request: never, deps: infer Deps) => unknown;

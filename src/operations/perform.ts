@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
 import { setAttempt } from '../audit/actor.ts';
 import type { AuditTarget } from '../audit/deed.ts';
 import type { RequireVersion } from '../crypto/version.ts';
@@ -8,6 +9,7 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
 import { text } from '../texts/text.ts';
+import type { UserStore } from '../users/user-store.ts';
 import { authorise, createMay, isAuthorised } from './authorise.ts';
 import { checkBody, checkQuery } from './check-input.ts';
 import {
@@ -62,17 +64,13 @@ export function createPerform<Deps>(
   deps: Deps,
   {
     authorizer,
-    requireMayActOn,
+    users,
+    acting,
     log,
   }: {
     readonly authorizer: Pick<Authorizer, 'membershipFor'>;
-    /** Throws `forbidden` for a user who may do more than the caller; passes over one that does not exist. */
-    readonly requireMayActOn: (
-      caller: Caller,
-      /** The server, where the operation is about one. */
-      acted: { readonly userName: string; readonly serverName?: string },
-      scopes: OperationDeclaration['scopes'],
-    ) => Promise<void>;
+    readonly users: Pick<UserStore, 'findByName'>;
+    readonly acting: Pick<ActingOnUsers, 'requireMayActOn'>;
     readonly log: Logger;
   },
 ): Perform<Deps> {
@@ -90,11 +88,8 @@ export function createPerform<Deps>(
     const { caller, body: bodySent } = await sent.identify();
     const membership = await membershipOf(caller);
     const rows = authorise(operation, params, caller, membership);
-    if (operation.actsOnUser === true && caller !== undefined) {
-      const { name: userName = '', server = '' } = params;
-      const acted = { userName, ...(operation.target === 'server' && { serverName: server }) };
-      await requireMayActOn(caller, acted, operation.scopes);
-    }
+    if (operation.actsOnUser === true && caller !== undefined)
+      await requireMayActOn(caller, operation, params);
     if (operation.needsServerToken === true) requireServerToken(params, caller);
     if (operation.needsRecentLogin === true && isByLogin(caller)) await sent.requireRecentLogin();
     sent.check?.();
@@ -116,6 +111,17 @@ export function createPerform<Deps>(
         (again !== undefined && isAuthorised(operation, params, again, await membershipOf(again))),
     };
   };
+
+  /** Passes over a user who does not exist. */
+  async function requireMayActOn(
+    caller: Caller,
+    { scopes, target }: OperationDeclaration,
+    { name = '', server }: AnyRequest['params'],
+  ): Promise<void> {
+    const user = await users.findByName(name);
+    if (user === undefined || typeof scopes === 'string') return;
+    await acting.requireMayActOn(caller, user, scopes, target === 'server' ? server : undefined);
+  }
 
   function logDone(
     { log: declared }: OperationDeclaration,

@@ -97,6 +97,7 @@ export const tokenOperations = [
   }),
   operation({
     id: 'createToken',
+    byCommand: true,
     method: 'POST',
     path: '/users/{name}/tokens',
     audit: ['token.create'],

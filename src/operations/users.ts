@@ -252,6 +252,7 @@ export const userOperations = [
   }),
   operation({
     id: 'deleteUser',
+    byCommand: true,
     method: 'DELETE',
     path: '/users/{name}',
     audit: ['user.delete', 'session.end', 'server.stop', 'logout'],
@@ -262,7 +263,7 @@ export const userOperations = [
     needsRecentLogin: true,
     target: 'user',
     answers: { 204: { description: 'The user is gone.' } },
-  }).handle(async ({ params, caller }, { accounts }: Deps) => {
+  }).handle(async ({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
     const { hasConfiguredRights } = await accounts.delete(caller, params.name);
     return { status: 204, logged: { hasConfiguredRights } };
   }),

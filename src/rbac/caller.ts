@@ -8,6 +8,8 @@ export interface Caller {
   readonly scopes: ScopeSet;
   /** The owner, when it is a user. */
   readonly user?: User;
+  /** Whether it is a command, run by whoever may read the configuration file; it stands for no service that stays. */
+  readonly isCommand?: true;
   /** The token that was presented; absent for a browser's login. */
   readonly accessToken?: CallerToken;
   /** Browser session behind the login or the token. */

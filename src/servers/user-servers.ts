@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { DeedDetail } from '../audit/detail-words.ts';
-import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Config } from '../config/config.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
-import { HubError, messageOf } from '../errors.ts';
+import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
@@ -13,9 +11,10 @@ import { message, text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
-import { identityOf, type Launch } from './launch-plan.ts';
+import type { Launch } from './launch-plan.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';
 import type { DecideAccount } from './server-accounts.ts';
+import { createServerDeletion } from './server-deletion.ts';
 import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-lifecycle.ts';
 import { serverDeed } from './server-row-store.ts';
 import type { LaunchPlan } from './server-start.ts';
@@ -93,9 +92,6 @@ export interface UserServers {
   prefixOf(server: Pick<Server, 'userName' | 'name'>): string;
 }
 
-/** How long a spawner has to delete what it keeps of a server. */
-const deleteTimeoutMs = 60_000;
-
 /** What an authenticator has to say before a server is stopped; throws where the user must log in. */
 export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
@@ -124,6 +120,7 @@ export function createUserServers(deps: {
   const { config, store, lifecycle, spawner, accessTokens, log } = deps;
   const { Hub, Spawner: spawnerConfig, basePath } = config;
   const { profiles } = spawnerConfig;
+  const deletion = createServerDeletion(deps);
   const hasLimitedProfiles = profiles.some(({ groups }) => groups !== undefined);
   const everyChoice: SpawnChoices = {
     profiles,
@@ -180,20 +177,6 @@ export function createUserServers(deps: {
     return chosen;
   }
 
-  async function deleteForEver(
-    server: Pick<Server, 'id' | 'userId' | 'userName' | 'name'>,
-    { withUser }: { readonly withUser: boolean },
-  ): Promise<void> {
-    const identity = identityOf(server, await deps.accounts.find(server.userId));
-    try {
-      await spawner.delete?.(identity, { withUser, signal: timeLimit(deleteTimeoutMs) });
-    } catch (error) {
-      if (error instanceof HubError) throw error;
-      const message = text`What is kept of the server could not be deleted: ${messageOf(error)}`;
-      throw new HubError('upstream_failed', message, { cause: error });
-    }
-  }
-
   async function existing(userName: string, serverName: string): Promise<Server> {
     const server = await store.find(userName, serverName);
     if (server !== undefined) return server;
@@ -214,7 +197,7 @@ export function createUserServers(deps: {
 
   /** Removes a stopped server with everything known of it. */
   async function removeStopped(server: Server): Promise<void> {
-    await deleteForEver(server, { withUser: false });
+    await deletion.ofServer(server);
     await accessTokens.revokeByServer(server.id);
     await store.delete(server.id);
   }
@@ -347,14 +330,7 @@ export function createUserServers(deps: {
       return extended;
     },
 
-    async deleteAllOf(user) {
-      const servers = await store.listOfUser(user.name);
-      // What is kept of the user outlives the last of their servers.
-      const any = { id: randomUUID(), userId: user.id, userName: user.name, name: '' };
-      for (const server of servers.length === 0 ? [any] : servers) {
-        await deleteForEver(server, { withUser: true });
-      }
-    },
+    deleteAllOf: deletion.ofUser,
 
     withoutServersOf: (user, work) => lifecycle.withoutServersOf(user.id, work),
   };

@@ -50,6 +50,9 @@ export interface AuditTrail {
   flush(): Promise<void>;
 }
 
+/** Who acts where no request or command does. */
+const hubItself: Actor = { kind: 'hub' };
+
 const longestName = 255;
 const clockErrorMs = 1_000;
 /** Rows of one statement: SQLite takes 32,766 parameters. */
@@ -60,15 +63,12 @@ export function createAuditTrail({
   dialect,
   now,
   instanceName,
-  actor = { kind: 'hub' },
   log,
 }: {
   readonly kysely: Kysely<Tables>;
   readonly dialect: 'sqlite' | 'postgres';
   readonly now: () => number;
   readonly instanceName?: string | undefined;
-  /** Who acts where no request does; the hub itself unless given. */
-  readonly actor?: Actor | undefined;
   readonly log: Logger;
 }): AuditTrail {
   const listeners: RecordListener[] = [];
@@ -84,7 +84,7 @@ export function createAuditTrail({
   }
 
   function rowOf({ action, target, users = [], result = 'done', detail = {} }: Deed): AuditRow {
-    const { kind, name, sessionId, tokenId, address } = currentActor() ?? actor;
+    const { kind, name, sessionId, tokenId, address } = currentActor() ?? hubItself;
     return {
       at: tellTime(),
       actor_kind: kind,

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { Actor } from '../audit/actor.ts';
 import { StartupError } from '../errors.ts';
 import type { HubDatabase } from './database.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
@@ -14,8 +13,6 @@ export interface OpenDatabaseOptions {
   readonly maxStalenessMs?: number;
   /** Name of the instance of the hub, for the audit log; commands have none. */
   readonly instanceName?: string;
-  /** Who acts where no request does; the hub itself unless given. */
-  readonly actor?: Actor;
   /** Aborted when the hub is about to stop: a database that hangs does not keep it. */
   readonly stopping?: AbortSignal;
 }
@@ -32,7 +29,6 @@ export async function openDatabase(
     lockTimeoutMs = 5000,
     maxStalenessMs = 30_000,
     instanceName,
-    actor,
     stopping,
   }: OpenDatabaseOptions,
 ): Promise<HubDatabase> {
@@ -43,12 +39,11 @@ export async function openDatabase(
       log,
       lockTimeoutMs,
       instanceName,
-      actor,
     });
   }
   if (/^postgres(ql)?:\/\//.test(url)) {
     const { openPostgresDatabase } = await import('./postgres-database.ts');
-    return await openPostgresDatabase({ url, log, maxStalenessMs, instanceName, actor, stopping });
+    return await openPostgresDatabase({ url, log, maxStalenessMs, instanceName, stopping });
   }
   throw new StartupError('Hub.database_url must begin with sqlite: or postgresql://');
 }

@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import type { Actor } from '../audit/actor.ts';
 import { workLocks } from './advisory-locks.ts';
 import { inTransaction } from './after-commit.ts';
 import { createAuditTrail } from './audit-trail.ts';
@@ -16,10 +15,9 @@ export async function openPostgresDatabase(
   options: PostgresConnectionOptions & {
     readonly maxStalenessMs: number;
     readonly instanceName?: string | undefined;
-    readonly actor?: Actor | undefined;
   },
 ): Promise<HubDatabase> {
-  const { log, maxStalenessMs, instanceName, actor } = options;
+  const { log, maxStalenessMs, instanceName } = options;
   const { kysely, urgent, answers, close, createClient, explain } =
     openPostgresConnection<Tables>(options);
   try {
@@ -40,7 +38,6 @@ export async function openPostgresDatabase(
       dialect: 'postgres',
       now: feed.now,
       instanceName,
-      actor,
       log,
     });
     return {

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { Actor } from '../audit/actor.ts';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { inTransaction } from './after-commit.ts';
@@ -18,10 +17,9 @@ const changePollMs = 500;
 export async function openSqliteDatabase(
   options: SqliteConnectionOptions & {
     readonly instanceName?: string | undefined;
-    readonly actor?: Actor | undefined;
   },
 ): Promise<HubDatabase> {
-  const { log, instanceName, actor } = options;
+  const { log, instanceName } = options;
   const {
     kysely,
     longReads,
@@ -50,7 +48,6 @@ export async function openSqliteDatabase(
     dialect: 'sqlite',
     now: Date.now,
     instanceName,
-    actor,
     log,
   });
   const stopWatching = isInMemory

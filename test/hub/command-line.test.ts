@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/run-cli.ts';
+import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { programFile } from '../support/program-file.ts';
 import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
@@ -20,29 +19,8 @@ afterAll(async () => hub[Symbol.asyncDispose]());
 
 /** Runs `hub …` on the configuration and the database of the running hub. */
 async function run(args: readonly string[], input = '') {
-  const [stdout, stderr] = [collector(), collector()];
-  const config = join(hub.directory, 'hub.config.json');
-  const code = await runCli([...args, '--config', config], {
-    stdin: Readable.from([input]),
-    stdout: stdout.stream,
-    stderr: stderr.stream,
-    env: {},
-    untilInterrupted: () => new AbortController().signal,
-    startHub: () => Promise.reject(new Error('no hub is started here')),
-    startGateway: () => Promise.reject(new Error('no gateway is started here')),
-  });
-  return { code, stdout: stdout.text(), stderr: stderr.text() };
-}
-
-function collector() {
-  const chunks: string[] = [];
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      chunks.push(String(chunk));
-      done();
-    },
-  });
-  return { stream, text: () => chunks.join('') };
+  const { exitCode, ...output } = await runCommand(hub.directory, args, { piped: input });
+  return { code: exitCode, ...output };
 }
 
 /** Runs `hub …` as a process of its own, as an operator does. */

@@ -1,6 +1,5 @@
-import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/run-cli.ts';
+import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
 import { hashesDuring } from '../support/password-hashes.ts';
@@ -171,26 +170,10 @@ describe('an attacker who guesses', () => {
 test('the command line lists lock-outs and lifts them, without a login', async () => {
   await using hub = await createPasswordHub(['ada'], { Authenticator: limits });
   for (let round = 0; round < 3; round += 1) await guess(hub, 'ada');
-  const run = async (...args: string[]) => {
-    let output = '';
-    const write = (text: string) => {
-      output += text;
-    };
-    const exitCode = await runCli(['lockouts', ...args], {
-      stdin: Object.assign(new PassThrough(), { isTTY: false }),
-      stdout: { write },
-      stderr: { write },
-      env: process.env,
-      directory: hub.directory,
-      startHub: () => Promise.reject(new Error('the hub must not start')),
-      startGateway: () => Promise.reject(new Error('no gateway is started here')),
-      untilInterrupted: () => new AbortController().signal,
-    });
-    return { exitCode, output };
-  };
+  const run = (...args: string[]) => runCommand(hub.directory, ['lockouts', ...args]);
   expect(await run('list')).toMatchObject({
     exitCode: 0,
-    output: expect.stringMatching(/^user\t"ada"\t3\t\d{4}-/),
+    stdout: expect.stringMatching(/^user\t"ada"\t3\t\d{4}-/),
   });
   expect((await run('lift', 'user', 'bob')).exitCode).toBe(1);
   expect((await run('lift', 'user', 'ada')).exitCode).toBe(0);

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
-import { runCli } from '../../src/cli/run-cli.ts';
 import { ConfigError } from '../../src/errors.ts';
+import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
@@ -15,23 +14,9 @@ const send = (hub: TestHub, method: string, path: string, body: unknown = {}) =>
 
 /** Runs `hub …` on the configuration of a hub; the exit code with what it said. */
 async function run(hub: TestHub, ...args: string[]): Promise<string> {
-  let said = '';
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      said += String(chunk);
-      done();
-    },
-  });
-  const code = await runCli([...args, '--config', join(hub.directory, 'hub.config.json')], {
-    stdin: Readable.from([testPassword]),
-    stdout: stream,
-    stderr: stream,
-    env: {},
-    startHub: () => Promise.reject(new Error('no hub is started here')),
-    startGateway: () => Promise.reject(new Error('no gateway is started here')),
-    untilInterrupted: () => new AbortController().signal,
-  });
-  return `${code} ${said}`;
+  const piped = testPassword;
+  const { exitCode, stdout, stderr } = await runCommand(hub.directory, args, { piped });
+  return `${exitCode} ${stdout}${stderr}`;
 }
 
 describe('Authenticator.username_pattern and username_map', () => {

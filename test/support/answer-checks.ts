@@ -15,6 +15,7 @@ async function check(directory: string): Promise<void> {
     untilInterrupted: () => new AbortController().signal,
     startHub: () => Promise.reject(new Error('a check starts no hub')),
     startGateway: () => Promise.reject(new Error('a check starts no gateway')),
+    openOperations: () => Promise.reject(new Error('a check performs nothing')),
   });
   process.send?.({ code, stdout, stderr });
 }

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeEach } from 'vitest';
 import type { StartHub } from '../../src/cli/cli-io.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
+import { openOperations } from '../../src/composition/command-operations.ts';
 import type { HubDatabase } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 
@@ -17,6 +18,33 @@ interface Terminal {
   readonly typed?: string;
   readonly startHub?: StartHub;
   readonly env?: Record<string, string>;
+}
+
+/** Runs one command of `hub` in a folder with a configuration, without a process of its own. */
+export async function runCommand(
+  directory: string,
+  args: readonly string[],
+  { piped, typed, startHub, env = {} }: Terminal = {},
+) {
+  const output = { stdout: '', stderr: '' };
+  const rawModes: boolean[] = [];
+  const stdin = Object.assign(new PassThrough(), {
+    isTTY: typed !== undefined,
+    setRawMode: (isRaw: boolean) => rawModes.push(isRaw),
+  });
+  stdin.end(piped ?? typed ?? '');
+  const exitCode = await runCli(args, {
+    stdin,
+    stdout: { write: (text: string) => (output.stdout += text) },
+    stderr: { write: (text: string) => (output.stderr += text) },
+    env,
+    directory,
+    untilInterrupted: () => new AbortController().signal,
+    startHub: startHub ?? (() => Promise.reject(new Error('the hub must not start'))),
+    startGateway: () => Promise.reject(new Error('no gateway is started here')),
+    openOperations,
+  });
+  return { exitCode, rawModes, ...output };
 }
 
 /** Runs `hub` without a process of its own, each test in a folder with an empty configuration. */
@@ -34,26 +62,8 @@ export function useCommandLine() {
     writeFileSync(join(directory, 'hub.config.json'), JSON.stringify(content));
   }
 
-  async function hub(args: string, { piped, typed, startHub, env = {} }: Terminal = {}) {
-    const output = { stdout: '', stderr: '' };
-    const rawModes: boolean[] = [];
-    const stdin = Object.assign(new PassThrough(), {
-      isTTY: typed !== undefined,
-      setRawMode: (isRaw: boolean) => rawModes.push(isRaw),
-    });
-    stdin.end(piped ?? typed ?? '');
-    const exitCode = await runCli(args.match(/"[^"]*"|\S+/g)?.map(unquote) ?? [], {
-      stdin,
-      stdout: { write: (text: string) => (output.stdout += text) },
-      stderr: { write: (text: string) => (output.stderr += text) },
-      env,
-      directory,
-      untilInterrupted: () => new AbortController().signal,
-      startHub: startHub ?? (() => Promise.reject(new Error('the hub must not start'))),
-      startGateway: () => Promise.reject(new Error('no gateway is started here')),
-    });
-    return { exitCode, rawModes, ...output };
-  }
+  const hub = (args: string, terminal?: Terminal) =>
+    runCommand(directory, args.match(/"[^"]*"|\S+/g)?.map(unquote) ?? [], terminal);
 
   async function withDatabase<T>(work: (database: HubDatabase) => Promise<T>): Promise<T> {
     const log = pino({ level: 'silent' });

@@ -1,8 +1,7 @@
 import type { Context } from 'koa';
-import type { z } from 'zod';
 import type { AuditAction } from '../../audit/actions.ts';
-import type { JsonText, OperationDeclaration } from '../../operations/operation.ts';
-import type { OperationId, OperationOf } from '../../operations/operations.ts';
+import type { OperationDeclaration } from '../../operations/operation.ts';
+import type { BodyOf, AnswerOf as ModelOf, OperationId } from '../../operations/operations.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import type { Login, LoginSessions } from '../../sessions/login-sessions.ts';
@@ -51,18 +50,7 @@ export interface Failure {
 
 /** Of an operation, by their names. */
 export type Parameters = Readonly<Record<string, string>>;
-/** What an operation answers. */
-export type ModelOf<Id extends OperationId> = Exclude<
-  Extract<Awaited<ReturnType<OperationOf<Id>['handle']>>, { readonly body: unknown }>['body'],
-  JsonText<never>
->;
-type BodyOf<Id extends OperationId> =
-  OperationOf<Id> extends { readonly body: infer Schema }
-    ? Schema extends z.ZodType
-      ? z.input<Schema>
-      : undefined
-    : undefined;
-
+export type { ModelOf };
 /** What a page is drawn from. */
 export interface Shown<Model> {
   readonly layout: FormLayoutProps;

@@ -1,0 +1,145 @@
+import { resolve } from 'node:path';
+import { pino } from 'pino';
+import { createAccounts } from '../accounts/accounts.ts';
+import { createActingOnUsers } from '../accounts/acting-on-users.ts';
+import { createConfiguredRights } from '../accounts/configured-rights.ts';
+import { createLockouts, type Lockouts } from '../accounts/lockouts.ts';
+import { createSetUpLink } from '../accounts/set-up-link.ts';
+import { createAccountBinding } from '../authentication/account-binding.ts';
+import { createAccountPasswords } from '../authentication/account-passwords.ts';
+import { createAuthenticators } from '../authentication/create-authenticators.ts';
+import { createPasswordHasher } from '../authentication/password-hash.ts';
+import { createSealedSettings } from '../authentication/sealed-settings.ts';
+import { createUserNameRules } from '../authentication/user-name-rules.ts';
+import type { OpenOperations } from '../cli/cli-io.ts';
+import { loadCookieSecrets } from '../config/cookie-secret.ts';
+import { createSealer } from '../crypto/sealer.ts';
+import { HubError } from '../errors.ts';
+import type { CommandDeps } from '../operations/operations.ts';
+import { createPerform } from '../operations/perform.ts';
+import { createCommandEntrance } from '../operations/perform-command.ts';
+import type { SettingStore } from '../plugin-host/authenticator.ts';
+import type { PreparedAuthenticator } from '../plugin-host/create-plugins.ts';
+import { createAuthorizer } from '../rbac/authorizer.ts';
+import { createScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { createServerDeletion } from '../servers/server-deletion.ts';
+import { openKeyv } from '../store/keyv.ts';
+import type { User } from '../users/user-store.ts';
+import { createThrottles } from './login-throttles.ts';
+import { startSpawners } from './start-spawners.ts';
+import { createPlainStores, keepHubId } from './stores.ts';
+import { composeTokenIssuer } from './token-issuer.ts';
+
+/**
+ * Opens what commands work with while no hub runs. Plugins are started where a user is deleted, as their providers and
+ * engines need not be there for anything else.
+ */
+export const openOperations: OpenOperations = async ({ config, plugins }, database) => {
+  const opened = new AsyncDisposableStack();
+  await using unlessComplete = new AsyncDisposableStack();
+  unlessComplete.use(opened);
+  const { Hub, Authenticator } = config;
+  const directory = resolve(config.directory);
+  const log = pino({ level: 'silent' });
+  const stores = createPlainStores(database);
+  const { users, accessTokens, credentials, settings } = stores;
+  const catalogue = createScopeCatalogue(Hub.custom_scopes);
+  const authorizer = createAuthorizer({
+    ...stores,
+    catalogue,
+    services: () => Hub.services,
+    database,
+    log,
+  });
+  const configured = createConfiguredRights(config, () => Hub.services);
+  const acting = createActingOnUsers({ authorizer, roles: stores.roles, configured });
+  const passwordHasher = createPasswordHasher();
+
+  async function startAuthenticators(
+    prepared: readonly PreparedAuthenticator[],
+    settingsOf: (name: string) => SettingStore,
+  ) {
+    const deps = { config: Authenticator, credentials, settings, settingsOf, passwordHasher, log };
+    return opened.use(await createAuthenticators(prepared, deps));
+  }
+
+  async function endAllOfUser(userId: string): Promise<number> {
+    const sessions = await stores.loginSessions.listOfUser(userId);
+    for (const { sessionId } of sessions) await stores.loginSessions.end(sessionId);
+    return sessions.length;
+  }
+
+  /** No other process stops them in its place. */
+  async function requireStopped({ name }: User): Promise<void> {
+    const servers = await stores.servers.listOfUser(name);
+    if (servers.every(({ state }) => state === 'stopped')) return;
+    throw new HubError('conflict', `A server of ${name} is running.`, {
+      hint: 'Start the hub first, which can stop it: hub start',
+    });
+  }
+
+  async function openLockouts(): Promise<Lockouts> {
+    const keyv = opened.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
+    const throttles = createThrottles({ config, keyv, database });
+    return createLockouts(Object.values(throttles), database.audit);
+  }
+
+  const userNames = createUserNameRules(Authenticator);
+  const passwords = createAccountPasswords({
+    authenticators: await startAuthenticators(
+      plugins.authenticators.filter(({ plugin }) => plugin.name === 'password'),
+      () => settings,
+    ),
+    credentials,
+    passwordHasher,
+    countApiTokens: (userId) => accessTokens.countOfUser(userId),
+    endLoginsOf: endAllOfUser,
+  });
+  const deps: CommandDeps = {
+    users,
+    accounts: createAccounts({
+      ...stores,
+      names: userNames,
+      binding: createAccountBinding(config),
+      configured,
+      acting,
+      logins: { endAllOfUser },
+      async withoutServersOf(user, work) {
+        await requireStopped(user);
+        return work();
+      },
+      async deleteServersOf(user) {
+        const { servers: store, systemAccounts: accounts } = stores;
+        const hubId = await keepHubId(settings);
+        const spawner = await startSpawners({ plugins, config, hubId, servers: store, log });
+        opened.defer(async () => spawner[Symbol.asyncDispose]?.());
+        await createServerDeletion({ spawner, store, accounts }).ofUser(user);
+      },
+      async onDelete(userName) {
+        const file = resolve(directory, Hub.cookie_secret_file);
+        const secrets = await loadCookieSecrets({ configured: Hub.cookie_secret, file });
+        const sealer = createSealer(secrets, 'plugin-settings');
+        const { list } = await startAuthenticators(plugins.authenticators, (name) =>
+          createSealedSettings(name, { settings, sealer }),
+        );
+        for (const { authenticator } of list) await authenticator.deleteUser?.(userName);
+      },
+    }),
+    acting,
+    userNames,
+    passwords,
+    setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
+    accessTokens,
+    tokenIssuer: composeTokenIssuer({ config, database, accessTokens, authorizer }),
+    roles: stores.roles,
+    authorizer,
+    lockouts: {
+      list: async () => (await openLockouts()).list(),
+      lift: async (subject) => (await openLockouts()).lift(subject),
+    },
+  };
+  const perform = createPerform(deps, { authorizer, users, acting, log });
+  const call = createCommandEntrance({ perform, catalogue, audit: database.audit });
+  unlessComplete.move();
+  return { call, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+};

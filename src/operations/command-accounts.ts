@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import type { Accounts } from '../accounts/accounts.ts';
+import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
+import type { SetUpLink } from '../accounts/set-up-link.ts';
+import type { AccountPasswords } from '../authentication/account-passwords.ts';
+import type { UserNameRules } from '../authentication/user-name-rules.ts';
+import { HubError } from '../errors.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import { operation, view } from './operation.ts';
+
+export interface Deps {
+  readonly users: Pick<UserStore, 'findByName' | 'list'>;
+  readonly accounts: Pick<Accounts, 'create' | 'change'>;
+  readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
+  readonly userNames: Pick<UserNameRules, 'resolve' | 'resolveNew'>;
+  readonly passwords: Pick<AccountPasswords, 'isUsed' | 'problemWith' | 'apiTokenCount' | 'set'>;
+  readonly setUpLink: Pick<SetUpLink, 'issue'>;
+}
+
+type Found = Pick<Deps, 'users' | 'userNames'>;
+
+const pageSize = 500;
+
+const onAccount = {
+  audience: 'command',
+  method: 'POST',
+  tag: 'users',
+  scopes: ['admin:users'],
+  needsRecentLogin: true,
+} as const;
+
+const mustChange = z.boolean().describe('Whether the next login must choose another one.');
+
+/** Accounts as commands show and change them. */
+export const commandAccountOperations = [
+  view({
+    id: 'viewAccounts',
+    audience: 'command',
+    path: '/accounts',
+    scopes: ['list:users'],
+    query: z.object({ after: z.string().optional() }),
+  }).handle(async ({ query: { after } }, { users }: Pick<Deps, 'users'>) => {
+    const edge = after === undefined ? undefined : ({ side: 'after', key: after } as const);
+    const { items, isLast } = await users.list({ limit: pageSize, edge });
+    return {
+      accounts: items.map((user) => ({
+        name: user.name,
+        admin: user.isAdmin,
+        invited: user.isInvited,
+        created: user.createdAt.toISOString(),
+        last_activity: user.lastActivityAt?.toISOString() ?? null,
+        system_account: user.systemAccount ?? null,
+      })),
+      /** What the next page comes after. */
+      next: isLast ? undefined : items.at(-1)?.key,
+    };
+  }),
+  view({
+    id: 'viewAccount',
+    audience: 'command',
+    path: '/accounts/{name}',
+    scopes: ['read:users'],
+    target: 'user',
+  }).handle(async ({ params }, deps: Found) => {
+    const { name, isAdmin, systemAccount } = await accountOf(params.name, deps);
+    return { name, admin: isAdmin, system_account: systemAccount };
+  }),
+  view({
+    id: 'viewNewAccount',
+    audience: 'command',
+    path: '/accounts/{name}/new',
+    scopes: ['admin:users'],
+    target: 'user',
+  }).handle(async ({ params }, { users, userNames, passwords }: Deps) => {
+    const name = userNames.resolveNew(params.name);
+    if ((await users.findByName(name)) !== undefined) {
+      throw new HubError('conflict', `The user ${name} exists already.`, {
+        hint: `To set a new password: hub user passwd ${name}`,
+      });
+    }
+    return { name, takes_password: passwords.isUsed };
+  }),
+  operation({
+    ...onAccount,
+    id: 'createAccount',
+    path: '/accounts/{name}/new',
+    audit: ['user.create', 'password.change'],
+    summary: 'Create a user, with a password if wanted',
+    body: z.object({
+      admin: z.boolean(),
+      authenticator: z.string().optional(),
+      password: z.object({ text: z.string(), must_change: mustChange }).optional(),
+    }),
+    answers: { 204: { description: 'The user is there.' } },
+  }).handle(async ({ params, body, caller }, { accounts, userNames, passwords }: Deps) => {
+    const { admin: isAdmin, authenticator, password } = body;
+    if (password !== undefined)
+      requireGood(password.text, userNames.resolveNew(params.name), passwords);
+    const { created } = await accounts.create(caller, [params.name], { isAdmin, authenticator });
+    const [user] = created;
+    if (password !== undefined && user !== undefined)
+      await passwords.set(user, password.text, { mustChange: password.must_change });
+    return { status: 204 };
+  }),
+  view({
+    id: 'viewPassword',
+    audience: 'command',
+    path: '/accounts/{name}/password',
+    scopes: ['admin:users'],
+    target: 'user',
+  }).handle(async ({ params }, deps: Found & Pick<Deps, 'passwords'>) => {
+    const user = await accountOf(params.name, deps);
+    requireUsed(deps.passwords, 'Add "password" to Hub.authenticator_class.');
+    return { name: user.name, api_tokens: await deps.passwords.apiTokenCount(user.id) };
+  }),
+  operation({
+    ...onAccount,
+    id: 'setPassword',
+    path: '/accounts/{name}/password',
+    target: 'user',
+    audit: ['password.change', 'session.end', 'token.revoke'],
+    log: 'password set',
+    summary: 'Set the password of a user and end their logins',
+    body: z.object({
+      password: z.string(),
+      must_change: mustChange,
+      end_tokens: z.boolean().describe('Whether API tokens end too.'),
+    }),
+    answers: { 204: { description: 'It is set.' } },
+  }).handle(async ({ params, body, caller }, { acting, passwords, ...deps }: Deps) => {
+    const user = await accountOf(params.name, deps);
+    await acting.requireMayTakeOver(caller, user);
+    requireUsed(passwords, 'Add "password" to Hub.authenticator_class.');
+    requireGood(body.password, user.name, passwords);
+    const { must_change: mustChange, end_tokens: endsApiTokens } = body;
+    await passwords.set(user, body.password, { mustChange, endsApiTokens });
+    return { status: 204 };
+  }),
+  operation({
+    ...onAccount,
+    id: 'setSystemAccount',
+    path: '/accounts/{name}/system-account',
+    target: 'user',
+    audit: ['user.change'],
+    log: 'user changed',
+    summary: "Change whose files a user's servers have",
+    body: z.object({ system_account: z.string() }),
+    answers: { 204: { description: 'It is changed.' } },
+  }).handle(async ({ params, body, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
+    await accounts.change(caller, params.name, { systemAccount: body.system_account });
+    return { status: 204 };
+  }),
+  operation({
+    ...onAccount,
+    id: 'createSetUpLink',
+    path: '/set-up-link',
+    audit: { none: 'What is recorded is the administrator that it makes.' },
+    summary: 'Make a new link that makes the first administrator',
+    answers: { 201: { description: 'The link, this once.', schema: z.object({ url: z.url() }) } },
+  }).handle(async (_request, { passwords, setUpLink }: Pick<Deps, 'passwords' | 'setUpLink'>) => {
+    requireUsed(passwords, 'Name the first administrators in Authenticator.admin_users.');
+    const link = await setUpLink.issue();
+    if (link === undefined) {
+      throw new HubError('conflict', 'There is an administrator already.', {
+        hint: 'To set a new password: hub user passwd NAME',
+      });
+    }
+    return { status: 201, body: { url: link.href } };
+  }),
+];
+
+async function accountOf(typed: string, { users, userNames }: Found): Promise<User> {
+  const name = userNames.resolve(typed);
+  const user = await users.findByName(name);
+  if (user !== undefined) return user;
+  throw new HubError('not_found', `There is no user ${name}.`, {
+    hint: 'See: hub user list',
+  });
+}
+
+function requireUsed({ isUsed }: Pick<AccountPasswords, 'isUsed'>, hint: string): void {
+  if (isUsed) return;
+  throw new HubError('bad_request', 'No configured authenticator uses passwords of the hub.', {
+    hint,
+  });
+}
+
+function requireGood(
+  password: string,
+  userName: string,
+  passwords: Pick<AccountPasswords, 'problemWith'>,
+): void {
+  const problem = passwords.problemWith(password, userName);
+  if (problem !== undefined) throw new HubError('bad_request', problem);
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { actAs } from '../audit/actor.ts';
+import { undoneDeed } from '../audit/undone.ts';
+import { anyVersion } from '../crypto/version.ts';
+import { HubError } from '../errors.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { adminScopes } from '../rbac/default-roles.ts';
+import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
+import {
+  type AnswerOf,
+  type BodyOf,
+  type CommandDeps,
+  type CommandOperationId,
+  commandOperationOf,
+} from './operations.ts';
+import type { Perform } from './perform.ts';
+
+const texts = z.record(z.string(), z.string());
+
+const commandCall = z.object({
+  operation: z.string(),
+  params: texts.default({}),
+  query: texts.default({}),
+  body: z.unknown().optional(),
+  account: z.string().describe('By which the command is run on its machine.'),
+});
+
+/** What a command asks to be performed, as it is sent to a hub. */
+export type CommandCall = z.input<typeof commandCall>;
+
+/** The operation of the channel by which commands have a running hub perform one. */
+export const commandChannelOperation = 'perform';
+
+/** Performs operations for a command, in a running hub or in its own process. */
+export type PerformCommand<Ids extends CommandOperationId = CommandOperationId> = <Id extends Ids>(
+  id: Id,
+  asked?: Pick<CommandCall, 'params' | 'query'> & { readonly body?: BodyOf<Id> },
+) => Promise<AnswerOf<Id>>;
+
+/** Performs what commands ask for; whoever runs one on the machine may do all that an administrator may. */
+export function createCommandEntrance(deps: {
+  readonly perform: Perform<CommandDeps>;
+  readonly catalogue: ScopeCatalogue;
+  readonly audit: Pick<AuditTrail, 'recordBounded'>;
+}): (call: unknown) => Promise<unknown> {
+  const scopes = adminScopes(deps.catalogue);
+
+  return async (call) => {
+    const { operation: id, params, query, body, account } = commandCall.parse(call);
+    const operation = commandOperationOf(id);
+    if (operation === undefined) {
+      throw new HubError('unavailable', 'This hub has another version than the command.');
+    }
+    const owner = { kind: 'service', name: `command line (${account})` } as const;
+    const caller: Caller = { owner, scopes, isCommand: true };
+    return actAs({ kind: 'command_line', name: account }, async () => {
+      try {
+        const { reply } = await deps.perform(operation, {
+          params,
+          query,
+          identify: async () => ({ caller }),
+          requireRecentLogin: async () => undefined,
+          readBody: async () => body,
+          requireVersion: anyVersion,
+        });
+        return reply.body;
+      } catch (error) {
+        const deed = undoneDeed(error);
+        if (deed !== undefined) deps.audit.recordBounded(deed);
+        throw error;
+      }
+    });
+  };
+}
