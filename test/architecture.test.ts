@@ -81,6 +81,17 @@ const decidingPages: Readonly<Record<string, RegExp>> = {
     /^pages\/servers\/(user-url-routes|landing)\.ts$/,
 };
 
+/** Where accounts, their tokens, logins and waits are kept: commands have operations performed instead. */
+const accountStores =
+  /^(?:users|sessions|oauth)\/.*-store\.ts$|^accounts\/|^authentication\/(?:account-passwords|login-throttle)\.ts$/;
+
+/** Commands that read there all the same, and why. */
+const readingCommands: Readonly<Record<string, RegExp>> = {
+  'a key that was pressed waits for no hub': /^cli\/list-completions\.ts$/,
+  'it says of whom there are no logs': /^cli\/find-program\.ts$/,
+  'it counts logins whether or not a hub runs': /^cli\/status-report\.ts$/,
+};
+
 const longestFile = 400;
 
 const builtInSpawners = [
@@ -289,6 +300,29 @@ test('pages perform operations, which alone decide who may do what', () => {
   }
   const shape = "import type { User } from '../../users/user-store.ts';";
   expect(decisionsIn({ path, text: shape })).toEqual([]);
+});
+
+function storesInCommand({ path, text }: SourceFile): string[] {
+  if (!path.startsWith('cli/')) return [];
+  if (Object.values(readingCommands).some((places) => places.test(path))) return [];
+  return importsOf(text)
+    .map((specifier) => posix.join(posix.dirname(path), specifier))
+    .filter((target) => accountStores.test(target))
+    .map((target) => `${path} imports ${target}`);
+}
+
+test('commands perform operations, and know no store of accounts', () => {
+  expect(sourceFiles().flatMap(storesInCommand)).toEqual([]);
+  const path = 'cli/some-command.ts';
+  for (const store of [
+    'users/user-store',
+    'oauth/tokens/access-token-store',
+    'accounts/lockouts',
+    'authentication/login-throttle',
+  ]) {
+    const text = `const { open } = await import('../${store}.ts');`;
+    expect(storesInCommand({ path, text })).toEqual([`${path} imports ${store}.ts`]);
+  }
 });
 
 test(`no file of the program is longer than ${longestFile} lines`, () => {

@@ -1,13 +1,24 @@
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listCommands } from '../../scripts/reference/command-line-page.ts';
 import { declarations } from '../../src/api/openapi.ts';
+import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { createHubChannel } from '../../src/cli/hub-channel.ts';
+import { operationsOf } from '../../src/cli/performing.ts';
+import { createInstanceStore } from '../../src/instances/instance-store.ts';
 import {
   auditActionsOf,
   type OperationDeclaration,
   parameterNames,
 } from '../../src/operations/operation.ts';
+import { allOperations, operationOf } from '../../src/operations/operations.ts';
+import { commandChannelOperation } from '../../src/operations/perform-command.ts';
 import type { Entrance } from '../../src/pages/forms/binding.ts';
 import { selfScopes } from '../../src/rbac/scope-definitions.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { runCommand } from '../support/command-line.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { ageLogins, withStolenCookies } from '../support/login-age.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
@@ -35,6 +46,16 @@ const entrances = hub.hub.entrances.map((entrance) => ({
 const forms = entrances.filter(({ kind }) => kind === 'form');
 /** Forms that perform an operation for each of many users. */
 const forMany = forms.filter(({ fields }) => fields !== undefined);
+
+const commands = listCommands().flatMap(({ name, command }) =>
+  operationsOf(command).map((id) => ({
+    name,
+    arguments: command.registeredArguments.map((each) => each.name()),
+    operation: operationOf(id),
+    title: `command ${name} (${id})`,
+  })),
+);
+const ofCommandsAlone = commands.filter(({ operation: { audience } }) => audience === 'command');
 
 let world: World;
 let visitor: FakeBrowser;
@@ -169,7 +190,8 @@ describe('each page and form', () => {
     expect(isAsked || isForAnyone).toBe(true);
   });
 
-  test.for(forms.filter(({ areaScope, operation }) => areaScope && operation.audience === 'page'))(
+  const ofPagesAlone = forms.filter(({ operation: { audience } }) => audience === 'page');
+  test.for([...ofPagesAlone.filter(({ areaScope }) => areaScope), ...ofCommandsAlone])(
     '$title asks for no less than the API for the same',
     ({ operation }) => {
       const [action] = auditActionsOf(operation);
@@ -283,5 +305,58 @@ describe('each form', () => {
       expect(body).toContain('Confirm it’s you');
       expect(await state()).toEqual(untouched);
     } else expect(body).not.toContain('Confirm it’s you');
+  });
+});
+
+describe('each command', () => {
+  const isForCommands = ({ audience, byCommand }: OperationDeclaration) =>
+    audience === 'command' || byCommand === true;
+
+  test('is bound to operations that are declared to be performed by commands, and to all of them', () => {
+    const bound = new Set(commands.map(({ operation }) => operation.id));
+    const declared = allOperations.filter(isForCommands).map(({ id }) => id);
+    expect([...bound].toSorted()).toEqual(declared.toSorted());
+  });
+
+  test.for(commands.filter((command) => command.arguments.length > 0))(
+    '$title does nothing for one whom the operation does not find',
+    async ({ name, arguments: args, operation }) => {
+      const untouched = await state();
+      // Who is to be made must not be there.
+      const nobody = name === 'hub user add' ? world.owner.name : 'nobody';
+      const named = args.map((each) => (each === 'kind' ? 'user' : nobody));
+      const flags = operation.id === 'deleteUser' ? ['--yes'] : [];
+      const words = [...name.split(' ').slice(1), ...named, ...flags];
+      const { exitCode, stdout, stderr } = await runCommand(hub.directory, words);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+      expect(stderr).toMatch(/no user nobody|exists already|no failed logins/);
+      expect(await state()).toEqual(untouched);
+    },
+  );
+
+  test.for(ofCommandsAlone)('$title is no operation of the API', async ({ operation }) => {
+    const path = operation.path.replace('{name}', world.owner.name);
+    const body = operation.method === 'GET' ? {} : { body: '{}' };
+    const { status } = await hub.api(path, adminToken, { method: operation.method, ...body });
+    expect(status).toBe(404);
+  });
+
+  test('can have no other operation performed, though it holds every right', async () => {
+    const untouched = await state();
+    const file = join(hub.directory, 'hub.config.json');
+    const { config } = await loadCheckedConfig({ file, env: {} });
+    const options = { directory: hub.directory, log: pino({ level: 'silent' }) };
+    await using database = await openDatabase(config.Hub.database_url, options);
+    const [instance] = await createInstanceStore(database).list();
+    if (instance === undefined) throw new Error('there is no instance');
+    const channel = createHubChannel(config);
+    const others = allOperations.filter((operation) => !isForCommands(operation));
+    for (const { id } of others) {
+      const call = { operation: id, account: 'root', params: { name: world.owner.name } };
+      const performed = channel.call(instance, commandChannelOperation, call);
+      await expect(performed, id).rejects.toThrow('another version than the command');
+    }
+    expect(others.length).toBeGreaterThan(100);
+    expect(await state()).toEqual(untouched);
   });
 });
