@@ -1,5 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import type { AuthenticatorConfig } from '../config/config.ts';
 import { hashSecret } from '../crypto/hash.ts';
+import type { KeyvSpaces } from '../store/keyv.ts';
 import type { KeyvSpace } from '../store/keyv-space.ts';
 import { createAddressLines } from './address-lines.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
@@ -296,4 +298,14 @@ export function networkOf(address: string): string {
   const groups = tail === undefined ? left : [...left, ...zeros, ...right];
   const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
   return `${network.join(':')}::/64`;
+}
+
+/** What counts failed attempts, for each step of a login. */
+export function createLoginThrottles(
+  config: AuthenticatorConfig,
+  { keyv, now }: { readonly keyv: Pick<KeyvSpaces, 'space'>; readonly now: () => number },
+) {
+  const create = (space: string) =>
+    createLoginThrottle({ ...config, records: keyv.space<ThrottleRecord>(space), now });
+  return { login: create('login-throttle'), secondFactor: create('second-factor-throttle') };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pino } from 'pino';
 import type { Config } from '../config/config.ts';
@@ -27,13 +28,14 @@ export interface HubChannel {
 export function createHubChannel(
   config: Pick<Config, 'Hub' | 'directory' | 'basePath'>,
 ): HubChannel {
+  const secretFile = resolve(config.directory, config.Hub.cookie_secret_file);
   const here = { id: randomUUID(), machineId: readMachineId() };
 
   /** With the key as it is now: a hub that has never run has none, and none is to be made for it. */
   async function open() {
     const secrets = await loadCookieSecrets({
       configured: config.Hub.cookie_secret,
-      file: resolve(config.directory, config.Hub.cookie_secret_file),
+      file: secretFile,
     });
     return createChannelCaller({
       path: `${config.basePath}hub/${channelPath}`,
@@ -49,7 +51,8 @@ export function createHubChannel(
     here,
     async answers(instance) {
       const url = urlFrom(here, instance);
-      if (url === undefined) return false;
+      const isKeyKnown = config.Hub.cookie_secret !== undefined || existsSync(secretFile);
+      if (url === undefined || !isKeyKnown) return false;
       const party = await (await caller()).identify(url);
       return party.kind === 'instance' && party.id === instance.id;
     },

@@ -8,6 +8,7 @@ import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createAccountBinding } from '../authentication/account-binding.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { createAuthenticators } from '../authentication/create-authenticators.ts';
+import { createLoginThrottles } from '../authentication/login-throttle.ts';
 import { createPasswordHasher } from '../authentication/password-hash.ts';
 import { createSealedSettings } from '../authentication/sealed-settings.ts';
 import { createUserNameRules } from '../authentication/user-name-rules.ts';
@@ -15,6 +16,7 @@ import type { OpenOperations } from '../cli/cli-io.ts';
 import { loadCookieSecrets } from '../config/cookie-secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
+import { createTokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { CommandDeps } from '../operations/operations.ts';
 import { createPerform } from '../operations/perform.ts';
 import { createCommandEntrance } from '../operations/perform-command.ts';
@@ -25,10 +27,7 @@ import { createScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { createServerDeletion } from '../servers/server-deletion.ts';
 import { openKeyv } from '../store/keyv.ts';
 import type { User } from '../users/user-store.ts';
-import { createThrottles } from './login-throttles.ts';
-import { startSpawners } from './start-spawners.ts';
 import { createPlainStores, keepHubId } from './stores.ts';
-import { composeTokenIssuer } from './token-issuer.ts';
 
 /**
  * Opens what commands work with while no hub runs. Plugins are started where a user is deleted, as their providers and
@@ -80,7 +79,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
 
   async function openLockouts(): Promise<Lockouts> {
     const keyv = opened.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
-    const throttles = createThrottles({ config, keyv, database });
+    const throttles = createLoginThrottles(Authenticator, { keyv, now: database.now });
     return createLockouts(Object.values(throttles), database.audit);
   }
 
@@ -111,6 +110,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
       async deleteServersOf(user) {
         const { servers: store, systemAccounts: accounts } = stores;
         const hubId = await keepHubId(settings);
+        const { startSpawners } = await import('./compose-servers.ts');
         const spawner = await startSpawners({ plugins, config, hubId, servers: store, log });
         opened.defer(async () => spawner[Symbol.asyncDispose]?.());
         await createServerDeletion({ spawner, store, accounts }).ofUser(user);
@@ -130,7 +130,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     passwords,
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
     accessTokens,
-    tokenIssuer: composeTokenIssuer({ config, database, accessTokens, authorizer }),
+    tokenIssuer: createTokenIssuer({ now: database.now, accessTokens, authorizer, settings: Hub }),
     roles: stores.roles,
     authorizer,
     lockouts: {

@@ -5,6 +5,7 @@ import { createAuthenticators } from '../authentication/create-authenticators.ts
 import { createExternalLogins } from '../authentication/external-logins.ts';
 import { createIdentityLinking } from '../authentication/identity-linking.ts';
 import { createLoginService } from '../authentication/login-service.ts';
+import { createLoginThrottles } from '../authentication/login-throttle.ts';
 import { type Argon2Cost, createPasswordHasher } from '../authentication/password-hash.ts';
 import { createProfileSync } from '../authentication/profile-sync.ts';
 import { createReloadableLogin } from '../authentication/reloadable-login.ts';
@@ -17,7 +18,6 @@ import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createKeyvMutex } from '../store/keyv-space.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
-import { createThrottles } from './login-throttles.ts';
 
 /** What lets users in. */
 export type ComposedLogin = Awaited<ReturnType<typeof composeLogin>>;
@@ -36,7 +36,7 @@ export async function composeLogin(
 ) {
   const sealer = createSealer(secrets, 'plugin-settings');
   const passwordHasher = createPasswordHasher(passwordCost);
-  const throttles = createThrottles({ config, keyv, database });
+  const throttles = createLoginThrottles(config.Authenticator, { keyv, now: database.now });
   const throttle = throttles.login;
 
   const runAlone = createKeyvMutex(keyv.space<string>('refreshes'), {

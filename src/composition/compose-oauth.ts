@@ -4,6 +4,7 @@ import { createClientRegistry } from '../oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../oauth/clients/client-secret.ts';
 import { createFailureLimit, type FailureWindow } from '../oauth/clients/failure-limit.ts';
 import { createCodeExchange } from '../oauth/grants/code-exchange.ts';
+import { createTokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../oauth/tokens/use-recorder.ts';
 import { serviceTitle } from '../protocol/service-title.ts';
@@ -13,7 +14,6 @@ import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 import { gatewayTokens } from './gateway-settings.ts';
-import { composeTokenIssuer } from './token-issuer.ts';
 
 /** The authorization server without its endpoints. */
 export type ComposedOAuth = ReturnType<typeof composeOAuth>;
@@ -73,7 +73,12 @@ export function composeOAuth(
       }),
       clientAddress: deps.site.clientAddress,
     }),
-    tokenIssuer: composeTokenIssuer({ config, database, accessTokens, authorizer }),
+    tokenIssuer: createTokenIssuer({
+      now: database.now,
+      accessTokens,
+      authorizer,
+      settings: Hub,
+    }),
     exchangeCode: createCodeExchange({
       now: database.now,
       authorizationCodes: stores.authorizationCodes,

@@ -1,8 +1,11 @@
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
+import type { Logger } from 'pino';
 import { actAsHub } from '../audit/actor.ts';
 import type { SpawnHooks } from '../authentication/spawn-hooks.ts';
+import type { Config } from '../config/config.ts';
+import { spawnerOf } from '../config/profile-spawner.ts';
 import { createPluginLog } from '../logging/plugin-log.ts';
-import { startSpawnHook } from '../plugin-host/create-plugins.ts';
+import { startSpawner, startSpawnHook } from '../plugin-host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -15,6 +18,7 @@ import {
 import { createAddressReports } from '../servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
 import { createLimitWatch } from '../servers/limit-watch.ts';
+import { noSpawner } from '../servers/no-spawner.ts';
 import {
   answerProgress,
   createProgressElsewhere,
@@ -29,7 +33,9 @@ import {
   serverOutputOperation,
 } from '../servers/server-output.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
+import type { ServerStore } from '../servers/server-store.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
+import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
 import { createStartHooks, type NamedSpawnHook } from '../servers/start-hooks.ts';
 import { createLimitRules } from '../servers/time-limits.ts';
 import { createUserServers } from '../servers/user-servers.ts';
@@ -37,7 +43,6 @@ import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
-import { startSpawners } from './start-spawners.ts';
 
 /** The life of users' servers. */
 export type ComposedServers = Awaited<ReturnType<typeof composeServers>>;
@@ -226,4 +231,42 @@ export async function composeServers(
     toldAddresses,
     progressElsewhere,
   };
+}
+
+/** Starts every spawner of the configuration; what was started is closed again when one does not start. */
+export async function startSpawners({
+  plugins,
+  config,
+  hubId,
+  servers,
+  log,
+}: {
+  readonly plugins: Pick<PreparedPlugins, 'spawners'>;
+  readonly config: Config;
+  readonly hubId: string;
+  readonly servers: Pick<ServerStore, 'activeAmong'>;
+  readonly log: Logger;
+}): Promise<SpawnerSet> {
+  const runtimeDirectory = resolve(config.directory, config.Hub.log_dir, 'servers');
+  const started: NamedSpawner[] = [];
+  try {
+    for (const prepared of plugins.spawners) {
+      const { name } = prepared;
+      const spawner = await startSpawner(prepared, {
+        log: createPluginLog(log, { spawner: name }),
+        runtimeDirectory,
+        hubId,
+        activeServers: (serverIds) => servers.activeAmong(serverIds),
+      });
+      started.push({ name, spawner });
+    }
+  } catch (error) {
+    await Promise.allSettled(started.map(({ spawner }) => spawner[Symbol.asyncDispose]?.()));
+    throw error;
+  }
+  const [first = { name: '', spawner: noSpawner }, ...others] = started;
+  return joinSpawners([first, ...others], (name) => {
+    const profile = config.Spawner.profiles.find((each) => each.name === name);
+    return started.length === 0 ? first.name : spawnerOf(profile, config.spawners);
+  });
 }

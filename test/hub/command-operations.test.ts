@@ -7,7 +7,12 @@ import { usePostgres } from '../support/databases.ts';
 import { formPluginSource } from '../support/form-plugin.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { adminToken } from '../support/server-hub.ts';
-import { createTestHub, type TestHub, type TestHubConfig } from '../support/test-hub.ts';
+import {
+  createTestHub,
+  type TestHub,
+  type TestHubConfig,
+  testCookieSecret,
+} from '../support/test-hub.ts';
 
 let directory: string;
 let calls: string;
@@ -85,6 +90,22 @@ describe('hub user delete', () => {
     const { entries } = (await answer.json()) as { entries: unknown };
     const actor = { kind: 'command_line', name: userInfo().username };
     expect(entries).toMatchObject([{ actor, target: { name: 'ada' } }]);
+  });
+
+  test('deletes the same by itself where the hub that runs does not answer to its key', async () => {
+    await using hub = await createTestHub(config());
+    await createUser(hub, 'ada');
+    const file = join(hub.directory, 'hub.config.json');
+    const own = JSON.parse(await readFile(file, 'utf8')) as { Hub: object };
+    const Hub = { ...own.Hub, cookie_secret: testCookieSecret.toUpperCase() };
+    await writeFile(file, JSON.stringify({ ...own, Hub }));
+    expect(await runCommand(hub.directory, ['user', 'delete', 'ada', '-y'])).toMatchObject({
+      exitCode: 0,
+      stdout: 'Deleted ada.\n',
+    });
+    expect(await readFile(calls, 'utf8')).toBe(deletionsOf('ada'));
+    expect(hub.logLines.filter(({ msg }) => msg === 'user deleted')).toEqual([]);
+    expect((await hub.api('/users/ada', adminToken)).status).toBe(404);
   });
 
   test('deletes nothing where a server was left running and no hub can stop it', async () => {

@@ -104,7 +104,7 @@ describe('a token made by hand', () => {
   );
 
   test('lasts no longer than the operator allows', async () => {
-    const issuer = createTokenIssuer({ ...hub, maxLifetimeSeconds: 100 });
+    const issuer = createTokenIssuer({ ...hub, settings: { token_expires_in_max_seconds: 100 } });
     await expect(
       issuer.createApiToken(await request({ expiresInSeconds: 101 })),
     ).rejects.toMatchObject({

@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
 import { serverClientId } from '../../protocol/client-id.ts';
 import { scopesBeyond } from '../../rbac/access-check.ts';
@@ -55,16 +56,20 @@ export const longestNote = 500;
 export function createTokenIssuer({
   accessTokens,
   authorizer,
-  maxLifetimeSeconds = 0,
-  limitPerUser = 0,
+  settings = {},
   now = Date.now,
 }: {
   readonly accessTokens: Pick<AccessTokenStore, 'create' | 'createWithin' | 'revokeByServer'>;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
-  readonly maxLifetimeSeconds?: number;
-  readonly limitPerUser?: number;
+  readonly settings?: Partial<
+    Pick<Config['Hub'], 'token_expires_in_max_seconds' | 'api_token_limit_per_user'>
+  >;
   readonly now?: () => number;
 }): TokenIssuer {
+  const {
+    token_expires_in_max_seconds: maxLifetimeSeconds = 0,
+    api_token_limit_per_user: limitPerUser = 0,
+  } = settings;
   const expiryOf = (expiresInSeconds: number | undefined): Date | undefined => {
     if (expiresInSeconds === undefined && maxLifetimeSeconds === 0) return undefined;
     const lifetimeSeconds = expiresInSeconds ?? maxLifetimeSeconds;
