@@ -15,7 +15,7 @@ export interface AuditArrivals {
 }
 
 /** What a row tells, in the order in which it stands in `audit_arrivals.entry`. */
-const entryColumns = [
+export const entryColumns = [
   'at',
   'actor_kind',
   'actor_name',

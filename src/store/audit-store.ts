@@ -4,6 +4,7 @@ import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/d
 import { isStorageUnavailable } from '../errors.ts';
 import { inTransaction } from './after-commit.ts';
 import { entriesOf } from './alike-entries.ts';
+import { entryColumns } from './audit-arrivals.ts';
 import type { HubDatabase } from './database.ts';
 import { jsonRows } from './json-list.ts';
 import type { AuditRow, Row, Tables } from './tables.ts';
@@ -46,24 +47,8 @@ export interface AuditStore {
 
 /** What entries have of those for which they stand is long, and read one by one. */
 type ListedRow = Omit<Row<'audit'>, 'repeats'>;
-const listed = [
-  'audit.id',
-  'audit.at',
-  'actor_kind',
-  'actor_name',
-  'session_id',
-  'token_id',
-  'address',
-  'action',
-  'target_kind',
-  'target_name',
-  'target_part',
-  'result',
-  'detail',
-  'instance',
-  'users',
-  'entry_count',
-] as const;
+const [at, ...ofEntry] = entryColumns;
+const listed = ['audit.id', `audit.${at}`, ...ofEntry, 'users', 'entry_count'] as const;
 
 /** So many rows are deleted at once: other writers wait no longer. */
 const purgedAtOnce = 1_000;
