@@ -116,8 +116,7 @@ function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html 
 }
 
 function expiry(expiresAt: Date | undefined, now: Date): HtmlValue {
-  if (expiresAt === undefined) return html`<span class="soft">${text`Never`}</span>`;
-  return expiresAt <= now
+  return expiresAt !== undefined && expiresAt <= now
     ? html`<span class="status bad">${text`Expired`}</span>`
     : timeElement(expiresAt, now);
 }

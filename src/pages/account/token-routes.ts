@@ -3,6 +3,7 @@ import type { ScopeChoices } from '../../rbac/scope-choices.ts';
 import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import type { ListPage } from '../../store/page-edge.ts';
 import { text } from '../../texts/text.ts';
+import { lifetimes } from '../elements/form.ts';
 import { bordersOf, edgeFields, type PagingView } from '../elements/paging.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import type { ShownOnce } from '../shown-once.ts';
@@ -10,15 +11,7 @@ import { clientTitle } from './client-title.ts';
 import { offeredExtents, readTokenForm, requestedScopes, type TokenForm } from './token-form.ts';
 import { tokenPage } from './token-page.ts';
 
-const day = 86_400;
-const lifetimes = [
-  { value: '3600', label: text`1 hour` },
-  { value: String(day), label: text`1 day` },
-  { value: String(7 * day), label: text`1 week` },
-  { value: String(30 * day), label: text`30 days` },
-  { value: String(365 * day), label: text`1 year` },
-  { value: '', label: text`Does not expire` },
-];
+const everyLifetime = [...lifetimes, { value: '', label: text`Does not expire` }];
 
 /** Fields that fill in the form from an address. */
 const prefilling = ['note', 'expires_in', 'may', 'scope', 'ticked', 'reach', 'scopes', 'new'];
@@ -37,8 +30,8 @@ export function tokenPageRoutes(
   const { tokens: url } = pages.urls;
   const offered =
     maxLifetimeSeconds === 0
-      ? lifetimes
-      : lifetimes.filter(({ value }) => value !== '' && Number(value) <= maxLifetimeSeconds);
+      ? everyLifetime
+      : everyLifetime.filter(({ value }) => value !== '' && Number(value) <= maxLifetimeSeconds);
 
   const showTokens = page('/token', 'viewOwnTokens', (shown) => {
     const { layout, model, visitor, search, failure, ctx } = shown;

@@ -105,7 +105,7 @@ function facts(view: AdminUserView): Html {
   const { layout, user, identities, password, hasSecondFactor } = view;
   const { now } = layout;
   return html`${portrait(view.profile?.shownPictureUrl)}<dl class="facts">
-${view.profile && profileFacts(view.profile)}<dt>${text`Last activity`}</dt><dd>${user.lastActivityAt ? timeElement(user.lastActivityAt, now) : html`<span class="soft">${text`Never`}</span>`}</dd>
+${view.profile && profileFacts(view.profile)}<dt>${text`Last activity`}</dt><dd>${timeElement(user.lastActivityAt, now)}</dd>
 <dt>${text`Account made`}</dt><dd>${timeElement(user.createdAt, now)}</dd>
 ${password !== undefined && html`<dt>${text`Password`}</dt><dd>${passwordWords[password]}</dd>`}
 ${user.systemAccount !== undefined && html`<dt>${text`System account`}</dt><dd>${user.systemAccount}</dd>`}
@@ -178,10 +178,7 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
       },
       {
         label: text`Last activity`,
-        cell: ({ lastActivityAt }) =>
-          lastActivityAt
-            ? timeElement(lastActivityAt, now)
-            : html`<span class="soft">${text`Never`}</span>`,
+        cell: ({ lastActivityAt }) => timeElement(lastActivityAt, now),
       },
       {
         label: text`Actions`,

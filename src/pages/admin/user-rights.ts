@@ -128,8 +128,6 @@ function tokenSection(
 ): HtmlValue {
   if (tokens === undefined) return false;
   const { now, urls } = layout;
-  const moment = (date: Date | undefined): HtmlValue =>
-    date ? timeElement(date, now) : html`<span class="soft">${text`Never`}</span>`;
   const { shown, total } = tokens;
   return html`<section class="block"><h2>${text`Tokens`}</h2>${
     shown.length === 0
@@ -142,9 +140,9 @@ function tokenSection(
               style: 'name',
               cell: ({ title, may }) => html`${title}${allowedList(may)}`,
             },
-            { label: text`Created`, cell: ({ createdAt }) => moment(createdAt) },
-            { label: text`Last used`, cell: ({ lastUsedAt }) => moment(lastUsedAt) },
-            { label: text`Expires`, cell: ({ expiresAt }) => moment(expiresAt) },
+            { label: text`Created`, cell: ({ createdAt }) => timeElement(createdAt, now) },
+            { label: text`Last used`, cell: ({ lastUsedAt }) => timeElement(lastUsedAt, now) },
+            { label: text`Expires`, cell: ({ expiresAt }) => timeElement(expiresAt, now) },
             {
               label: text`Actions`,
               style: 'end',

@@ -142,19 +142,17 @@ function actBar({ acts, total }: AdminUsersView): HtmlValue {
 function knownColumns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
   const { known } = view;
   const { now } = view.layout;
-  const ago = (moment: Date | undefined): HtmlValue =>
-    moment ? timeElement(moment, now) : html`<span class="soft">${text`Never`}</span>`;
   const groups: Column<AdminUserRow> = {
     label: text`Groups`,
     cell: (user) => groupLinks(view, user.groups ?? []),
   };
   const created: Column<AdminUserRow> = {
     ...sorting(view, 'created', text`Created`),
-    cell: ({ createdAt }) => ago(createdAt),
+    cell: ({ createdAt }) => timeElement(createdAt, now),
   };
   const activity: Column<AdminUserRow> = {
     ...sorting(view, 'activity', text`Last activity`),
-    cell: ({ lastActivityAt }) => ago(lastActivityAt),
+    cell: ({ lastActivityAt }) => timeElement(lastActivityAt, now),
   };
   return [
     ...(known.groups ? [groups] : []),

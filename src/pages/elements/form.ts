@@ -89,6 +89,16 @@ export interface Choice {
   readonly label: Phrase;
 }
 
+const day = 86_400;
+/** For how many seconds a token or link can be made to work. */
+export const lifetimes: readonly Choice[] = [
+  { value: '3600', label: text`1 hour` },
+  { value: String(day), label: text`1 day` },
+  { value: String(7 * day), label: text`1 week` },
+  { value: String(30 * day), label: text`30 days` },
+  { value: String(365 * day), label: text`1 year` },
+];
+
 /** A labelled drop-down list. */
 export function selectField(field: {
   readonly name: string;

@@ -28,8 +28,9 @@ export function relativeTime(moment: Date, now: Date): Text {
   return seconds > 0 ? text`in less than a minute` : text`just now`;
 }
 
-/** Shows a moment relative to now, with the exact time for machines and as a tooltip. */
-export function timeElement(moment: Date, now: Date): Html {
+/** Shows a moment relative to now, with the exact time for machines and as a tooltip; without one, that it never came. */
+export function timeElement(moment: Date | undefined, now: Date): Html {
+  if (moment === undefined) return html`<span class="soft">${text`Never`}</span>`;
   return html`<time datetime="${moment.toISOString()}" title="${exactTime(moment)}">${relativeTime(moment, now)}</time>`;
 }
 

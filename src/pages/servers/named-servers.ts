@@ -56,10 +56,7 @@ ${
       },
       {
         label: text`Last used`,
-        cell: ({ lastActivityAt }) =>
-          lastActivityAt
-            ? timeElement(lastActivityAt, now)
-            : html`<span class="soft">${text`Never`}</span>`,
+        cell: ({ lastActivityAt }) => timeElement(lastActivityAt, now),
       },
       {
         label: text`Actions`,

@@ -1,7 +1,14 @@
 import type { Share, ShareCode, ShareRecipient } from '../../sharing/share.ts';
 import { exactTime } from '../../texts/exact-time.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
-import { actionForm, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
+import {
+  actionForm,
+  csrfField,
+  hiddenFields,
+  lifetimes,
+  selectField,
+  textField,
+} from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
@@ -32,16 +39,6 @@ export interface ShareView {
   readonly newLink?: string | undefined;
   readonly typed?: { readonly name: string; readonly problem: Phrase } | undefined;
 }
-
-const day = 86_400;
-/** How long a link can be made to work, in seconds. */
-const lifetimes = [
-  { value: '3600', label: text`1 hour` },
-  { value: String(day), label: text`1 day` },
-  { value: String(7 * day), label: text`1 week` },
-  { value: String(30 * day), label: text`30 days` },
-  { value: String(365 * day), label: text`1 year` },
-];
 
 /** With whom a server is shared, and the forms that share it and take it back. */
 export function sharePage(view: ShareView): Html {
@@ -180,7 +177,7 @@ function linkTable({ layout, ownerName, serverName, links, levels }: ShareView):
         label: text`Accepted`,
         cell: ({ exchangeCount, lastExchangedAt }) =>
           lastExchangedAt === undefined
-            ? html`<span class="soft">${text`Never`}</span>`
+            ? timeElement(undefined, now)
             : message('{count, plural, one {# time, last {when}} other {# times, last {when}}}', {
                 count: exchangeCount,
                 when: timeElement(lastExchangedAt, now),
@@ -207,7 +204,7 @@ function linkTable({ layout, ownerName, serverName, links, levels }: ShareView):
 function linkForm({ layout, ownerName, serverName, levels, recipients }: ShareView): Html {
   return html`<form class="fields" method="post" action="${layout.urls.makeShareLink(ownerName, serverName)}">
 ${csrfField(layout)}
-${selectField({ name: 'expires_in', label: text`How long should it work?`, choices: lifetimes, value: String(day) })}
+${selectField({ name: 'expires_in', label: text`How long should it work?`, choices: lifetimes, value: lifetimes[1]?.value })}
 ${selectField({
   name: 'link_level',
   label: text`What it gives`,
