@@ -54,7 +54,7 @@ export interface AuditEntry {
   readonly users: readonly string[];
   readonly result: AuditResult;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Name of the instance of the hub; undefined for a command. */
+  /** Name of the instance of the hub; undefined for a command in a process of its own. */
   readonly instance: string | undefined;
 }
 

@@ -55,6 +55,12 @@ describe('hub user', () => {
     expect(added.stderr).toContain('--password-stdin');
   });
 
+  test('add asks for no password before it is clear by what the user will come', async () => {
+    const added = await hub('user add ada --authenticator nope', { typed: '' });
+    expect(added).toMatchObject({ exitCode: 1, rawModes: [] });
+    expect(added.stderr).toContain('There is no authenticator "nope".');
+  });
+
   test('add can leave the password out, and refuses a name that exists or cannot be', async () => {
     expect((await hub('user add ada --no-password')).exitCode).toBe(0);
     expect((await hub('user add ADA --no-password')).stderr).toContain('ada exists already');

@@ -84,6 +84,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
   }
 
   const userNames = createUserNameRules(Authenticator);
+  const binding = createAccountBinding(config);
   const passwords = createAccountPasswords({
     authenticators: await startAuthenticators(
       plugins.authenticators.filter(({ plugin }) => plugin.name === 'password'),
@@ -99,7 +100,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     accounts: createAccounts({
       ...stores,
       names: userNames,
-      binding: createAccountBinding(config),
+      binding,
       configured,
       acting,
       logins: { endAllOfUser },
@@ -126,6 +127,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
       },
     }),
     acting,
+    binding,
     userNames,
     passwords,
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),

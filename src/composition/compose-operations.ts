@@ -123,6 +123,7 @@ export function composeOperations(
     passwords: deps.accounts.passwords,
     setUpLink: deps.accounts.setUpLink,
     userNames: deps.login.names,
+    binding: deps.login.binding,
     passkeys: deps.accounts.passkeys,
     identityLinks: deps.accounts.identityLinks,
     passwordHasher: deps.login.passwordHasher,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
 import type { SetUpLink } from '../accounts/set-up-link.ts';
+import type { AccountBinding } from '../authentication/account-binding.ts';
 import type { AccountPasswords } from '../authentication/account-passwords.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
@@ -12,6 +13,7 @@ export interface Deps {
   readonly users: Pick<UserStore, 'findByName' | 'list'>;
   readonly accounts: Pick<Accounts, 'create' | 'change'>;
   readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
+  readonly binding: Pick<AccountBinding, 'choose'>;
   readonly userNames: Pick<UserNameRules, 'resolve' | 'resolveNew'>;
   readonly passwords: Pick<AccountPasswords, 'isUsed' | 'problemWith' | 'apiTokenCount' | 'set'>;
   readonly setUpLink: Pick<SetUpLink, 'issue'>;
@@ -71,7 +73,9 @@ export const commandAccountOperations = [
     path: '/accounts/{name}/new',
     scopes: ['admin:users'],
     target: 'user',
-  }).handle(async ({ params }, { users, userNames, passwords }: Deps) => {
+    query: z.object({ authenticator: z.string().optional() }),
+  }).handle(async ({ params, query }, { users, userNames, passwords, binding }: Deps) => {
+    binding.choose(query.authenticator);
     const name = userNames.resolveNew(params.name);
     if ((await users.findByName(name)) !== undefined) {
       throw new HubError('conflict', `The user ${name} exists already.`, {
