@@ -30,7 +30,6 @@ async function open({ queueTimeoutMs = 5000, answerMs = 0 } = {}) {
   const kysely = new Kysely<Notes>({
     dialect: createNodeSqliteDialect({
       writer: answerMs === 0 ? direct : slow,
-      lockTimeoutMs: 0,
       queueTimeoutMs,
     }),
   });
@@ -177,4 +176,22 @@ test('closes only when what was under way has ended', async () => {
   expect(await queued).toEqual([{ text: 'a' }]);
   await closing;
   expect(database.isOpen).toBe(false);
+});
+
+test('a read that meets the lock of another process waits in the thread of the writer', async () => {
+  const database = new DatabaseSync(':memory:');
+  database.exec('create table notes (id integer primary key, text text not null)');
+  database.exec("insert into notes values (1, 'a')");
+  const writer = createDirectEngine(database);
+  const locked = { code: 'ERR_SQLITE_ERROR', errcode: 5 };
+  const reader: SqliteEngine = {
+    ...writer,
+    isInTransaction: false,
+    run: async () => {
+      throw Object.assign(new Error('database is locked'), locked);
+    },
+  };
+  const dialect = createNodeSqliteDialect({ writer, reader, queueTimeoutMs: 5_000 });
+  await using kysely = new Kysely<Notes>({ dialect });
+  expect(await kysely.selectFrom('notes').selectAll().execute()).toEqual([{ id: 1, text: 'a' }]);
 });

@@ -1,5 +1,4 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -20,15 +19,11 @@ import { storageFailureOf } from './storage-error.ts';
 const changes = new Set(['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 /** Statements that are committed together at most: so many run in some milliseconds. */
 const mostTogether = 100;
-const firstRetryMs = 5;
-const longestRetryMs = 50;
 
 export interface NodeSqliteDialectOptions {
   readonly writer: SqliteEngine;
   /** For queries outside transactions; without one, the writer answers them too. */
   readonly reader?: SqliteEngine;
-  /** How long a statement waits for another process's lock, without blocking any thread. */
-  readonly lockTimeoutMs: number;
   /** How long a statement waits for the writer. */
   readonly queueTimeoutMs: number;
   /** Why nothing may be written at this moment; reading goes on. */
@@ -56,15 +51,15 @@ class QueuedAdapter extends SqliteAdapter {
 }
 
 class NodeSqliteDriver implements Driver {
-  readonly #writer: PatientEngine;
-  readonly #reader: PatientEngine | undefined;
+  readonly #writer: SqliteEngine;
+  readonly #reader: SqliteEngine | undefined;
   readonly #queue: WriterQueue;
   readonly #requireWritable: () => void;
 
   constructor(options: NodeSqliteDialectOptions) {
-    const { writer, reader, lockTimeoutMs, queueTimeoutMs } = options;
-    this.#writer = new PatientEngine(writer, lockTimeoutMs);
-    this.#reader = reader && new PatientEngine(reader, lockTimeoutMs);
+    const { writer, reader, queueTimeoutMs } = options;
+    this.#writer = writer;
+    this.#reader = reader;
     this.#requireWritable = () => {
       const problem = options.problem?.();
       if (problem !== undefined) throw unwritable(problem);
@@ -109,16 +104,16 @@ class NodeSqliteDriver implements Driver {
 
 /** What one query or one transaction runs on: the writer in its turn, or the reader at once. */
 class NodeSqliteConnection implements DatabaseConnection {
-  readonly #writer: PatientEngine;
-  readonly #reader: PatientEngine | undefined;
+  readonly #writer: SqliteEngine;
+  readonly #reader: SqliteEngine | undefined;
   readonly #queue: WriterQueue;
   readonly #requireWritable: () => void;
   #holdsWriter = false;
   #isCommitted = false;
 
   constructor(parts: {
-    readonly writer: PatientEngine;
-    readonly reader: PatientEngine | undefined;
+    readonly writer: SqliteEngine;
+    readonly reader: SqliteEngine | undefined;
     readonly queue: WriterQueue;
     readonly requireWritable: () => void;
   }) {
@@ -144,9 +139,13 @@ class NodeSqliteConnection implements DatabaseConnection {
     if (this.#holdsWriter && isLast) return this.#runLast(sql, values);
     if (this.#holdsWriter) return toQueryResult(await this.#writer.run(sql, values));
     if (this.#reader !== undefined && query.kind === 'SelectQueryNode') {
-      return toQueryResult(await this.#reader.run(sql, values));
-    }
-    this.#requireWritable();
+      try {
+        return toQueryResult(await this.#reader.run(sql, values));
+      } catch (error) {
+        // The thread of the writer can wait for the lock of another process, this one must not.
+        if (storageFailureOf(error) !== 'locked') throw error;
+      }
+    } else this.#requireWritable();
     if (changes.has(query.kind)) {
       const statement = {
         sql,
@@ -214,62 +213,6 @@ function toQueryResult<R>(result: StatementResult): QueryResult<R> {
   };
 }
 
-/** An engine whose statements wait for the lock of another process. */
-class PatientEngine {
-  readonly #engine: SqliteEngine;
-  readonly #lockTimeoutMs: number;
-  #isLocked = false;
-
-  constructor(engine: SqliteEngine, lockTimeoutMs: number) {
-    this.#engine = engine;
-    this.#lockTimeoutMs = lockTimeoutMs;
-  }
-
-  get isInTransaction(): boolean {
-    return this.#engine.isInTransaction;
-  }
-
-  /**
-   * Repeats a statement that another process's lock stopped, up to the limit. Once the limit has been
-   * reached, later statements try only once until one succeeds: otherwise everything queued behind
-   * would wait the whole time in turn.
-   */
-  run(
-    sql: string,
-    parameters: readonly SQLInputValue[],
-    isLast?: boolean,
-  ): Promise<StatementResult> {
-    return this.#patiently(() => this.#engine.run(sql, parameters, isLast));
-  }
-
-  /** As the engine's. */
-  runTogether(statements: readonly Statement[]): ReturnType<SqliteEngine['runTogether']> {
-    return this.#patiently(() => this.#engine.runTogether(statements));
-  }
-
-  async #patiently<Result>(work: () => Promise<Result>): Promise<Result> {
-    const deadline = performance.now() + (this.#isLocked ? 0 : this.#lockTimeoutMs);
-    for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
-      try {
-        const result = await work();
-        this.#isLocked = false;
-        return result;
-      } catch (error) {
-        if (storageFailureOf(error) !== 'locked' || this.#engine.isInTransaction) throw error;
-        if (performance.now() >= deadline) {
-          this.#isLocked = true;
-          throw error;
-        }
-        await delay(waitMs);
-      }
-    }
-  }
-
-  close(): Promise<void> {
-    return this.#engine.close();
-  }
-}
-
 interface Waiting {
   /** What is to run; undefined for a transaction, which takes the writer for itself. */
   readonly statement: Statement | undefined;
@@ -284,7 +227,7 @@ interface Waiting {
  * about as long as one.
  */
 class WriterQueue {
-  readonly #writer: PatientEngine;
+  readonly #writer: SqliteEngine;
   readonly #timeoutMs: number;
   readonly #requireWritable: () => void;
   readonly #waiting = new Set<Waiting>();
@@ -292,7 +235,7 @@ class WriterQueue {
   #isClosed = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(writer: PatientEngine, timeoutMs: number, requireWritable: () => void) {
+  constructor(writer: SqliteEngine, timeoutMs: number, requireWritable: () => void) {
     this.#writer = writer;
     this.#timeoutMs = timeoutMs;
     this.#requireWritable = requireWritable;

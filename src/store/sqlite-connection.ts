@@ -70,7 +70,6 @@ export async function openSqliteConnection<Tables>({
     createNodeSqliteDialect({
       writer: engines.writer,
       ...('reader' in engines ? { reader: engines.reader } : {}),
-      lockTimeoutMs,
       queueTimeoutMs,
       problem,
     }),
@@ -99,11 +98,14 @@ export async function openSqliteConnection<Tables>({
   };
 }
 
+/** How long a read may stop the main thread for a lock, before the thread of the writer waits for it. */
+const shortLockMs = 20;
+
 /** Its one connection only reads, in a thread that is begun when there is need of it. */
 function longReadsOf(file: string, lockTimeoutMs: number): Dialect {
   const options = { file, lockTimeoutMs, isReadOnly: true };
   const writer = createLateEngine(() => openThreadedEngine(options));
-  return createNodeSqliteDialect({ writer, lockTimeoutMs, queueTimeoutMs });
+  return createNodeSqliteDialect({ writer, queueTimeoutMs });
 }
 
 async function openEngines(
@@ -125,7 +127,7 @@ async function openEngines(
     // No one else on the machine needs to read it; the -wal and -shm files get the same mode.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
     writer = await openThreadedEngine({ file, lockTimeoutMs });
-    const database = openDatabaseFile({ file, lockTimeoutMs, isReadOnly: true });
+    const database = openDatabaseFile({ file, lockTimeoutMs: shortLockMs, isReadOnly: true });
     const contentVersion = createVersionReader(database);
     return { writer, reader: createDirectEngine(database), contentVersion };
   } catch (error) {

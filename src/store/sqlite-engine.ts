@@ -7,8 +7,6 @@ import {
 import { createEventLoopYield } from '../concurrency/event-loop-yield.ts';
 
 const cachedStatementCount = 200;
-// SQLite's own waiting for a lock stops the thread it runs in; the driver waits without stopping any.
-const blockingLockTimeoutMs = 20;
 
 /** What a statement did and found. */
 export interface StatementResult {
@@ -92,6 +90,7 @@ export function openDatabaseFile({
   isReadOnly = false,
 }: {
   readonly file: string;
+  /** How long a statement waits for the lock of another process, which stops the thread that it runs in. */
   readonly lockTimeoutMs: number;
   readonly isReadOnly?: boolean;
 }): DatabaseSync {
@@ -102,7 +101,6 @@ export function openDatabaseFile({
       database.exec('pragma synchronous = full');
       database.exec('pragma foreign_keys = on');
     }
-    database.exec(`pragma busy_timeout = ${Math.min(blockingLockTimeoutMs, lockTimeoutMs)}`);
     return database;
   } catch (error) {
     database.close();

@@ -13,6 +13,7 @@ import {
 /** What the thread is started with. */
 export interface ThreadOptions {
   readonly file: string;
+  /** How long a statement waits for the lock of another process. */
   readonly lockTimeoutMs: number;
   readonly isReadOnly?: boolean;
 }
@@ -39,6 +40,9 @@ export interface ThreadError {
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
+/** `SQLITE_BUSY` and `SQLITE_LOCKED` (https://sqlite.org/rescode.html). */
+const lockedCodes: readonly number[] = [5, 6];
+
 if (parentPort !== null) serve(parentPort, workerData as ThreadOptions);
 
 function serve(port: MessagePort, options: ThreadOptions): void {
@@ -50,6 +54,19 @@ function serve(port: MessagePort, options: ThreadOptions): void {
   }
   const { result: open } = database;
   const statements = new StatementRunner(open);
+  let wasLocked = false;
+
+  /**
+   * Once the limit was reached, later statements try only once until one succeeds: otherwise everything queued behind
+   * would wait the whole time in turn.
+   */
+  function limitWaiting(error: ThreadError | undefined): void {
+    const isLocked = lockedCodes.includes(Number(error?.properties['errcode']) & 0xff);
+    if (isLocked === wasLocked) return;
+    wasLocked = isLocked;
+    open.exec(`pragma busy_timeout = ${isLocked ? 0 : options.lockTimeoutMs}`);
+  }
+
   port.on('message', (request: ThreadRequest) => {
     if (request === 'close') {
       open.close();
@@ -64,6 +81,7 @@ function serve(port: MessagePort, options: ThreadOptions): void {
               ? statements.runLast(request.sql, request.parameters)
               : statements.run(request.sql, request.parameters),
           );
+    limitWaiting('error' in outcome ? outcome.error : undefined);
     answer({ ...outcome, isInTransaction: open.isTransaction });
   });
   answer({ isInTransaction: false });

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -125,4 +126,33 @@ test('tells of each of several statements what it did, or why it failed', async 
     { result: { rows: [{ text: 'changed' }] } },
   ]);
   expect(engine.isInTransaction).toBe(false);
+});
+
+test('waits for the lock of another process in its thread, but not again while that stays', async () => {
+  const file = join(directory, 'hub.sqlite');
+  const waiting = await openThreadedEngine({ file, lockTimeoutMs: 300 });
+  const timeout = async () => (await waiting.run('pragma busy_timeout', [])).rows;
+  const add = () => waiting.run("insert into notes (text) values ('a')", []);
+  try {
+    using holder = new DatabaseSync(file);
+    holder.exec('begin immediate');
+    let isOver = false;
+    let turns = 0;
+    const takeTurn = () => {
+      turns += 1;
+      if (!isOver) setImmediate(takeTurn);
+    };
+    setImmediate(takeTurn);
+    await expect(add()).rejects.toMatchObject({ errcode: 5 });
+    isOver = true;
+    expect(turns).toBeGreaterThan(3);
+    expect(await timeout()).toEqual([{ timeout: 0 }]);
+    // Something was answered.
+    expect(await timeout()).toEqual([{ timeout: 300 }]);
+    const adding = add();
+    setTimeout(() => holder.exec('commit'), 1);
+    expect(await adding).toMatchObject({ changes: 1 });
+  } finally {
+    await waiting.close();
+  }
 });
