@@ -4,7 +4,7 @@ import type { Batches, BatchReport } from '../../accounts/batches.ts';
 import { invitationLifetimeSeconds } from '../../accounts/invitations.ts';
 import { HubError } from '../../errors.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
-import { joined, message, type Phrase, phraseIn, text } from '../../texts/text.ts';
+import { joined, message, type Phrase, phraseIn, readPhrase, text } from '../../texts/text.ts';
 import { textField } from '../elements/form.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { BoundPages, Chosen, ModelOf } from '../forms/binding.ts';
@@ -228,7 +228,9 @@ async function performEach(
 
 function outcome(act: UserAct, { done, failed, problems }: BatchReport) {
   const parts: Phrase[] = done > 0 ? [act.told(done)] : [];
-  const reasons = problems.slice(0, maxReasons).map(({ name, message }) => `${name}: ${message}`);
+  const reasons = problems
+    .slice(0, maxReasons)
+    .map((problem) => joined([problem.name, readPhrase(problem.message)], ': '));
   if (failed > 0)
     parts.push(
       message(
