@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { ScopeSet } from '../rbac/scope.ts';
+import { text } from '../texts/text.ts';
 import type { ExchangeGuardCode, ToldInfo } from './direct-hub-api.ts';
 import type { FindVisitor } from './login-access.ts';
 import type { RouteAccess } from './route-access.ts';
@@ -135,7 +136,7 @@ const questions = {
       const isGuarded = routes
         .list()
         .some((route) => route.access === 'gateway' && route.clientId === clientId);
-      if (!isGuarded) throw new HubError('bad_request', 'No guarded route has such a client.');
+      if (!isGuarded) throw new HubError('bad_request', text`No guarded route has such a client.`);
       return await exchangeCode(clientId, code);
     },
   ),

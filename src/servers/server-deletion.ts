@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { timeLimit } from '../concurrency/time-limit.ts';
-import { HubError } from '../errors.ts';
+import { HubError, messageOf } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User } from '../users/user-store.ts';
 import { identityOf } from './launch-plan.ts';
@@ -34,8 +35,7 @@ export function createServerDeletion(deps: {
       await spawner.delete?.(identity, { withUser, signal: timeLimit(deleteTimeoutMs) });
     } catch (error) {
       if (error instanceof HubError) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
-      const message = `What is kept of the server could not be deleted: ${reason}`;
+      const message = text`What is kept of the server could not be deleted: ${messageOf(error)}`;
       throw new HubError('upstream_failed', message, { cause: error });
     }
   }
