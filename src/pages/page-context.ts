@@ -14,7 +14,7 @@ import { loginOf } from '../sessions/session-middleware.ts';
 import type { Language } from '../texts/language.ts';
 import type { Languages } from '../texts/languages.ts';
 import { ownPhrase } from '../texts/own-text.ts';
-import { phraseIn, type Text, text } from '../texts/text.ts';
+import { readPhrase, type SavedPhrase, savePhrase, type Text, text } from '../texts/text.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
@@ -143,7 +143,7 @@ export function createPageContext(deps: {
     const input = await keptInput.take(ctx, user.id);
     if (input === undefined) return show();
     const kept = text`You had been logged out. What you typed is here again: send it once more.`;
-    ctx['session'].notice ??= { kind: 'warn', text: phraseIn(kept, pages.languageOf(ctx)) };
+    ctx['session'].notice ??= { kind: 'warn', text: savePhrase(kept) };
     ctx.state['keptInput'] = input;
     await show();
     if (ctx.state['keptInput'] !== undefined && typeof ctx.body === 'string')
@@ -193,7 +193,7 @@ export function createPageContext(deps: {
 
     redirectWithNotice(ctx, url, { kind, text: phrase }) {
       if (loginOf(ctx) !== undefined && ctx['session']) {
-        ctx['session'].notice = { kind, text: phraseIn(phrase, pages.languageOf(ctx)) };
+        ctx['session'].notice = { kind, text: savePhrase(phrase, pages.languageOf(ctx)) };
       }
       ctx.redirect(placeOf(ctx, url));
       ctx.status = 303;
@@ -237,10 +237,12 @@ export function createPageContext(deps: {
   return pages;
 }
 
+type SavedNotice = Pick<PageNotice, 'kind'> & { readonly text: SavedPhrase };
+
 /** The notice left by the page before, once. */
 function takeNotice(ctx: Context): PageNotice | undefined {
-  const session = ctx['session'] as { notice?: PageNotice } | null;
+  const session = ctx['session'] as { notice?: SavedNotice } | null;
   const notice = session?.notice;
   if (notice !== undefined && session !== null) delete session.notice;
-  return notice;
+  return notice && { ...notice, text: readPhrase(notice.text) };
 }

@@ -18,5 +18,7 @@ test('the steps of a start at another instance are for readers of each language'
     urlOf: () => '/user/ann/',
   });
   const told = await elsewhere.soFar({ id: '1', instance: { id: 'b' } } as Server);
-  expect(told.map(({ message }) => savePhrase(message))).toEqual(steps.map(savePhrase));
+  expect(told.map(({ message }) => savePhrase(message))).toEqual(
+    steps.map((step) => savePhrase(step)),
+  );
 });

@@ -90,12 +90,13 @@ export class Text {
     return this.toString();
   }
 
-  /** As it is stored; in English where it has no key, such as a time. */
-  toSaved(): SavedPhrase {
-    if (this.#source === undefined) return String(this);
+  /** As it is stored; in the language where it has no key, such as a time. */
+  toSaved(language: Language): SavedPhrase {
+    if (this.#source === undefined) return this.in(language);
     const { key, values } = this.#source;
-    if (Array.isArray(values)) return { key, values: values.map(savedValue) };
-    const named = Object.entries(values).map(([name, value]) => [name, savedValue(value)]);
+    const save = (value: TextValue) => savedValue(value, language);
+    if (Array.isArray(values)) return { key, values: values.map(save) };
+    const named = Object.entries(values).map(([name, value]) => [name, save(value)]);
     return { key, values: Object.fromEntries(named) };
   }
 }
@@ -140,16 +141,19 @@ function keyed(key: string, values: Source['values']): Text {
   return new Text(constructorKey, { key, values }, (language) => language.fill(key, values));
 }
 
-const savedValue = (value: TextValue): SavedValue =>
+const savedValue = (value: TextValue, language: Language): SavedValue =>
   typeof value === 'number' || typeof value === 'string'
     ? value
     : value instanceof Text
-      ? value.toSaved()
-      : value.textIn(english);
+      ? value.toSaved(language)
+      : value.textIn(language);
 
-/** A phrase as it is stored or sent to another process; `readPhrase` reads it. */
-export function savePhrase(phrase: Phrase): SavedPhrase {
-  return typeof phrase === 'string' ? phrase : phrase.toSaved();
+/**
+ * A phrase as it is stored or sent to another process; `readPhrase` reads it. What has no key, such as a time, is
+ * written in the language.
+ */
+export function savePhrase(phrase: Phrase, language = english): SavedPhrase {
+  return typeof phrase === 'string' ? phrase : phrase.toSaved(language);
 }
 
 /** What `savePhrase` wrote, perhaps in another version of the hub. */
