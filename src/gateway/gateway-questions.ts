@@ -21,7 +21,7 @@ export interface QuestionedHub {
   readonly reports: { take(report: GatewayReport): void };
 }
 
-const text = z.string().min(1).max(4_096);
+const parameter = z.string().min(1).max(4_096);
 const count = z.number().nonnegative();
 
 const date = z.codec(z.number(), z.date(), {
@@ -86,35 +86,35 @@ export type GatewayReport = z.output<typeof gatewayReport>;
 /** Everything that a gateway process asks its hub: what it sends, what comes back, and how the hub finds it. */
 const questions = {
   /** Undefined for a token that identifies no one. */
-  bearerOfToken: declare({ token: text }, caller.optional(), ({ token }, { access }) =>
+  bearerOfToken: declare({ token: parameter }, caller.optional(), ({ token }, { access }) =>
     access.identify(token),
   ),
   /** Of a token that was shown before. */
-  bearerOfTokenId: declare({ tokenId: text }, caller.optional(), ({ tokenId }, { access }) =>
+  bearerOfTokenId: declare({ tokenId: parameter }, caller.optional(), ({ tokenId }, { access }) =>
     access.findBearer(tokenId),
   ),
   /** Whose login a session id names, confirmed with its provider where that is due; undefined for no live one. */
   visitor: declare(
-    { sessionId: text },
+    { sessionId: parameter },
     z.object({ caller: caller.required({ sessionId: true }), expiresAtMs: z.number() }).optional(),
     ({ sessionId }, hub) => hub.findVisitor(sessionId),
   ),
   /** Name of the user of a session; undefined where it is not open. */
-  userOfSession: declare({ sessionId: text }, z.string().optional(), ({ sessionId }, hub) =>
+  userOfSession: declare({ sessionId: parameter }, z.string().optional(), ({ sessionId }, hub) =>
     hub.userOfSession(sessionId),
   ),
-  groupsOfUser: declare({ user: text }, z.array(z.string()).readonly(), ({ user }, hub) =>
+  groupsOfUser: declare({ user: parameter }, z.array(z.string()).readonly(), ({ user }, hub) =>
     hub.groupNamesOf(user),
   ),
   /** What upstreams may learn of a user beside the name. */
   infoOfUser: declare(
-    { user: text },
+    { user: parameter },
     z.object({ displayName: z.string().optional(), verifiedEmail: z.string().optional() }),
     ({ user }, hub) => hub.infoOf(user),
   ),
   /** Names of users by group. */
   membersOfGroups: declare(
-    { groups: z.array(text).max(1_000) },
+    { groups: z.array(parameter).max(1_000) },
     z.record(z.string(), z.array(z.string())),
     async ({ groups }, { authorizer }) => {
       const membership = await authorizer.membership();
@@ -123,7 +123,7 @@ const questions = {
   ),
   /** In the name of the client of a route that the gateway guards (RFC 6749 §4.1.3). */
   exchangeCode: declare(
-    { clientId: text, code: text, redirectUri: text, codeVerifier: text },
+    { clientId: parameter, code: parameter, redirectUri: parameter, codeVerifier: parameter },
     z.discriminatedUnion('outcome', [
       z.object({
         outcome: z.literal('issued'),
