@@ -232,12 +232,12 @@ async function memoryText(emptyKib: number, pid: number): Promise<string> {
 
 /** What a hub takes that has started and is quiet: it gives memory back some seconds after its start. */
 async function settledKib(pid: number): Promise<number> {
-  let least = await residentKib(pid);
+  let min = await residentKib(pid);
   for (let second = 0; second < settlingSeconds; second += 1) {
     await setTimeout(1_000);
-    least = Math.min(least, await residentKib(pid));
+    min = Math.min(min, await residentKib(pid));
   }
-  return least;
+  return min;
 }
 
 async function residentKib(pid: number): Promise<number> {

@@ -77,14 +77,14 @@ async function run(args: readonly string[]): Promise<void> {
     ['health', healthMs, limits.healthP99Ms],
     ['forwarded', forwardedMs, limits.forwardedP99Ms],
   ] as const) {
-    const [half = 0, most = 0, longest = 0] = [0.5, 0.99, 1].map((share) =>
+    const [half = 0, max = 0, longest = 0] = [0.5, 0.99, 1].map((share) =>
       percentile(latenciesMs, share),
     );
     report(
       `${what} meanwhile: p50 / p99 / longest of ${latenciesMs.length}`,
-      `${half.toFixed(1)} / ${most.toFixed(1)} / ${longest.toFixed(1)} ms`,
+      `${half.toFixed(1)} / ${max.toFixed(1)} / ${longest.toFixed(1)} ms`,
       `p99 < ${limitMs} ms`,
-      most < limitMs,
+      max < limitMs,
     );
   }
   hub.signal('SIGTERM');

@@ -34,7 +34,7 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
     if (problem !== undefined) throw new Error(`${problem.option}: ${problem.message}`);
     host.log.warn(
       { authenticator: host.name },
-      'the dummy authenticator lets people in under any name they give: for trying out and tests only',
+      'dummy authenticator lets people in under any name they give: for trying out and tests only',
     );
     return {
       login: {

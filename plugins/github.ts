@@ -34,7 +34,7 @@ const optionsSchema = z.strictObject({
 type Options = z.output<typeof optionsSchema>;
 
 const perPage = 100;
-const mostPages = 10;
+const maxPages = 10;
 
 /** GitHub. Groups are organisations and, as `organisation:team`, teams. */
 export default defineOAuth2Plugin<Options>({
@@ -116,7 +116,7 @@ async function readVerifiedEmail(options: Options, read: ReadJson): Promise<Clai
 async function readAll(url: string, read: ReadJson): Promise<Claims[]> {
   const found: Claims[] = [];
   const separator = url.endsWith('?') ? '' : '&';
-  for (let page = 1; page <= mostPages; page += 1) {
+  for (let page = 1; page <= maxPages; page += 1) {
     const items = await read(`${url}${separator}per_page=${perPage}&page=${page}`);
     if (!Array.isArray(items)) break;
     found.push(...items.filter(isClaims));

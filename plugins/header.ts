@@ -39,7 +39,7 @@ const plugin: AuthenticatorPlugin<HeaderOptions, RequestAuthenticator> = {
         if (headers[identityHeader] === undefined) return noCredentials;
         if (!isTrustedProxy) {
           // Not an attack in itself: a client may send what it likes, and is not believed.
-          log.warn({ peerAddress }, 'an identity header came from an address that is not trusted');
+          log.warn({ peerAddress }, 'identity header from untrusted address');
           return noCredentials;
         }
         if (secretHash !== undefined) {
@@ -47,7 +47,7 @@ const plugin: AuthenticatorPlugin<HeaderOptions, RequestAuthenticator> = {
           if (sent === undefined || !timingSafeEqual(hash(sent), secretHash)) {
             log.warn(
               { peerAddress, header: options.secret_header },
-              'an identity header came without the secret of the proxy',
+              'identity header without proxy secret',
             );
             return noCredentials;
           }

@@ -3,7 +3,7 @@ import type { AuthenticatorPlugin, FormAuthenticator } from '../src/plugin.ts';
 import { labelOption } from './external/label-option.ts';
 
 /** No honest password is longer, and hashing more would be work for nothing. */
-const longestPasswordBytes = 1024;
+const maxPasswordBytes = 1024;
 
 const optionsSchema = z.strictObject({
   min_length: z.int().min(8).max(128).default(12).describe('Fewest characters of a new password.'),
@@ -71,10 +71,10 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
         const words = [userName, hubTitle].map(plainForm);
         const plain = plainForm(password);
         if ([...password].length < options.min_length) {
-          const least = options.min_length;
+          const min = options.min_length;
           return {
-            en: `A password needs at least ${least} ${least === 1 ? 'character' : 'characters'}.`,
-            de: `Ein Passwort braucht mindestens ${least} Zeichen.`,
+            en: `A password needs at least ${min} ${min === 1 ? 'character' : 'characters'}.`,
+            de: `Ein Passwort braucht mindestens ${min} Zeichen.`,
           };
         }
         if (isTooLong(password)) return problems.tooLong;
@@ -107,7 +107,7 @@ const problems = {
 };
 
 function isTooLong(password: string): boolean {
-  return Buffer.byteLength(password) > longestPasswordBytes;
+  return Buffer.byteLength(password) > maxPasswordBytes;
 }
 
 /** Undoes the usual disguises: capitals, separators, and digits that look like letters. */

@@ -72,7 +72,9 @@ export function createApp(deps: {
   const pathOf = (endpoint: { readonly path: string }) => apiPath + endpoint.path.slice(1);
 
   // What reaches Koa itself is a connection that broke during the answer, which is not the hub's fault.
-  app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
+  app.on('error', (error: unknown) =>
+    log.debug({ err: error }, 'client disconnected before response'),
+  );
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
   app.use(
     errorMiddleware({ apiPath, answers: deps.errorAnswers, renderPage: deps.renderErrorPage }),

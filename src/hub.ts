@@ -9,6 +9,7 @@ import { createLiveCallers } from './api/live-callers.ts';
 import { readinessMiddleware } from './api/readiness.ts';
 import { createApp } from './app.ts';
 import type { Argon2Cost } from './authentication/password-hash.ts';
+import type { SiteBranding } from './branding/branding.ts';
 import { addAccountPages } from './composition/account-pages.ts';
 import { addAdminPages } from './composition/admin-pages.ts';
 import { composeAccounts } from './composition/compose-accounts.ts';
@@ -39,7 +40,7 @@ import { recordLife } from './composition/record-life.ts';
 import { registerMetricSources } from './composition/register-metric-sources.ts';
 import {
   createReload,
-  hearReloads,
+  onReload,
   type ReloadedConfig,
   type ReloadListeners,
 } from './composition/reload.ts';
@@ -49,7 +50,6 @@ import { createStopRequest } from './composition/stop-request.ts';
 import type { Config } from './config/config.ts';
 import { createSealer } from './crypto/sealer.ts';
 import type { ReloadReport } from './instances/reload-operation.ts';
-import type { OwnLook } from './look/look.ts';
 import { authorise } from './operations/authorise.ts';
 import type { HubInfo } from './operations/info.ts';
 import { createUserErrorPages } from './pages/errors/error-page-renderer.ts';
@@ -59,7 +59,7 @@ import { formRedirects } from './pages/login/interstitial-redirect.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { createAuthorizer } from './rbac/authorizer.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
-import { giveWayToConfig } from './services/service-administration.ts';
+import { removeShadowedServices } from './services/service-administration.ts';
 import { createLoginSessions } from './sessions/login-sessions.ts';
 
 /** A running hub. Disposing of it stops everything it started, in reverse. */
@@ -88,7 +88,7 @@ export interface Hub extends AsyncDisposable {
 export interface HubOptions {
   readonly config: Config;
   readonly plugins: PreparedPlugins;
-  readonly look: OwnLook;
+  readonly branding: SiteBranding;
   readonly version: string;
   readonly nodeVersion: string;
   /** The hub's own environment: children get an allow-list of it. */
@@ -118,7 +118,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { Hub, publicUrl, loginLifetimeSeconds: lifetimeSeconds } = config;
 
   const site = await composeSite({ config, log }, version);
-  site.setLook(options.look);
+  site.setBranding(options.branding);
   const listeners = await openListeners({ config, log, disposables: building }, site);
   await takeInstanceLocks(config, building);
   signal?.throwIfAborted();
@@ -126,14 +126,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const stopping = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
   const foundation = await openFoundation(
     { config, log, disposables: building },
-    { version, machineId, stopping, lookDigest: options.look.digest },
+    { version, machineId, stopping, brandingDigest: options.branding.digest },
   );
   const { database, stores, secrets, metrics } = foundation;
   composeAudit(foundation);
   building.use(startPurging(foundation));
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
   signal?.throwIfAborted();
-  await giveWayToConfig(Hub.services, { store: stores.runtimeServices, log });
+  await removeShadowedServices(Hub.services, { store: stores.runtimeServices, log });
   await loadDirectory(config, { ...stores, catalogue, log });
 
   const { jupyterHub } = site;
@@ -192,7 +192,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     gateway,
     authorizer,
     version,
-    look: site.toldLook,
+    branding: site.publishedBranding,
     environment,
     program: options.program ?? [],
   });
@@ -324,7 +324,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
   signal?.throwIfAborted();
   const { restored, gone } = await servers.lifecycle.restore();
-  if (restored + gone > 0) log.info({ restored, gone }, 'restored the servers of an earlier run');
+  if (restored + gone > 0) log.info({ restored, gone }, 'servers of earlier run restored');
   await registry.watchExternal();
   signal?.throwIfAborted();
   listeners.serve({ app, gateway, instances, gateways });
@@ -363,12 +363,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       site,
       gateways,
       languages: site.languages,
-      lookDigest: options.look.digest,
+      brandingDigest: options.branding.digest,
       catalogue,
       ...accounts,
     }),
     requestReload: () => database.requestReload(instances.self.id),
-    onReloadRequested: (listeners) => hearReloads(listeners, { database, instances, log }),
+    onReloadRequested: (listeners) => onReload(listeners, { database, instances, log }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
 }

@@ -21,11 +21,11 @@ async function startHub(
   const { log, droppedLogLines } = openedLog;
   for (const { path, message } of checked.warnings) log.warn({ setting: path }, message);
   using manager = await connectServiceManager(process.env, (error) =>
-    log.warn({ err: error }, 'the service manager (NOTIFY_SOCKET) cannot be told how the hub is'),
+    log.warn({ err: error }, 'service manager (NOTIFY_SOCKET) cannot be notified'),
   );
   const stopping = Promise.withResolvers<string>();
   function beginStop(signal: string): void {
-    log.info({ signal }, 'the hub is stopping');
+    log.info({ signal }, 'hub stopping');
     manager.stopping();
     endLate(log, checked.config.Hub.shutdown_timeout + stopReserveSeconds);
     stopping.resolve(signal);
@@ -45,11 +45,11 @@ async function startHub(
     signal: signals.stop,
   }).catch((error: unknown) => {
     if (!signals.stop.aborted) throw error;
-    if (error !== signals.stop.reason) log.warn({ err: error }, 'the start failed as well');
+    if (error !== signals.stop.reason) log.warn({ err: error }, 'start failed as well');
     return undefined;
   });
   if (hub !== undefined) {
-    log.info({ url: hub.publicUrl.href }, 'the hub is ready');
+    log.info({ url: hub.publicUrl.href }, 'hub ready');
     const status = `Ready at ${hub.publicUrl.href}`;
     manager.ready(status);
     void announce(hub, openedLog);
@@ -75,7 +75,7 @@ async function startHub(
       const outcome = await reloadNow();
       if (outcome.outcome === 'reloaded') {
         await hub.requestReload().catch((error: unknown) => {
-          log.error({ err: error }, 'the other instances could not be told to reload');
+          log.error({ err: error }, 'reload could not be sent to other instances');
         });
       }
       return outcome;
@@ -87,7 +87,7 @@ async function startHub(
     if ((await stopping.promise) !== 'SIGTERM') hub.endGateways();
     await hub[Symbol.asyncDispose]();
   }
-  log.info('the hub has stopped');
+  log.info('hub stopped');
 }
 
 /** Runs a gateway until SIGTERM or SIGINT, or until it has to end. */
@@ -113,17 +113,17 @@ async function startGateway(options: Parameters<StartGateway>[0], signals: Signa
     return undefined;
   });
   if (gateway !== undefined) {
-    log.info({ url: gateway.publicUrl.href }, 'the gateway is ready');
+    log.info({ url: gateway.publicUrl.href }, 'gateway ready');
     process.stdout.write(`The gateway is ready at ${gateway.publicUrl.href}\n`);
     limitHeapGrowth();
     const stopped = Promise.withResolvers<string>();
     stopping.addEventListener('abort', () => stopped.resolve(String(stopping.reason)));
     const reason = await Promise.race([stopped.promise, gateway.ended]);
-    log.info({ reason }, 'the gateway is stopping');
+    log.info({ reason }, 'gateway stopping');
     endLate(log, gateway.shutdownSeconds + stopReserveSeconds);
     await gateway[Symbol.asyncDispose]();
   }
-  log.info('the gateway has stopped');
+  log.info('gateway stopped');
 }
 
 const logFormat = z.enum(['auto', 'json', 'text']).catch('auto');

@@ -11,7 +11,7 @@ import { hasChromium, startChromium } from './support/chromium.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'docs', 'pictures');
-const mostBytes = 2 * 2 ** 20;
+const maxBytes = 2 * 2 ** 20;
 
 /** Width and height of a WebP picture (RFC 9649, section 2). */
 function sizeOf(picture: Buffer): readonly [number, number] {
@@ -62,7 +62,7 @@ describe('the pictures of the documentation', () => {
         bytes += data.length;
       }
     }
-    expect(bytes).toBeLessThan(mostBytes);
+    expect(bytes).toBeLessThan(maxBytes);
   });
 
   test.skipIf(!hasChromium())('are taken from a hub that runs', async () => {

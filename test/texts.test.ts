@@ -65,7 +65,7 @@ test('times in texts are written as the language does', () => {
 });
 
 /** Where errors take what they say from, which is a text there. */
-const saidElsewhere: Readonly<Record<string, string>> = {
+const saidRemotely: Readonly<Record<string, string>> = {
   'accounts/first-administrator.ts': 'the authenticator says what is wrong with a password',
   'accounts/invitations.ts': 'the authenticator says what is wrong with a password',
   'accounts/role-administration.ts': 'definitionProblem and fixedMembers of the same file',
@@ -106,7 +106,7 @@ test('errors that reach a page say texts', () => {
   const found = sourceFiles()
     .filter((path) => !withoutPages.some(([place]) => place.test(path)))
     .filter((path) => readErrors(path, readSource(path)).length > 0);
-  expect(found.toSorted()).toEqual(Object.keys(saidElsewhere).toSorted());
+  expect(found.toSorted()).toEqual(Object.keys(saidRemotely).toSorted());
 });
 
 /** Files in which every sentence is for people, but for those that a pattern says. */

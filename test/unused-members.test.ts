@@ -7,7 +7,7 @@ import { findUnusedMembers } from './support/unused-members.ts';
 const root = join(import.meta.dirname, '..');
 
 /** What only others than the program use, and who. */
-const usedElsewhere: Readonly<Record<string, string>> = {
+const usedRemotely: Readonly<Record<string, string>> = {
   'LimitWatch.run': 'a timer does it; tests do it at once',
   'OutputLog.tail': 'the program has each line handed to it; tests read them',
   'UseRecorder.flush': 'a timer does it; tests do it at once',
@@ -20,7 +20,7 @@ test('no interface of the program has a method that the program never uses', () 
     isSearched: (file) => placeOf(file).startsWith('src/') && !isTest(file),
   });
   // What is listed and used after all is out of date here.
-  expect(found).toEqual(Object.keys(usedElsewhere).toSorted());
+  expect(found).toEqual(Object.keys(usedRemotely).toSorted());
 });
 
 test('unused methods are told from those that are called, taken out, spread or passed on', async () => {

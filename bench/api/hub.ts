@@ -59,7 +59,7 @@ export async function startHub(options: {
   // It listens before it can answer, with 503 until then.
   await until(
     async () => (await fetch(`http://127.0.0.1:${port}/hub/health`)).ok,
-    'the hub is ready',
+    'hub ready',
   );
   return {
     process: hub,

@@ -3,7 +3,7 @@ export interface Goal {
   readonly label: string;
   readonly figure: number;
   readonly goal?: number;
-  /** `most`: the figure must stay below the goal. */
+  /** `max`: the figure must stay below the goal. */
   readonly bound: 'least' | 'most';
   readonly unit: string;
   /** The same ratio in work per second of the hub's own CPU time. */

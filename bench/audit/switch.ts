@@ -61,9 +61,9 @@ export function listenForSwitch(path: string): void {
   });
   const server = createServer((asked, answer) => {
     answer.end(JSON.stringify(samples));
-    const told = new URL(asked.url ?? '/', 'http://hub').searchParams;
-    isMeasuring = told.has('pids');
-    pids = (told.get('pids') ?? '').split(',').filter(Boolean).map(Number);
+    const reported = new URL(asked.url ?? '/', 'http://hub').searchParams;
+    isMeasuring = reported.has('pids');
+    pids = (reported.get('pids') ?? '').split(',').filter(Boolean).map(Number);
     samples = [];
     requests = 0;
     isOn = true;

@@ -9,13 +9,13 @@ export function createAuditTrail(
   return {
     ...trail,
     record: (...parts) => (isRecording() ? trail.record(...parts) : Promise.resolve()),
-    recordNewUsers: (insertion, deed, users) =>
+    recordNewUsers: (insertion, auditEvent, users) =>
       isRecording()
-        ? trail.recordNewUsers(insertion, deed, users)
+        ? trail.recordNewUsers(insertion, auditEvent, users)
         : real.insertUsers(options.kysely, insertion, users),
-    recordAlone: (...deeds) => (isRecording() ? trail.recordAlone(...deeds) : Promise.resolve()),
-    recordBounded(deed) {
-      if (isRecording()) trail.recordBounded(deed);
+    recordAlone: (...auditEvents) => (isRecording() ? trail.recordAlone(...auditEvents) : Promise.resolve()),
+    recordBounded(auditEvent) {
+      if (isRecording()) trail.recordBounded(auditEvent);
     },
   };
 }

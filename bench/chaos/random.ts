@@ -1,7 +1,7 @@
 /** Numbers that are the same for the same seed. */
 export interface Random {
-  /** From `least` up to, and without, `most`. */
-  between(least: number, most: number): number;
+  /** From `min` up to, and without, `max`. */
+  between(min: number, max: number): number;
   pick<Item>(items: readonly Item[]): Item;
   /** The items in random order, again and again: none comes twice before all have come once. */
   deal<Item>(items: readonly Item[]): Generator<Item, never>;
@@ -18,7 +18,7 @@ export function createRandom(seed: number): Random {
   // Seeds that are near one another begin alike.
   for (let turn = 0; turn < 8; turn += 1) next();
   return {
-    between: (least, most) => least + next() * (most - least),
+    between: (min, max) => min + next() * (max - min),
     isTrue: (probability) => next() < probability,
     *deal(items) {
       for (;;) {

@@ -82,7 +82,7 @@ export async function createTormentedHub(folder: HubFolder): Promise<TormentedHu
   async function untilReady(): Promise<void> {
     const started = child;
     const hasEnded = () => started?.exitCode !== null || started.signalCode !== null;
-    await until(() => hasEnded() || output.includes('The hub is ready at'), 'the hub is ready');
+    await until(() => hasEnded() || output.includes('The hub is ready at'), 'hub ready');
     if (hasEnded()) throw new Error(`the hub ended while it started: ${unexpectedEnds.at(-1)}`);
   }
 

@@ -19,7 +19,7 @@ export interface KillsReport {
   readonly outcomes: Readonly<Record<string, number>>;
 }
 
-const longestRecoveryMs = 60_000;
+const maxRecoveryMs = 60_000;
 /** After a slower one the logs are kept. */
 const slowRecoveryMs = 10_000;
 
@@ -69,7 +69,7 @@ export async function killAtRandom(options: {
     const killedAt = performance.now();
     const isBackAtOnce = fault !== 'hub' || random.isTrue(0.5);
     if (isBackAtOnce) await comesBack();
-    await untilServicesAnswer(fleet, longestRecoveryMs, fleet.serviceNames).catch(
+    await untilServicesAnswer(fleet, maxRecoveryMs, fleet.serviceNames).catch(
       async (error: unknown) => {
         for (const member of members) {
           say(`${member.name}: ${await servicesAt(member)}`);

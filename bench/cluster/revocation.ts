@@ -5,13 +5,13 @@ import { FakeBrowser } from '../../test/support/fake-browser.ts';
 import { submitLogin, until } from '../../test/support/test-hub.ts';
 import { adminToken, type Fleet, type Member } from './fleet.ts';
 
-const longestMs = 30_000;
+const maxMs = 30_000;
 const ways = ['token', 'login', 'user'] as const;
 
 /** With dead connections, so many rights are taken away in one round, spread over this time. */
 const atOnce = 10;
 const spreadMs = 2_000;
-const toldAgain = 'changes in the database are told again';
+const feedRestored = 'database change feed restored';
 
 /**
  * Takes rights away at one hub while a WebSocket is open at another. Returns how long after the answer
@@ -42,7 +42,7 @@ export async function measureWithDeadFeeds(
       const way = ways[turn % ways.length] ?? 'token';
       revocations.push(await prepareOne(fleet, { here, there, way, name: `unheard-${turn}` }));
     }
-    const losses = fleet.hubs.map((hub) => timesIn(hub.log(), toldAgain));
+    const losses = fleet.hubs.map((hub) => timesIn(hub.log(), feedRestored));
     fleet.silenceFeeds();
     const found = revocations.map(async (revoke, index) => {
       await pause((spreadMs * index) / atOnce);
@@ -50,7 +50,7 @@ export async function measureWithDeadFeeds(
     });
     delaysMs.push(...(await Promise.all(found)));
     await until(
-      () => fleet.hubs.every((hub, at) => timesIn(hub.log(), toldAgain) > (losses[at] ?? 0)),
+      () => fleet.hubs.every((hub, at) => timesIn(hub.log(), feedRestored) > (losses[at] ?? 0)),
       'all hubs hear of changes again',
     );
   }
@@ -117,7 +117,7 @@ async function prepareOne(
   await opened(socket, `${way} of ${name} at ${there.name}`);
   const closed = new Promise<number>((resolve) => {
     socket.once('close', () => resolve(performance.now()));
-    setTimeout(() => resolve(Number.POSITIVE_INFINITY), longestMs).unref();
+    setTimeout(() => resolve(Number.POSITIVE_INFINITY), maxMs).unref();
   });
   return async () => {
     const answer = await revoke();

@@ -12,7 +12,7 @@ export interface TakeoverReport {
   readonly missing: number;
 }
 
-const longestMs = 120_000;
+const maxMs = 120_000;
 
 /** Kills the hub that started many servers; the other one takes them over. */
 export async function measureTakeover(count: number): Promise<TakeoverReport> {
@@ -26,7 +26,7 @@ export async function measureTakeover(count: number): Promise<TakeoverReport> {
   const probe = await startHealthProbe(`${left.url}hub/health`);
   await dying.end('SIGKILL');
   const killedAt = performance.now();
-  const deadline = killedAt + longestMs;
+  const deadline = killedAt + maxMs;
   let missing = count;
   while (missing > 0 && performance.now() < deadline) {
     await pause(500);

@@ -17,7 +17,7 @@ export interface Criterion {
   readonly label: string;
   readonly figure: number;
   readonly goal: number;
-  /** `most`: the figure must stay below the goal. */
+  /** `max`: the figure must stay below the goal. */
   readonly bound: 'least' | 'most';
   readonly unit: string;
   /** Whether it is only aimed at. */

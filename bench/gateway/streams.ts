@@ -27,9 +27,9 @@ export async function measureStream(options: {
   const { kind, url, amount, connections, process: proxy } = options;
   const residentBefore = proxy.residentBytes();
   const cpuBefore = proxy.cpuSeconds();
-  let residentMost = residentBefore;
+  let residentMax = residentBefore;
   const timer = setInterval(() => {
-    residentMost = Math.max(residentMost, proxy.residentBytes());
+    residentMax = Math.max(residentMax, proxy.residentBytes());
   }, 50);
   try {
     const command = [process.execPath, script, kind, url, String(amount), String(connections)];
@@ -39,7 +39,7 @@ export async function measureStream(options: {
     return {
       unitsPerSecond: units / seconds,
       cpuMicros: ((proxy.cpuSeconds() - cpuBefore) / units) * 1e6,
-      grownMiB: (residentMost - residentBefore) / 2 ** 20,
+      grownMiB: (residentMax - residentBefore) / 2 ** 20,
     };
   } finally {
     clearInterval(timer);

@@ -3,7 +3,7 @@ import type { ClaimedInfo } from '../../src/plugin.ts';
 /** What a provider says of a person: the claims of an ID token, or the answer of a user endpoint. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-const longestList = 1000;
+const maxListLength = 1000;
 
 /**
  * Finds a claim by its dotted path, such as `realm_access.roles`. A name that itself holds dots, such
@@ -41,7 +41,7 @@ export function idAt(claims: Claims, path: string): string | undefined {
 export function listAt(claims: Claims, path: string): readonly string[] | undefined {
   const value = claimAt(claims, path);
   if (typeof value === 'string') return value === '' ? [] : [value];
-  if (!Array.isArray(value) || value.length > longestList) return undefined;
+  if (!Array.isArray(value) || value.length > maxListLength) return undefined;
   return value.every((item) => typeof item === 'string') ? value : undefined;
 }
 

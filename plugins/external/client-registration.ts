@@ -51,7 +51,7 @@ export async function resolveClient(
   const registration =
     server.registration_endpoint === undefined
       ? undefined
-      : ((await keptRegistration(server, host)) ?? (await register(server, options, parts)));
+      : ((await savedRegistration(server, host)) ?? (await register(server, options, parts)));
   return registration ?? { clientId: await host.defaultClientId() };
 }
 
@@ -65,7 +65,7 @@ export function clientAuthentication(clientSecret: string | undefined): ClientAu
   };
 }
 
-async function keptRegistration(
+async function savedRegistration(
   server: ServerMetadata,
   host: AuthenticatorHost,
 ): Promise<Registration | undefined> {
@@ -109,7 +109,7 @@ async function register(
     if (kind === 'unavailable') throw error;
     host.log.warn(
       { reason: explanation },
-      'the provider offers to register clients but did not register the hub: set client_id and client_secret, or registration_token',
+      'client registration at provider failed: set client_id and client_secret, or registration_token',
     );
     return undefined;
   }
@@ -122,7 +122,7 @@ async function register(
     secretExpiresAt: Number(client_secret_expires_at ?? 0),
   };
   await host.settings.set(settingKey, JSON.stringify(registration));
-  host.log.info({ clientId: client_id }, 'the provider registered the hub as its client');
+  host.log.info({ clientId: client_id }, 'hub registered as client at provider');
   return registration;
 }
 

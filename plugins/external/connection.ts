@@ -28,8 +28,8 @@ export interface Connector {
 /** How long what a provider says of itself is believed. */
 const metadataLifetimeMs = 3600_000;
 const shortestPauseMs = 2_000;
-const longestPauseMs = 60_000;
-const rememberedFailureMs = 30_000;
+const maxPauseMs = 60_000;
+const cachedFailureMs = 30_000;
 
 /** Creates the connector; nothing is connected yet. */
 export function createConnector(parts: {
@@ -49,7 +49,7 @@ export function createConnector(parts: {
     attempt ??= connect()
       .then(
         (made) => {
-          if (failure !== undefined) log.info({}, 'the login provider answers again');
+          if (failure !== undefined) log.info({}, 'login provider reachable again');
           connection = made;
           connectedAt = performance.now();
           failure = undefined;
@@ -59,7 +59,7 @@ export function createConnector(parts: {
         (error: unknown) => {
           const { explanation } = explainFailure(error);
           if (failure?.message !== explanation) {
-            log.warn({ reason: explanation }, 'the login provider cannot be used; trying again');
+            log.warn({ reason: explanation }, 'login provider unavailable, trying again');
           }
           failure = { message: explanation, at: performance.now() };
           if (connection === undefined) retryLater();
@@ -79,7 +79,7 @@ export function createConnector(parts: {
       startAttempt().catch(() => {});
     }, pauseMs);
     timer.unref();
-    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs);
   }
 
   return {
@@ -104,8 +104,7 @@ export function createConnector(parts: {
     },
     status() {
       if (failure === undefined) return { state: 'ready' };
-      const isOver =
-        connection !== undefined && performance.now() - failure.at > rememberedFailureMs;
+      const isOver = connection !== undefined && performance.now() - failure.at > cachedFailureMs;
       return isOver ? { state: 'ready' } : { state: 'unavailable', message: failure.message };
     },
     close() {

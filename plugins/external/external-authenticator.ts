@@ -211,7 +211,7 @@ export function createExternalAuthenticator(
     const { kind, explanation } = explainFailure(error);
     if (kind === 'unavailable') {
       connector.noteFailure(explanation);
-      host.log.warn({ reason: explanation }, 'a login failed because the provider did not answer');
+      host.log.warn({ reason: explanation }, 'login failed, provider did not answer');
       throw error;
     }
     const reason = kind === 'token_refused' ? 'provider' : kind;
@@ -298,7 +298,7 @@ export function createExternalAuthenticator(
       } catch (error) {
         if (error instanceof TokenExpired) return { outcome: 'login_required' };
         const { kind, explanation } = explainFailure(error);
-        host.log.warn({ reason: explanation, kind }, 'the provider did not confirm a login');
+        host.log.warn({ reason: explanation, kind }, 'login not confirmed by provider');
         if (kind !== 'unavailable') return { outcome: 'login_required' };
         connector.noteFailure(explanation);
         return { outcome: 'unavailable', message: explanation };

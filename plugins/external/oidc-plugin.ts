@@ -166,7 +166,7 @@ async function connect(
     config = await discover({ clientId, clientSecret: options.client_secret });
   }
   const { client_id: clientId } = config.clientMetadata();
-  host.log.info({ issuer, clientId }, 'connected to the login provider');
+  host.log.info({ issuer, clientId }, 'login provider connected');
   return { config, keys: createProviderKeys(config.serverMetadata(), { fetch, timeoutMs }) };
 }
 

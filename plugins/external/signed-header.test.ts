@@ -161,9 +161,15 @@ describe('a signed name', () => {
     const input = `${encode({ alg: 'HS256', kid: 'key-0', typ: 'JWT' })}.${payload}`;
     const mac = createHmac('sha256', await exportSPKI(provider.publicKey)).update(input);
     const confused = `${input}.${mac.digest('base64url')}`;
-    await using stranger = await startIssuer();
+    await using foreignProcess = await startIssuer();
     const good = await provider.sign();
-    for (const token of [unsigned, confused, await stranger.sign(), 'x', `${good}\n${good}`]) {
+    for (const token of [
+      unsigned,
+      confused,
+      await foreignProcess.sign(),
+      'x',
+      `${good}\n${good}`,
+    ]) {
       expect(await identify({ [header]: token }), token).toMatchObject({
         outcome: 'refused',
         reason: 'invalid_response',

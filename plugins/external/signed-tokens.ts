@@ -30,7 +30,7 @@ export const acceptedAlgorithms = [
 const keyCooldownMs = 3_000;
 const keyLifetimeMs = 600_000;
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
-const longestLogoutToken = 16_384;
+const maxLogoutTokenLength = 16_384;
 /** How old a logout token without an end of its own may be. */
 const logoutTokenAgeSeconds = 120;
 
@@ -76,7 +76,7 @@ export async function verifyLogoutToken(
     readonly clockToleranceSeconds: number;
   },
 ): Promise<LogoutTokenResult> {
-  if (logoutToken.length > longestLogoutToken) return invalid('it is too long');
+  if (logoutToken.length > maxLogoutTokenLength) return invalid('it is too long');
   let claims: JWTPayload;
   try {
     const verified = await jwtVerify(logoutToken, expected.keys, {

@@ -18,8 +18,8 @@ import { escapeDnValue, escapeFilterValue } from './escape.ts';
 import { findProblems, type LdapOptions, optionsSchema } from './options.ts';
 
 /** No honest name or password is longer. */
-const longestName = 255;
-const longestPasswordBytes = 1024;
+const maxNameLength = 255;
+const maxPasswordBytes = 1024;
 
 const refused: AuthenticationResult = { outcome: 'refused', reason: 'credentials' };
 
@@ -54,7 +54,7 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
         return result;
       } catch (error) {
         const message = failureText(error);
-        host.log.error({ reason: message }, 'the directory did not answer as it should');
+        host.log.error({ reason: message }, 'unexpected directory response');
         status = { state: 'unavailable', message };
         throw error;
       }
@@ -143,7 +143,7 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
       if (user !== undefined) return { outcome: 'authenticated', user };
       host.log.warn(
         { attributes: [options.username_attribute, options.id_attribute] },
-        'an entry lacks the attributes that name a user',
+        'directory entry without user attributes',
       );
       return { outcome: 'refused', reason: 'invalid_response' };
     }
@@ -244,12 +244,12 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
         const password = form.get('password') ?? '';
         const isImpossible =
           username === '' ||
-          username.length > longestName ||
+          username.length > maxNameLength ||
           !username.isWellFormed() ||
           /\p{Cc}/u.test(username) ||
           password === '' ||
           password.includes('\u0000') ||
-          Buffer.byteLength(password) > longestPasswordBytes;
+          Buffer.byteLength(password) > maxPasswordBytes;
         return isImpossible ? refused : asking(() => authenticate(username, password));
       },
     };

@@ -23,7 +23,7 @@ export interface FailedFile {
   readonly failures: readonly { readonly test: string; readonly error: string }[];
 }
 
-const mostFiles = 3;
+const maxFiles = 3;
 
 /**
  * Why the files that failed do not deserve a second run, alone on the machine; undefined when they do:
@@ -35,8 +35,8 @@ export function refusalOf({ files, unhandledErrors, isFinished }: FailedRun): st
     return `An error outside of the tests: ${unhandledErrors.join('\n')}`;
   }
   if (files.length === 0) return 'The run failed, but no test did.';
-  if (files.length > mostFiles) {
-    return `${files.length} test files failed; at most ${mostFiles} are tried again.`;
+  if (files.length > maxFiles) {
+    return `${files.length} test files failed; at most ${maxFiles} are tried again.`;
   }
   return undefined;
 }

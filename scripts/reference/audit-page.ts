@@ -1,20 +1,20 @@
-import { actionWords } from '../../src/audit/action-words.ts';
+import { actionLabels } from '../../src/audit/action-labels.ts';
 import { type AuditAction, auditActions } from '../../src/audit/actions.ts';
-import { reasonWords } from '../../src/audit/reason-words.ts';
+import { reasonLabels } from '../../src/audit/reason-labels.ts';
 import { auditActionsOf } from '../../src/operations/operation.ts';
 import { operations } from '../../src/operations/operations.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** The reference page of the audit log: every action, and the operations that are not recorded. */
 export function auditPage(): string {
-  const actions = Object.entries(actionWords).map(([action, words]) => {
+  const actions = Object.entries(actionLabels).map(([action, words]) => {
     const meaning = auditActions[action as AuditAction];
     const by = operations
       .filter((operation) => (auditActionsOf(operation) as readonly string[]).includes(action))
       .map(({ method, path }) => code(`${method} ${path}`));
     return `| ${code(action)} | ${cell(String(words))} | ${cell(meaning)} | ${by.join(', ')} |`;
   });
-  const reasons = Object.entries(reasonWords).map(
+  const reasons = Object.entries(reasonLabels).map(
     ([reason, words]) => `| ${code(reason)} | ${cell(String(words))} |`,
   );
   const unrecorded = operations.flatMap(({ method, path, audit }) =>

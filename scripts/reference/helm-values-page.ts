@@ -38,12 +38,12 @@ function rowsOf({ properties = {} }: Schema, values: Values, prefix: string): Va
 }
 
 /** Longer defaults are read in values.yaml. */
-const longestDefault = 40;
+const maxDefaultLength = 40;
 
 function showDefault(value: unknown): string {
   if (value === undefined || value === '') return '';
   const text = JSON.stringify(value);
-  return text.length > longestDefault ? 'see values.yaml' : code(text);
+  return text.length > maxDefaultLength ? 'see values.yaml' : code(text);
 }
 
 export function helmValuesPage(): string {

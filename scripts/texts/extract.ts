@@ -211,11 +211,11 @@ export function sentencesIn(path: string, code: string): string[] {
   const found: string[] = [];
   const { program } = parseSync(path, code, { lang: 'ts' });
   let outside = 0;
-  const enter = (isElsewhere: boolean) => {
-    if (isElsewhere) outside += 1;
+  const enter = (isRemote: boolean) => {
+    if (isRemote) outside += 1;
   };
-  const leave = (isElsewhere: boolean) => {
-    if (isElsewhere) outside -= 1;
+  const leave = (isRemote: boolean) => {
+    if (isRemote) outside -= 1;
   };
   const isTag = ({ tag }: { readonly tag: Expression }) =>
     tag.type === 'Identifier' && (tag.name === 'text' || tag.name === 'html');

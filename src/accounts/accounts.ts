@@ -38,7 +38,7 @@ export interface Accounts {
 }
 
 /** How many users one request creates. */
-export const mostNewUsers = 500;
+export const maxNewUsers = 500;
 
 export function createAccounts(deps: {
   readonly users: UserStore;
@@ -58,10 +58,10 @@ export function createAccounts(deps: {
 
   return {
     async create(caller, names, { isAdmin, authenticator }) {
-      if (names.length > mostNewUsers) {
+      if (names.length > maxNewUsers) {
         throw new HubError(
           'bad_request',
-          text`At most ${mostNewUsers} users can be created at once.`,
+          text`At most ${maxNewUsers} users can be created at once.`,
         );
       }
       if (isAdmin) await acting.requireAdminPower(caller);

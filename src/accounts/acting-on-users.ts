@@ -1,5 +1,5 @@
 import { HubError } from '../errors.ts';
-import { mayGrant, scopesBeyond } from '../rbac/access-check.ts';
+import { excessScopes, mayGrant } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
@@ -36,7 +36,7 @@ export interface ActingOnUsers {
    * gives what `!user` and `self` say of themselves, but for what acts in the name of others (`forAnyHolder`): that
    * needs the same for everyone.
    */
-  scopesBeyond(
+  excessScopes(
     caller: Caller,
     scopes: readonly string[],
     options?: { readonly forAnyHolder: boolean },
@@ -72,13 +72,13 @@ export function createActingOnUsers({
 }): ActingOnUsers {
   const { catalogue } = authorizer;
 
-  async function beyond(caller: Caller, wanted: ReadonlySet<string>): Promise<readonly string[]> {
+  async function excess(caller: Caller, wanted: ReadonlySet<string>): Promise<readonly string[]> {
     const membership = await authorizer.membershipFor(caller.scopes);
-    return scopesBeyond(grantableScopes(caller.scopes, catalogue), wanted, membership);
+    return excessScopes(grantableScopes(caller.scopes, catalogue), wanted, membership);
   }
 
   async function mayGiveAll(caller: Caller, wanted: ReadonlySet<string>): Promise<boolean> {
-    return (await beyond(caller, wanted)).length === 0;
+    return (await excess(caller, wanted)).length === 0;
   }
 
   const hasAdminPower = (caller: Caller) => mayGiveAll(caller, adminScopes(catalogue));
@@ -96,7 +96,7 @@ export function createActingOnUsers({
   ): Promise<readonly string[]> {
     const missing: string[] = [];
     for (const scope of new Set(written)) {
-      const lacking = await beyond(caller, expandScopes([scope], { catalogue, owner }));
+      const lacking = await excess(caller, expandScopes([scope], { catalogue, owner }));
       // Users hold rights over themselves that an administrator of users holds over all.
       const isOwn = owner === caller.owner ? () => false : isAbout(owner.name);
       if (!lacking.every(isOwn)) missing.push(scope);
@@ -118,7 +118,7 @@ export function createActingOnUsers({
   async function requireMayTakeOver(caller: Caller, { name, isAdmin }: User): Promise<void> {
     if (isAdmin || configured.isAdministrator(name)) return requireAdminPower(caller);
     const owner = { kind: 'user', name } as const;
-    const held = await beyond(caller, await authorizer.scopesOfOwner(owner));
+    const held = await excess(caller, await authorizer.scopesOfOwner(owner));
     const configuredScopes = await configuredScopesOfUser(name);
     const missing = await missingOf(caller, configuredScopes, owner);
     if (held.every(isAbout(name)) && missing.length === 0) return;
@@ -183,7 +183,7 @@ export function createActingOnUsers({
       await requireMayTakeOver(caller, user);
     },
 
-    async scopesBeyond(caller, scopes, { forAnyHolder = false } = { forAnyHolder: false }) {
+    async excessScopes(caller, scopes, { forAnyHolder = false } = { forAnyHolder: false }) {
       const held = grantableScopes(caller.scopes, catalogue);
       const membership = await authorizer.membershipFor(caller.scopes);
       const owner = forAnyHolder ? undefined : caller.owner;
@@ -231,7 +231,7 @@ export function createActingOnUsers({
         if (membership.membersOf(groupName).has(user.name)) continue;
         const filter = { kind: 'user', value: user.name } as const;
         const wanted = new Set([...powers].map((name) => formatScope({ name, filter })));
-        const [missing] = await beyond(caller, wanted);
+        const [missing] = await excess(caller, wanted);
         if (missing !== undefined) {
           throw new HubError('forbidden', text`You may not add this user to this group.`, {
             hint: text`Roles give rights over its members, and you lack ${quoteScope(missing)}.`,

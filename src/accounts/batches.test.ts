@@ -20,13 +20,13 @@ test('does the work for each once, a few at a time, and says what failed', async
   await using batches = createWorld().create();
   const done: string[] = [];
   let atOnce = 0;
-  let most = 0;
+  let max = 0;
   const { id, finished } = await batches.start({
     ...asked,
     names,
     async work(name) {
       atOnce += 1;
-      most = Math.max(most, atOnce);
+      max = Math.max(max, atOnce);
       await Promise.resolve();
       atOnce -= 1;
       if (name === 'user-7') throw new HubError('conflict', 'It runs already.');
@@ -38,7 +38,7 @@ test('does the work for each once, a few at a time, and says what failed', async
   expect(done.toSorted()).toEqual(
     names.filter((name) => name !== 'user-7' && name !== 'user-8').toSorted(),
   );
-  expect(most).toBeLessThanOrEqual(4);
+  expect(max).toBeLessThanOrEqual(4);
   expect(report).toMatchObject({ total: 50, done: 48, failed: 2, isCutShort: false });
   expect(report.problems).toEqual([
     { name: 'user-7', message: 'It runs already.' },

@@ -48,17 +48,17 @@ export interface Batches extends AsyncDisposable {
   find(id: string, by: string): Promise<BatchReport | undefined>;
 }
 
-const mostBatches = 4;
+const maxBatches = 4;
 const atOnce = 4;
 /** What others do to the database waits for no more than this. */
-const mostTogether = 100;
-const mostProblems = 20;
+const maxBatchSize = 100;
+const maxProblems = 20;
 const lifetimeMs = 86_400_000;
 const reportIntervalMs = 500;
 /** Without a word for so long, the hub that worked at it is gone. */
 const silenceMs = 30_000;
-const mostAttempts = 200;
-const longestPauseMs = 3_000;
+const maxAttempts = 200;
+const maxPauseMs = 3_000;
 
 export function createBatches(deps: {
   readonly reports: Pick<Keyv<BatchReport>, 'get' | 'set'>;
@@ -75,8 +75,8 @@ export function createBatches(deps: {
         return await work();
       } catch (error) {
         const isBusy = error instanceof HubError && error.code === 'too_many_requests';
-        if (!isBusy || attempts === mostAttempts) throw error;
-        const pauseMs = Math.min((error.retryAfterSeconds ?? 1) * 1000, longestPauseMs);
+        if (!isBusy || attempts === maxAttempts) throw error;
+        const pauseMs = Math.min((error.retryAfterSeconds ?? 1) * 1000, maxPauseMs);
         await sleep(pauseMs, undefined, { signal: stopping.signal, ref: false });
       }
     }
@@ -92,12 +92,14 @@ export function createBatches(deps: {
       report = { ...report, ...more, updatedAt: now() };
     };
     const tell = () => reports.set(report.id, report, lifetimeMs);
-    const told = setInterval(() => {
+    const reported = setInterval(() => {
       // Also while one user takes long: it says that the hub is there.
       change({});
-      void tell().catch((error: unknown) => log.warn({ err: error }, 'a batch cannot be reported'));
+      void tell().catch((error: unknown) =>
+        log.warn({ err: error }, 'batch progress cannot be reported'),
+      );
     }, reportIntervalMs);
-    told.unref();
+    reported.unref();
     const workOne = async (name: string): Promise<void> => {
       if (stopping.signal.aborted) return;
       try {
@@ -105,11 +107,11 @@ export function createBatches(deps: {
         change({ done: report.done + 1 });
       } catch (error) {
         if (stopping.signal.aborted) return;
-        if (!(error instanceof HubError)) log.error({ err: error, user: name }, 'a batch failed');
+        if (!(error instanceof HubError)) log.error({ err: error, user: name }, 'batch failed');
         const message = savePhrase(
           error instanceof HubError ? error.shown.message : text`Something went wrong.`,
         );
-        const problems = [...report.problems, { name, message }].slice(0, mostProblems);
+        const problems = [...report.problems, { name, message }].slice(0, maxProblems);
         change({ failed: report.failed + 1, problems });
       }
     };
@@ -131,21 +133,23 @@ export function createBatches(deps: {
     try {
       await forEachAtOnce(
         atOnce,
-        chunksOf(names, workTogether === undefined ? 1 : mostTogether),
+        chunksOf(names, workTogether === undefined ? 1 : maxBatchSize),
         workChunk,
       );
     } finally {
-      clearInterval(told);
+      clearInterval(reported);
     }
     const isCutShort = report.done + report.failed < report.total;
     change({ finishedAt: now(), isCutShort });
-    await tell().catch((error: unknown) => log.warn({ err: error }, 'a batch cannot be reported'));
+    await tell().catch((error: unknown) =>
+      log.warn({ err: error }, 'batch progress cannot be reported'),
+    );
     return report;
   }
 
   return {
     async start({ by, title, returnTo, names, work, workTogether }) {
-      if (running.size >= mostBatches) {
+      if (running.size >= maxBatches) {
         throw new HubError(
           'too_many_requests',
           text`Too much is under way for many users already.`,

@@ -1,5 +1,5 @@
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
-import { loginWords } from '../authentication/login-words.ts';
+import { loginLabels } from '../authentication/login-labels.ts';
 import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { type Phrase, text } from '../texts/text.ts';
@@ -40,7 +40,7 @@ export function createIdentityLinks(deps: {
       const via = authenticators.find(identity.authenticator)?.authenticator;
       // The hub's own account is not a link: its password is what lets the user in.
       if (via === undefined || via.ownsAccounts === true) return [];
-      return [{ ...identity, label: loginWords(via.login.label) }];
+      return [{ ...identity, label: loginLabels(via.login.label) }];
     });
     const mayUnlink = hasPassword || linked.length > 1;
     return linked.map((identity) => ({ ...identity, mayUnlink }));

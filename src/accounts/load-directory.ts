@@ -45,20 +45,20 @@ export async function loadDirectory(
     Hub.load_groups.map((group) => ({ ...group, users: group.users.map(canonicalUserName) })),
     Hub.load_roles.flatMap((role) => role.groups ?? []),
   );
-  const roleNames = await roles.namesHeldBy(
+  const roleNames = await roles.namesGrantedTo(
     [...added.keys()].map((name) => ({ kind: 'group', name })),
   );
   for (const [group, names] of added) {
     log.info(
       { group, users: names, roles: roleNames.get(group) },
-      'members added by the configuration',
+      'members added by configuration',
     );
   }
   const administrators: string[] = [];
   async function setAdmin({ id, name }: User, isAdmin: boolean): Promise<void> {
     await users.setAdmin(id, isAdmin, { mayBeLast: true });
     if (!isAdmin) return;
-    log.info({ user: name }, 'user becomes an administrator by the configuration');
+    log.info({ user: name }, 'user made administrator by configuration');
     administrators.push(`admin to user ${name}`);
   }
   const given = await applyRoles(Hub.load_roles, {

@@ -53,7 +53,10 @@ export function createPasskeyLogin(deps: {
       if (admitted.outcome === 'refused') return admitted;
       // `username_map` is for names as they are typed: it may lead the name of this account to another.
       if (admitted.user.id !== user.id) {
-        deps.log.warn({ user: user.name }, 'username_map leads the owner of a passkey elsewhere');
+        deps.log.warn(
+          { user: user.name },
+          'username_map names another user than the owner of the passkey',
+        );
         return notAccepted;
       }
       return admitted;

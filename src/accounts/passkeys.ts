@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { DeedReason } from '../audit/reason-words.ts';
+import type { AuditReason } from '../audit/reason-labels.ts';
 import type { LoginThrottle } from '../authentication/login-throttle.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import type { Sealer } from '../crypto/sealer.ts';
@@ -86,12 +86,12 @@ export interface Passkeys {
   remove(user: Pick<User, 'id' | 'name' | 'isAdmin'>, id: string): Promise<void>;
 }
 
-export const longestPasskeyName = 60;
-const mostPasskeys = 20;
+export const maxPasskeyNameLength = 60;
+const maxPasskeys = 20;
 const lifetimeMs = 5 * 60_000;
 /** How long a browser waits for the user (Web Authentication Level 3 §5.1). */
 const timeoutMs = 180_000;
-const longestAnswer = 64 * 1024;
+const maxAnswerLength = 64 * 1024;
 const unknownUser = 'unknown passkey';
 
 const stateSchema = z.object({ challenge: z.string(), expiresAt: z.number() });
@@ -178,7 +178,7 @@ export function createPasskeys(deps: {
   }
 
   async function findPasskey(response: string): Promise<Found> {
-    if (response.length > longestAnswer) return {};
+    if (response.length > maxAnswerLength) return {};
     const { parseAssertion } = await loadWebAuthn();
     const assertion = await reasoned(async () => parseAssertion(response));
     if ('problem' in assertion) return {};
@@ -212,12 +212,12 @@ export function createPasskeys(deps: {
       const challenge = challengeOf(state, contextOf('add', { user, browser }));
       const { verifyCreation } = await loadWebAuthn();
       const made =
-        challenge === undefined || response.length > longestAnswer
+        challenge === undefined || response.length > maxAnswerLength
           ? ({ problem: 'expired' } as const)
           : await reasoned(() => verifyCreation(response, { party, challenge }));
       if ('problem' in made || challenge === undefined || !(await isFirstAnswer(challenge))) {
         const { problem, message }: Problem = 'problem' in made ? made : { problem: 'used' };
-        log.warn({ user: user.name, problem: message ?? problem }, 'a new passkey was refused');
+        log.warn({ user: user.name, problem: message ?? problem }, 'new passkey refused');
         throw new HubError('bad_request', text`This passkey could not be added.`, {
           hint: text`Go back, reload the page and try again.`,
         });
@@ -225,7 +225,7 @@ export function createPasskeys(deps: {
       const name = nameOf(givenName);
       const passkey = { ...made, userId: user.id, name, createdAt: new Date(now()) };
       const { codes, hashes: recoveryCodeHashes } = newRecoveryCodes(user.id);
-      const added = await store.add(passkey, { limit: mostPasskeys, recoveryCodeHashes });
+      const added = await store.add(passkey, { limit: maxPasskeys, recoveryCodeHashes });
       return added.issuesRecoveryCodes ? codes : undefined;
     },
 
@@ -267,7 +267,7 @@ export function createPasskeys(deps: {
           ? tried.result
           : { problem: 'throttled' };
       const logged = { user: owner?.name, purpose, problem: message ?? problem };
-      log.warn(logged, 'a passkey was refused');
+      log.warn(logged, 'passkey refused');
       deps.audit.recordBounded({
         action: 'passkey.check',
         ...(owner !== undefined && { target: { kind: 'user', name: owner.name } as const }),
@@ -296,7 +296,7 @@ interface Found {
 }
 
 interface Problem {
-  readonly problem: DeedReason;
+  readonly problem: AuditReason;
   /** What the library says of it. */
   readonly message?: string;
 }
@@ -327,9 +327,9 @@ function whyUnusable({ protocol, hostname }: URL): PasskeysUnusable | undefined 
 
 function nameOf(given: string): string {
   const name = given.normalize('NFC').replaceAll(/\s+/g, ' ').trim();
-  if (name !== '' && name.length <= longestPasskeyName && !/\p{C}/u.test(name)) return name;
+  if (name !== '' && name.length <= maxPasskeyNameLength && !/\p{C}/u.test(name)) return name;
   throw new HubError('bad_request', text`This cannot be the name of a passkey.`, {
-    hint: text`It has 1 to ${longestPasskeyName} characters, without control characters.`,
+    hint: text`It has 1 to ${maxPasskeyNameLength} characters, without control characters.`,
   });
 }
 

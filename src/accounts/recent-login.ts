@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
+import { loginLabels } from '../authentication/login-labels.ts';
 import type { LoginService } from '../authentication/login-service.ts';
-import { loginWords } from '../authentication/login-words.ts';
 import type { FormMethod, LoginForm, LoginRequest } from '../plugin-host/authenticator.ts';
 import { isExternal, isForm, isRequest } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
@@ -80,7 +80,7 @@ export function createRecentLogin(deps: {
     const via = authenticators.find(name)?.authenticator;
     if (via === undefined || isRequest(via)) return { kind: 'none' };
     if (isExternal(via)) {
-      return { kind: 'external', authenticator: name, provider: loginWords(via.login.label) };
+      return { kind: 'external', authenticator: name, provider: loginLabels(via.login.label) };
     }
     const ownsAccounts = accountOwnerOf(authenticators)?.name === name;
     const factors = ownsAccounts ? await secondFactors.find(user.id) : undefined;
@@ -150,7 +150,7 @@ export function createRecentLogin(deps: {
       if (result.user.id === login.user.id) return { outcome: 'confirmed' };
       deps.log.warn(
         { user: login.user.name, typed: result.user.name },
-        'a login was to be confirmed by another user',
+        'login confirmation by another user refused',
       );
       return refused(
         text`You are logged in as ${login.user.name}. Give the password of that account.`,

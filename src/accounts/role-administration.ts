@@ -65,7 +65,7 @@ const kinds = ['user', 'group', 'service'] as const;
 export function createRoleAdministration(deps: {
   readonly roles: Pick<RoleStore, 'listAssignments'>;
   readonly changes: RoleChangeStore;
-  readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
+  readonly acting: Pick<ActingOnUsers, 'excessScopes'>;
   readonly catalogue: ScopeCatalogue;
   readonly serviceNames: () => readonly string[];
   /** `Hub.load_roles`. */
@@ -77,11 +77,11 @@ export function createRoleAdministration(deps: {
   let { configured } = deps;
 
   async function requireMayGive(caller: Caller, scopes: readonly string[]): Promise<void> {
-    const beyond = await acting.scopesBeyond(caller, scopes);
-    if (beyond.length === 0) return;
-    const listed = beyond.slice(0, 5).map(quoteScope).join(', ');
+    const excess = await acting.excessScopes(caller, scopes);
+    if (excess.length === 0) return;
+    const listed = excess.slice(0, 5).map(quoteScope).join(', ');
     throw new HubError('forbidden', text`This role may do more than you may.`, {
-      hint: beyond.length > 5 ? text`You lack ${listed} and others.` : text`You lack ${listed}.`,
+      hint: excess.length > 5 ? text`You lack ${listed} and others.` : text`You lack ${listed}.`,
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Authenticators } from '../authentication/create-authenticators.ts';
-import { loginWords } from '../authentication/login-words.ts';
+import { loginLabels } from '../authentication/login-labels.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { type Phrase, text } from '../texts/text.ts';
@@ -27,7 +27,7 @@ export interface UserProfiles {
 export interface UserProfile {
   readonly info: UserInfo;
   /** How the login page calls the authenticator that tells it at each login; undefined: it is kept here. */
-  readonly toldBy: Phrase | undefined;
+  readonly providedBy: Phrase | undefined;
   /** The picture, where pages may load it from its origin. */
   readonly shownPictureUrl: string | undefined;
 }
@@ -49,18 +49,18 @@ export function createUserProfiles(deps: {
     const isShown = pictureUrl !== undefined && origins.has(new URL(pictureUrl).origin);
     const shownPictureUrl = isShown ? pictureUrl : undefined;
     const via = authenticator === undefined ? undefined : authenticators.find(authenticator);
-    if (via === undefined) return { info, toldBy: undefined, shownPictureUrl };
+    if (via === undefined) return { info, providedBy: undefined, shownPictureUrl };
     // Once the link is ended, no login will ever tell it again.
     const linked = await identities.listForUser(id);
     const isLinked = linked.some((identity) => identity.authenticator === authenticator);
-    const toldBy = isLinked ? loginWords(via.authenticator.login.label) : undefined;
-    return { info, toldBy, shownPictureUrl };
+    const providedBy = isLinked ? loginLabels(via.authenticator.login.label) : undefined;
+    return { info, providedBy, shownPictureUrl };
   }
 
   async function write(user: User, change: InfoChange): Promise<void> {
-    const { info, toldBy } = await read(user);
-    if (toldBy !== undefined) {
-      throw new HubError('conflict', text`“${toldBy}” tells who this user is, at each login.`, {
+    const { info, providedBy } = await read(user);
+    if (providedBy !== undefined) {
+      throw new HubError('conflict', text`“${providedBy}” tells who this user is, at each login.`, {
         hint: text`Change it there.`,
       });
     }

@@ -18,8 +18,8 @@ export function auditMiddleware(audit: Pick<AuditTrail, 'recordBounded'>): Middl
         // The pattern of the path: what stands in its place may be a secret.
         const route = ctx['_matchedRoute'] as string | RegExp | undefined;
         const page = route === undefined ? {} : { page: `${ctx.method} ${String(route)}` };
-        const deed = undoneDeed(error, page);
-        if (deed !== undefined) audit.recordBounded(deed);
+        const auditEvent = undoneDeed(error, page);
+        if (auditEvent !== undefined) audit.recordBounded(auditEvent);
         throw error;
       }
     });

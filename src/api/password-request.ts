@@ -7,7 +7,7 @@ import type { OperationDeclaration } from '../operations/operation.ts';
 import type { LoginForm } from '../plugin-host/authenticator.ts';
 import type { Caller } from '../rbac/caller.ts';
 
-const longestBody = 64 * 1024;
+const maxBodyBytes = 64 * 1024;
 
 const named = z.looseObject({ auth: z.unknown() });
 
@@ -32,7 +32,7 @@ export async function identifyByPassword(
 ): Promise<Identified> {
   // A page could try passwords from the addresses of all who visit it.
   if (isFromPage(ctx) || schema === undefined) return { caller: undefined };
-  const sent = await readJsonBody(ctx.req, longestBody, { anyContentType: true });
+  const sent = await readJsonBody(ctx.req, maxBodyBytes, { anyContentType: true });
   if (named.safeParse(sent).data?.auth === undefined) return { caller: undefined };
   const body = checkBody(schema, sent);
   const { auth } = checkBody(z.looseObject({ auth: credentials }), sent);

@@ -1,5 +1,5 @@
 /**
- * Every action of the audit log, with what it means; the documentation is generated from it. A new deed adds its
+ * Every action of the audit log, with what it means; the documentation is generated from it. A new action adds its
  * line here and is recorded with `database.audit.record`.
  */
 export const auditActions = {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuditAction } from './actions.ts';
-import type { ActorKind, AuditTarget } from './deed.ts';
+import type { ActorKind, AuditTarget } from './audit-event.ts';
 
 /** Who does what is recorded: known to all that a request or command calls. */
 export interface Actor {

@@ -49,8 +49,8 @@ test('waits for room on a full disk, and says so once', async () => {
     patience,
   );
   expect(messages).toEqual([
-    'the audit file (Hub.audit_file) cannot be written',
-    'the audit file can be written again',
+    'audit file (Hub.audit_file) cannot be written',
+    'audit file can be written again',
   ]);
   expect(audit.droppedLines).toBe(0);
 });

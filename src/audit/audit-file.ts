@@ -27,7 +27,7 @@ export function openAuditFile({
   const { output, closeFile } = createRotatedOutput(file, log);
   const writer = createLogWriter({
     output,
-    onResume: (lines) => log.warn({ file, lines }, 'lines of the audit file were lost'),
+    onResume: (lines) => log.warn({ file, lines }, 'audit file lines lost'),
   });
   return {
     write: (entry) => writer.write(`${JSON.stringify(entry)}\n`),
@@ -76,11 +76,11 @@ function createRotatedOutput(
     });
   }
 
-  function told(error: NodeJS.ErrnoException | null): void {
+  function reported(error: NodeJS.ErrnoException | null): void {
     if (error !== null && !isFailing) {
-      log.error({ err: error, file }, 'the audit file (Hub.audit_file) cannot be written');
+      log.error({ err: error, file }, 'audit file (Hub.audit_file) cannot be written');
     }
-    if (error === null && isFailing) log.info({ file }, 'the audit file can be written again');
+    if (error === null && isFailing) log.info({ file }, 'audit file can be written again');
     isFailing = error !== null;
   }
 
@@ -89,12 +89,12 @@ function createRotatedOutput(
     output(bytes, done) {
       withFile((problem, opened) => {
         if (problem !== null || opened === undefined) {
-          told(problem);
+          reported(problem);
           done(problem, 0);
           return;
         }
         write(opened, bytes, 0, bytes.length, null, (error, count) => {
-          told(error);
+          reported(error);
           done(error, error === null ? count : 0);
         });
       });

@@ -1,6 +1,6 @@
 import { HubError } from '../errors.ts';
 import { currentAttempt } from './actor.ts';
-import type { Deed } from './deed.ts';
+import type { AuditEvent } from './audit-event.ts';
 
 /** Codes of what went wrong inside, and not in the request. */
 const failures: ReadonlySet<string> = new Set([
@@ -16,7 +16,10 @@ const failures: ReadonlySet<string> = new Set([
  * What is recorded of an attempt that was refused or failed, by whichever entrance; undefined for nothing.
  * `place` says where something was refused before it was an operation.
  */
-export function undoneDeed(error: unknown, place: Deed['detail'] = {}): Deed | undefined {
+export function undoneDeed(
+  error: unknown,
+  place: AuditEvent['detail'] = {},
+): AuditEvent | undefined {
   const attempt = currentAttempt();
   const code = error instanceof HubError ? error.code : 'internal';
   const isRefusal = error instanceof HubError && error.isRefusal;

@@ -1,5 +1,5 @@
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
-import { ownPhrase } from '../texts/own-text.ts';
+import { localizedPhrase } from '../texts/localized-text.ts';
 import { type Phrase, text } from '../texts/text.ts';
 import type {
   PasswordChangeOptions,
@@ -52,7 +52,7 @@ export function createAccountPasswords(deps: {
 
     problemWith(password, userName) {
       const problem = owner()?.passwordProblem?.(password, { userName });
-      if (problem !== undefined) return ownPhrase(problem);
+      if (problem !== undefined) return localizedPhrase(problem);
       return password === '' ? text`A password cannot be empty.` : undefined;
     },
 

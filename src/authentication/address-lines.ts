@@ -24,7 +24,7 @@ interface Line {
 /** The line of an address lasts only while someone is in it. */
 export function createAddressLines(): AddressLines {
   const lines = new Map<string, Line>();
-  const doors = createKeyedQueue({ longestQueue: Number.POSITIVE_INFINITY });
+  const serverGuards = createKeyedQueue({ maxQueueLength: Number.POSITIVE_INFINITY });
 
   return {
     async run(address, { limitOf, signal }, work) {
@@ -36,7 +36,7 @@ export function createAddressLines(): AddressLines {
       lines.set(address, line);
       line.present += 1;
       try {
-        await doors.run(address, async () => {
+        await serverGuards.run(address, async () => {
           await untilThereIsRoom(line, limitOf, signal);
           line.inside += 1;
         });

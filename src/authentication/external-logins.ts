@@ -12,8 +12,8 @@ import type {
 } from './authorization-request-states.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
 import type { LinkIdentity } from './identity-linking.ts';
+import { loginLabels } from './login-labels.ts';
 import type { LoggedIn, LoginService } from './login-service.ts';
-import { loginWords } from './login-words.ts';
 
 /** What a browser sent. */
 export interface BrowserRequest {
@@ -123,7 +123,7 @@ export function createExternalLogins(deps: {
     if (typeof taken === 'object') return { outcome: 'taken', state, ...taken } as const;
     log.warn(
       { reason: logMessageForState[taken], errorCode: query.get('error')?.slice(0, 100) },
-      'a browser came back from a login provider without a login under way',
+      'oauth callback without login',
     );
     return { outcome: 'failed', reason: `state_${taken}`, status: 403 } as const;
   }
@@ -139,7 +139,7 @@ export function createExternalLogins(deps: {
     const { authenticator } = request;
     const linked = await deps.linkIdentity(current.user, result, authenticator);
     const fields = { user: current.user.name, authenticator, outcome: linked.outcome };
-    log.info(fields, 'an identity was to be linked');
+    log.info(fields, 'identity link requested');
     if (linked.outcome === 'linked') return linked;
     const { message } = linked;
     return { outcome: 'failed', reason: 'link_refused', status: 403, message, request } as const;
@@ -166,26 +166,26 @@ export function createExternalLogins(deps: {
     const via = getExternal(request.authenticator);
     const failed = {
       outcome: 'failed',
-      provider: loginWords(via.authenticator.login.label),
+      provider: loginLabels(via.authenticator.login.label),
       request,
     } as const;
     const url = new URL(callbackUrlOf(deps.publicUrl, authenticator));
     // Before the code goes anywhere: it may be of another provider (mix-up, RFC 9700 §4.4).
     if (url.href !== authenticators.callbackUrlOf(via.name)) {
       const fields = { authenticator: via.name, callback: url.pathname.slice(0, 200) };
-      log.warn(fields, 'a browser came back to a callback that is not of the provider it left for');
+      log.warn(fields, 'oauth callback mismatch');
       return { outcome: 'failed', reason: 'other_callback', status: 403, request } as const;
     }
     const query = new URLSearchParams(search);
     if (!query.has('code') && !query.has('error')) {
-      log.warn({ authenticator: via.name }, 'the provider sent the browser back without a code');
+      log.warn({ authenticator: via.name }, 'oauth callback without code');
       return { ...failed, reason: 'answer_missing', status: 403 } as const;
     }
     url.search = search;
     const result = await via.authenticator
       .completeLogin({ url, state, pending: request.pending }, login)
       .catch((error: unknown) => {
-        log.warn({ err: error, authenticator: via.name }, 'the provider failed during a login');
+        log.warn({ err: error, authenticator: via.name }, 'provider failed during login');
         return undefined;
       });
     if (result === undefined) return { ...failed, reason: 'unavailable', status: 503 } as const;
@@ -203,13 +203,13 @@ export function createExternalLogins(deps: {
   return {
     async begin({ cookieHeader, login }, wish) {
       const via = getExternal(wish.authenticator);
-      const provider = loginWords(via.authenticator.login.label);
+      const provider = loginLabels(via.authenticator.login.label);
       const asksAgain = wish.confirmSession !== undefined;
       const started = await via.authenticator
         .beginLogin(login, { asksAgain })
         .catch((error: unknown) => {
           const fields = { err: error, authenticator: via.name };
-          log.warn(fields, 'a login could not begin at the provider');
+          log.warn(fields, 'login could not begin at provider');
           return undefined;
         });
       if (started === undefined) {

@@ -9,7 +9,7 @@ import type { HashAnswer, HashJob } from './hash-thread.ts';
 const program = programFile('src/authentication/hash-thread');
 
 /** More would only share the bandwidth to the memory, of which Argon2 takes all there is. */
-const mostThreads = Math.max(1, Math.min(4, availableParallelism()));
+const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 /** A hub without password logins needs no threads for them. */
 const idleEndMs = 10_000;
 
@@ -19,7 +19,7 @@ interface IdleThread {
 }
 
 const idle: IdleThread[] = [];
-const limiter = createLimiter(mostThreads);
+const limiter = createLimiter(maxThreads);
 
 /**
  * Works out a hash in one of a few threads that do nothing else: Node's own pool has four, on which files

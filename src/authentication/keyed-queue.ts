@@ -5,12 +5,16 @@ export interface KeyedQueue {
 }
 
 /** The queue of a key lasts only while something waits in it. */
-export function createKeyedQueue({ longestQueue }: { readonly longestQueue: number }): KeyedQueue {
+export function createKeyedQueue({
+  maxQueueLength,
+}: {
+  readonly maxQueueLength: number;
+}): KeyedQueue {
   const queues = new Map<string, { length: number; last: Promise<unknown> }>();
   return {
     async run(key, work) {
       const queue = queues.get(key) ?? { length: 0, last: Promise.resolve() };
-      if (queue.length >= longestQueue) return undefined;
+      if (queue.length >= maxQueueLength) return undefined;
       queues.set(key, queue);
       queue.length += 1;
       const turn = queue.last.then(work);

@@ -28,12 +28,12 @@ describe('a login form', () => {
   test('bounds the password checks that run, and those that wait for them', async () => {
     const gate = Promise.withResolvers<void>();
     let running = 0;
-    let most = 0;
+    let max = 0;
     const slow: Authenticator = {
       login: formLogin,
       async authenticate() {
         running += 1;
-        most = Math.max(most, running);
+        max = Math.max(max, running);
         await gate.promise;
         running -= 1;
         return { outcome: 'refused', reason: 'credentials' };
@@ -56,7 +56,7 @@ describe('a login form', () => {
     );
     expect(statuses.filter((status) => status === 401)).toHaveLength(9);
     expect(statuses.filter((status) => status === 429)).toHaveLength(3);
-    expect(most).toBe(2);
+    expect(max).toBe(2);
   });
 
   test('does not blame the person when the provider fails', async () => {

@@ -23,7 +23,7 @@ export interface LoginRevalidation {
   requireCurrentLogin(user: User): Promise<void>;
 }
 
-const rememberedUsers = 10_000;
+const cachedUsers = 10_000;
 
 export function createLoginRevalidation(deps: {
   readonly refresh: UserRefresh;
@@ -36,7 +36,7 @@ export function createLoginRevalidation(deps: {
   const { refresh, authenticators, logins, identities, log } = deps;
   const linked = createChangeAwareCache<readonly Identity[], never>({
     changes: watchChanges(deps.database),
-    max: rememberedUsers,
+    max: cachedUsers,
   });
 
   async function settle(
@@ -47,7 +47,7 @@ export function createLoginRevalidation(deps: {
     // They share what the provider gave: none of them could be confirmed any more.
     const ended = identityId === undefined ? 0 : await logins.endAllOfIdentity(identityId);
     if (ended > 0) {
-      log.info({ user: user.name, ended, reason: outcome.message }, 'logins ended at the provider');
+      log.info({ user: user.name, ended, reason: outcome.message }, 'logins ended at provider');
     }
     return false;
   }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { DeedReason } from '../audit/reason-words.ts';
+import type { AuditReason } from '../audit/reason-labels.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
@@ -106,7 +106,7 @@ export function createLoginService(deps: {
   async function recordRefusal(
     userName: string | undefined,
     authenticator: string,
-    reason: DeedReason,
+    reason: AuditReason,
   ): Promise<void> {
     const user = userName === undefined ? undefined : await deps.users.findByName(userName);
     deps.audit.recordBounded({
@@ -127,7 +127,7 @@ export function createLoginService(deps: {
       const { reason, userName } = admission;
       log.info({ user: userName.slice(0, 100), authenticator: via.name, reason }, 'login refused');
       await recordRefusal(userName, via.name, reason);
-      return { outcome: 'refused', status: 403, message: wordsForRefusal[reason] };
+      return { outcome: 'refused', status: 403, message: labelForRefusal[reason] };
     }
     const { user, identityId } = admission;
     log.info({ user: user.name, authenticator: via.name }, 'logged in');
@@ -155,7 +155,7 @@ export function createLoginService(deps: {
     }
     if (result.outcome === 'authenticated') return await admitUser(result.user, authenticatorName);
     if (result.reason === 'credentials') return wrongCredentials;
-    const message = result.message ?? wordsForReason[result.reason];
+    const message = result.message ?? labelForReason[result.reason];
     return { outcome: 'refused', status: 403, message };
   }
 
@@ -225,14 +225,14 @@ const wrongCredentials: LoginRefused = {
   message: text`The user name or the password is wrong.`,
 };
 
-const wordsForReason = {
+const labelForReason = {
   not_allowed: text`You are known, but you may not log in here.`,
   provider: text`The login provider could not confirm who you are.`,
   cancelled: text`The login was cancelled.`,
   invalid_response: text`The login provider sent an answer that cannot be trusted. Try again.`,
 } as const;
 
-const wordsForRefusal: Readonly<
+const labelForRefusal: Readonly<
   Record<Extract<AdmissionResult, { outcome: 'refused' }>['reason'], Phrase>
 > = {
   invalid_name: text`Your user name cannot be used here. Ask an administrator to map it to another.`,

@@ -200,13 +200,13 @@ test('of many guesses at many names at once, an address gets only so many', asyn
 
 test('people with right passwords behind one address all get in, however many come at once', async () => {
   let inside = 0;
-  let most = 0;
+  let max = 0;
   const logins = Array.from({ length: 200 }, (_, index) =>
     throttle.attempt(
       { userName: `pupil${index}`, address: '192.0.2.1' },
       async () => {
         inside += 1;
-        most = Math.max(most, inside);
+        max = Math.max(max, inside);
         await new Promise((resolve) => setImmediate(resolve));
         inside -= 1;
       },
@@ -215,11 +215,11 @@ test('people with right passwords behind one address all get in, however many co
   );
   const outcomes = (await Promise.all(logins)).map(({ outcome }) => outcome);
   expect(outcomes.filter((outcome) => outcome !== 'tried')).toEqual([]);
-  expect(most).toBeLessThanOrEqual(30);
+  expect(max).toBeLessThanOrEqual(30);
 });
 
 test('one whose turn does not come in time is told when to come back, not that they failed', async () => {
-  throttle = createThrottle({ longestWaitMs: 20 });
+  throttle = createThrottle({ maxWaitMs: 20 });
   const gate = Promise.withResolvers<void>();
   const attempts = Array.from({ length: 40 }, (_, index) =>
     throttle.attempt(

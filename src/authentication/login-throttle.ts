@@ -32,7 +32,7 @@ export interface LoginThrottleOptions {
   /** Attempts under way at once, most of which wait in line. */
   readonly max_pending_logins: number;
   /** How long an attempt waits for its turn; 20 seconds by default. */
-  readonly longestWaitMs?: number;
+  readonly maxWaitMs?: number;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -93,18 +93,18 @@ export interface LoginThrottle {
 const addressFactor = 10;
 /** Guesses at one name from many addresses. */
 const anywhereFactor = 100;
-const longestSubject = 255;
-const longestQueue = 20;
+const maxSubjectLength = 255;
+const maxQueueLength = 20;
 /** Shorter than the time after which browsers and proxies give up. */
-const defaultLongestWaitMs = 20_000;
+const defaultMaxWaitMs = 20_000;
 /** Those who are sent away together do not come back together. */
-const retryAfterCrowdSeconds = { least: 2, most: 10 };
+const retryAfterCrowdSeconds = { min: 2, max: 10 };
 
 export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottle {
-  const { records, longestWaitMs = defaultLongestWaitMs, now = Date.now } = options;
+  const { records, maxWaitMs = defaultMaxWaitMs, now = Date.now } = options;
   const maxDelayMs = options.lockout_max_delay * 1000;
   const forgetAfterMs = Math.max(2 * maxDelayMs, 60_000);
-  const attempts = createKeyedQueue({ longestQueue });
+  const attempts = createKeyedQueue({ maxQueueLength });
   const lines = createAddressLines();
   let pending = 0;
 
@@ -150,7 +150,7 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
       const delayMs = delayAfter(failures, limit);
       const value: ThrottleRecord = {
         ...counter,
-        subject: counter.subject.slice(0, longestSubject),
+        subject: counter.subject.slice(0, maxSubjectLength),
         failures,
         lastFailureAt: now(),
         lockedUntil: delayMs === 0 ? 0 : now() + delayMs,
@@ -205,7 +205,7 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
       if (pending >= options.max_pending_logins) return crowded();
       const address = networkOf(attempt.address);
       const counters = countersOf({ ...attempt, address });
-      const deadline = AbortSignal.timeout(longestWaitMs);
+      const deadline = AbortSignal.timeout(maxWaitMs);
       const patience = AbortSignal.any([deadline, ...(attempt.signal ? [attempt.signal] : [])]);
       const turn = { limitOf: () => roomOf(address), signal: patience };
       const tryNow = () => tryLogin(counters, () => work(patience), judge);
@@ -232,7 +232,7 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
     },
 
     async lift({ kind, subject }) {
-      const wanted = kind === 'address' ? networkOf(subject) : subject.slice(0, longestSubject);
+      const wanted = kind === 'address' ? networkOf(subject) : subject.slice(0, maxSubjectLength);
       let isLifted = false;
       for await (const [, record] of iterate(records)) {
         if (record.kind !== kind || record.subject !== wanted) continue;
@@ -261,14 +261,14 @@ function delayed(waitMs: number): Delayed {
 }
 
 function crowded(): Delayed {
-  const { least, most } = retryAfterCrowdSeconds;
-  const retryAfterSeconds = least + Math.floor(Math.random() * (most - least + 1));
+  const { min, max } = retryAfterCrowdSeconds;
+  const retryAfterSeconds = min + Math.floor(Math.random() * (max - min + 1));
   return { outcome: 'delayed', retryAfterSeconds, isCrowded: true };
 }
 
 /** A hash of the beginning, because a name may be as long as a request body and hold any character. */
 function keyOf({ kind, subject, from }: Subject): string {
-  const text = JSON.stringify([subject.slice(0, longestSubject), from ?? null]);
+  const text = JSON.stringify([subject.slice(0, maxSubjectLength), from ?? null]);
   return `${kind}:${hashSecret(text)}`;
 }
 
@@ -289,7 +289,7 @@ export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined && isIPv4(mapped)) return mapped;
   const [bare = ''] = address.split('%');
-  if (!isIPv6(bare)) return address.slice(0, longestSubject);
+  if (!isIPv6(bare)) return address.slice(0, maxSubjectLength);
   const [head = '', tail] = bare.toLowerCase().split('::');
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');

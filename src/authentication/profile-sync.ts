@@ -42,7 +42,7 @@ export function createProfileSync(deps: {
         : (authenticated.admin ?? user.isAdmin);
       if (isAdmin !== user.isAdmin) {
         await users.setAdmin(user.id, isAdmin, { mayBeLast: true });
-        log.info({ user: user.name, isAdmin }, 'the administrator flag changed at login');
+        log.info({ user: user.name, isAdmin }, 'administrator flag changed at login');
       }
       if (authenticated.info !== undefined) {
         await deps.userInfo.sync(user, infoFromClaims(authenticated.info, authenticatorName));
@@ -51,7 +51,7 @@ export function createProfileSync(deps: {
         const usable = authenticated.groups.filter(isGroupName);
         if (usable.length < authenticated.groups.length) {
           const left = authenticated.groups.length - usable.length;
-          log.warn({ user: user.name, left }, 'the provider sent names that cannot be groups');
+          log.warn({ user: user.name, left }, 'invalid group names from provider');
         }
         await groups.syncMembershipsOf(user.name, usable, authenticatorName);
       }
@@ -62,10 +62,7 @@ export function createProfileSync(deps: {
           authenticatorName,
         );
         if (unknown.length > 0) {
-          log.warn(
-            { user: user.name, roles: unknown },
-            'the provider sent roles that do not exist',
-          );
+          log.warn({ user: user.name, roles: unknown }, 'unknown roles from provider');
         }
       }
       return isAdmin === user.isAdmin ? user : { ...user, isAdmin };

@@ -66,7 +66,7 @@ export async function createReloadableLogin(
       try {
         await former.authenticators[Symbol.asyncDispose]();
       } catch (error) {
-        log.warn({ err: error }, 'an authenticator of the former configuration did not close');
+        log.warn({ err: error }, 'former authenticator did not close');
       }
     },
     [Symbol.asyncDispose]: () => current.authenticators[Symbol.asyncDispose](),

@@ -83,7 +83,7 @@ export function createSpawnHooks(deps: {
         await revalidation.requireCurrentLogin(user);
       } catch (error) {
         if (askedBy.kind === 'user' && askedBy.name === userName) throw error;
-        log.warn({ err: error, user: userName }, 'a server is stopped without a current login');
+        log.warn({ err: error, user: userName }, 'stopping server without current login');
       }
     },
 
@@ -100,7 +100,7 @@ export function createSpawnHooks(deps: {
             server: serverName,
             authenticator: via.name,
           };
-          log.warn(fields, 'what an authenticator does after a server stopped has failed');
+          log.warn(fields, 'post-stop hook of authenticator failed');
         }
       }
     },

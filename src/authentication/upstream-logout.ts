@@ -56,18 +56,18 @@ export function createUpstreamLogout(deps: {
   return async (logoutToken, options) => {
     const { name, verified, problems } = await verify(logoutToken, options);
     if (verified === undefined) {
-      log.warn({ problems }, 'a logout token was refused');
+      log.warn({ problems }, 'logout token refused');
       return { outcome: 'refused', message: 'The logout token cannot be verified.' };
     }
     const key = hashSecret(JSON.stringify([name, verified.issuer, verified.tokenId]));
     const lifetimeMs = Math.max(1000, verified.expiresAt.getTime() - Date.now());
     // A replay must not end later logins.
     if (!(await useOnce(used, key, lifetimeMs))) {
-      log.warn({ authenticator: name }, 'a logout token was used a second time');
+      log.warn({ authenticator: name }, 'logout token replayed');
       return { outcome: 'refused', message: 'The logout token was used before.' };
     }
     const ended = await end(name, verified);
-    log.info({ authenticator: name, ended }, 'the provider ended logins');
+    log.info({ authenticator: name, ended }, 'logins ended by provider');
     return { outcome: 'done', ended };
   };
 }

@@ -33,9 +33,9 @@ export interface UserRefresh {
 }
 
 /** How long a provider that did not answer is left alone. */
-const longestPauseMs = 30_000;
+const maxPauseMs = 30_000;
 export const providerTimeoutMs = 15_000;
-const rememberedIdentities = 50_000;
+const cachedIdentities = 50_000;
 
 export function createUserRefresh(deps: {
   readonly config: Pick<AuthenticatorConfig, 'auth_refresh_age' | 'refresh_grace'>;
@@ -59,10 +59,10 @@ export function createUserRefresh(deps: {
   const ageMs = config.auth_refresh_age * 1000;
   const graceMs = config.refresh_grace * 1000;
   /** When each identity is due again (monotonic): most requests ask neither provider nor database. */
-  const dueAt = new LRUCache<string, number>(growingUpTo(rememberedIdentities));
+  const dueAt = new LRUCache<string, number>(growingUpTo(cachedIdentities));
   /** What a provider no longer confirms stays so until the next login: it is not asked again. */
   const ended = new LRUCache<string, { readonly refreshedAt: number; readonly message: string }>(
-    growingUpTo(rememberedIdentities),
+    growingUpTo(cachedIdentities),
   );
   const underWay = new Map<string, Promise<RefreshOutcome>>();
 
@@ -164,7 +164,7 @@ export function createUserRefresh(deps: {
         return { outcome: 'current' };
       case 'updated': {
         if (!isSamePerson(result.user, identity)) {
-          log.warn({ user: user.name }, 'the provider answered a refresh with another person');
+          log.warn({ user: user.name }, 'provider refreshed another person');
           return loginRequired('The login provider no longer knows you as the same person.');
         }
         const admission = rules.decide({
@@ -189,7 +189,7 @@ export function createUserRefresh(deps: {
         if (now() >= graceEndsAt) {
           return loginRequired('The login provider could not be asked about you for too long.');
         }
-        setDueIn(identityId, Math.min(ageMs, longestPauseMs, graceEndsAt - now()));
+        setDueIn(identityId, Math.min(ageMs, maxPauseMs, graceEndsAt - now()));
         return { outcome: 'current' };
       }
     }

@@ -172,9 +172,9 @@ describe('hub token', () => {
     await hub('user add ada --no-password');
     expect((await hub('token bob')).stderr).toContain('There is no user bob.');
     expect((await hub('token ada --scopes nope')).stderr).toContain('The scope "nope" is unknown');
-    const beyond = await hub('token ada --scopes list:users');
-    expect(beyond).toMatchObject({ exitCode: 1, stdout: '' });
-    expect(beyond.stderr).toContain('more than the owner of the token may do');
+    const excess = await hub('token ada --scopes list:users');
+    expect(excess).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(excess.stderr).toContain('more than the owner of the token may do');
     expect((await hub('token ada --expires-in never')).exitCode).toBe(1);
     expect((await hub('token ada --expires-in 0')).exitCode).toBe(1);
     writeConfig({ Hub: { token_expires_in_max_seconds: 3600 } });

@@ -1,7 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { CliInput, CliIo } from './cli-io.ts';
 
-const longestLine = 4096;
+const maxLineLength = 4096;
 
 /** Reads a new password: from a pipe when asked to, else twice from the terminal, without echo. */
 export async function askNewPassword(
@@ -36,7 +36,7 @@ async function readFirstLine(stdin: CliInput): Promise<string> {
   const lines = createInterface({ input: stdin, terminal: false });
   try {
     for await (const line of lines) {
-      if (line.length > longestLine) throw new HubError('bad_request', 'The line is too long.');
+      if (line.length > maxLineLength) throw new HubError('bad_request', 'The line is too long.');
       return line;
     }
     return '';
@@ -62,7 +62,7 @@ async function readHidden(
     for (const key of line) {
       if (key === '\u007F' || key === '\b') typed = [...typed].slice(0, -1).join('');
       else if (key === '\u0015') typed = '';
-      else if (key >= ' ' && typed.length < longestLine) typed += key;
+      else if (key >= ' ' && typed.length < maxLineLength) typed += key;
     }
     if (end === '') return;
     stdin.pause();

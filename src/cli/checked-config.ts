@@ -1,9 +1,9 @@
+import type { SiteBranding } from '../branding/branding.ts';
+import { readBranding } from '../branding/read-branding.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
-import type { OwnLook } from '../look/look.ts';
-import { readLook } from '../look/read-look.ts';
 import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plugins.ts';
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
@@ -19,7 +19,7 @@ export interface CheckedConfig {
   readonly config: Config;
   /** Plugins it names, loaded and their options checked, none of them created. */
   readonly plugins: PreparedPlugins;
-  readonly look: OwnLook;
+  readonly branding: SiteBranding;
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -51,18 +51,18 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ],
   });
   if (plugins === undefined) throw new TypeError('the plugins were not prepared');
-  const look = await readLook(config);
+  const branding = await readBranding(config);
   warnings.push(
     ...plugins.warnings,
     ...roleWarnings(config.Hub.load_roles),
     ...iconWarnings(config.Hub.services, (address) =>
       safeRedirectTarget(address, config.publicUrl),
     ),
-    ...look.warnings,
+    ...branding.warnings,
     ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),
     ...(await checkAccountRisks(config)),
-    ...(await checkLanguages(config, look.own.look)),
+    ...(await checkLanguages(config, branding.own.branding)),
   );
-  return { config, plugins, look: look.own, warnings };
+  return { config, plugins, branding: branding.own, warnings };
 }

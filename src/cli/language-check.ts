@@ -1,14 +1,14 @@
 import { basename, resolve } from 'node:path';
+import type { Branding } from '../branding/branding.ts';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
 import { didYouMean } from '../config/suggestion.ts';
 import type { ConfigProblem } from '../errors.ts';
-import type { Look } from '../look/look.ts';
 import { loadLanguages } from '../texts/languages.ts';
-import { type OwnText, readOwnText } from '../texts/own-text.ts';
+import { type LocalizedText, readLocalizedText } from '../texts/localized-text.ts';
 
 /** Checks what the operator wrote for readers of a language: what is wrong in it is left out, and stops nothing. */
-export async function checkLanguages(config: Config, look: Look): Promise<ConfigProblem[]> {
+export async function checkLanguages(config: Config, branding: Branding): Promise<ConfigProblem[]> {
   const settings = languageSettingsOf(config);
   const { all, problems } = await loadLanguages(settings);
   const known = all.map(({ tag }) => tag);
@@ -19,7 +19,7 @@ export async function checkLanguages(config: Config, look: Look): Promise<Config
         ? `${file} ${message}`
         : `${file}${line === undefined ? '' : `, line ${line}`}: the text ${JSON.stringify(key)} ${message}; the built-in text is shown`,
   }));
-  for (const { path, tag, what } of tagsIn(config, look)) {
+  for (const { path, tag, what } of tagsIn(config, branding)) {
     if (known.includes(tag)) continue;
     const message = `${what}, and no page is in ${tag}: there are ${known.join(', ')}, and what Hub.languages_dir adds${didYouMean(tag, known)}`;
     found.push({ path, message });
@@ -42,10 +42,10 @@ interface TagInUse {
 }
 
 /** Every language for which there is a text or a part of a page. */
-function tagsIn(config: Config, { templatesIn }: Look): TagInUse[] {
+function tagsIn(config: Config, { templatesIn }: Branding): TagInUse[] {
   const { templates_dir: folder } = config.Hub;
   return [
-    ...ownTextsOf(config).flatMap(([path, own]) =>
+    ...localizedTextsOf(config).flatMap(([path, own]) =>
       typeof own === 'object'
         ? Object.keys(own).map((tag) => ({ path: `${path}.${tag}`, tag, what: 'is never shown' }))
         : [],
@@ -78,15 +78,15 @@ const memberOf = (options: unknown, key: string): unknown =>
     : undefined;
 
 const labelsIn = (options: unknown, path: string) =>
-  labels.map((key) => [`${path}.${key}`, readOwnText(memberOf(options, key))] as const);
+  labels.map((key) => [`${path}.${key}`, readLocalizedText(memberOf(options, key))] as const);
 
 /** The texts of the configuration that may be in languages, each with its setting. */
-function ownTextsOf({
+function localizedTextsOf({
   Hub,
   Spawner,
   pluginSections,
   authenticators,
-}: Config): readonly (readonly [string, OwnText | undefined])[] {
+}: Config): readonly (readonly [string, LocalizedText | undefined])[] {
   return [
     ...Object.entries(pluginSections).flatMap(([section, options]) => labelsIn(options, section)),
     ...authenticators.flatMap(({ options }, index) =>
@@ -106,7 +106,7 @@ function ownTextsOf({
     ]),
     ...Hub.services.flatMap(({ info }, index) =>
       textsOfService.map(
-        (key) => [`Hub.services[${index}].info.${key}`, readOwnText(info[key])] as const,
+        (key) => [`Hub.services[${index}].info.${key}`, readLocalizedText(info[key])] as const,
       ),
     ),
     ...Spawner.profiles.flatMap(({ display_name, description }, index) => [

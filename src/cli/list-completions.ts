@@ -23,7 +23,7 @@ type ListNames = (
   beginning: string,
 ) => Promise<readonly Completion[]>;
 
-const mostNames = 200;
+const maxNames = 200;
 
 /** What may stand in an argument, by the command and the name of the argument. */
 const namesOf: Readonly<Record<string, ListNames>> = {
@@ -44,7 +44,7 @@ const namesOf: Readonly<Record<string, ListNames>> = {
 };
 
 async function listUsers(database: HubDatabase, _config: Config, beginning: string) {
-  const names = await completeUserName(database, beginning, mostNames);
+  const names = await completeUserName(database, beginning, maxNames);
   return names.map((value) => ({ value, description: 'user' }));
 }
 
@@ -66,7 +66,7 @@ export async function listCompletions(
     .map(({ value, description }) => `${value}\t${description}`)
     // Each is a line: what holds another one would be taken for several.
     .filter((line) => !/[\n\r]/.test(line));
-  return [...new Set(lines)].slice(0, mostNames);
+  return [...new Set(lines)].slice(0, maxNames);
 }
 
 /** Where the words before lead. */

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { mostOutputLines } from '../processes/output-feed.ts';
+import { maxOutputLines } from '../processes/output-feed.ts';
 import type { CliIo } from './cli-io.ts';
 import { parseDuration } from './parse-duration.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 const help = `
 NAME is that of a service, of a user for their default server, or USER/SERVER. The lines are
-those the hub keeps of the present run: ${mostOutputLines} at most. --since goes by when the hub
+those the hub keeps of the present run: ${maxOutputLines} at most. --since goes by when the hub
 read them; those from before it started count as written when the output last changed. The log of the hub itself goes to its
 standard error; under systemd: journalctl -u hub -f
 
@@ -51,6 +51,6 @@ interface LogsFlags {
 
 function parseLines(text: string): number {
   const lines = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (lines <= mostOutputLines) return lines;
-  throw new InvalidArgumentError(`It is a number from 0 to ${mostOutputLines}.`);
+  if (lines <= maxOutputLines) return lines;
+  throw new InvalidArgumentError(`It is a number from 0 to ${maxOutputLines}.`);
 }

@@ -37,7 +37,7 @@ export async function printLogs(
     await follow(program, output, options);
   } else {
     const { part } = await output
-      .read(program, { most: lines, withinSeconds: sinceSeconds })
+      .read(program, { max: lines, withinSeconds: sinceSeconds })
       .catch((error: unknown) => {
         tellFailure(program, options);
         throw error;
@@ -55,10 +55,10 @@ async function follow(
   /** Run of the hub that answered last, and that answered the time before. */
   let [hub, formerHub]: (string | undefined)[] = [];
   const source: OutputSource = {
-    async read(after, most) {
+    async read(after, max) {
       const { part, instance } = await output.read(program, {
         after,
-        most,
+        max,
         // It says where to begin; what comes after a restart is new.
         withinSeconds: hub === undefined ? sinceSeconds : undefined,
       });

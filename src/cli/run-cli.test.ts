@@ -103,8 +103,8 @@ describe('hub check', () => {
     });
     const { exitCode, stderr } = await hub('check');
     expect(exitCode).toBe(0);
-    const told = stderr.match(/Hub\.services\[\d\]\.info\.icon: is not shown: /g);
-    expect(told?.map((each) => /\d/.exec(each)?.[0])).toEqual(['4', '5', '6', '7']);
+    const reported = stderr.match(/Hub\.services\[\d\]\.info\.icon: is not shown: /g);
+    expect(reported?.map((each) => /\d/.exec(each)?.[0])).toEqual(['4', '5', '6', '7']);
     expect(stderr).toContain('give an emoji, up to three letters, or the path of an image');
   });
 

@@ -24,7 +24,7 @@ export interface RunningOutput {
     program: Program,
     options?: {
       readonly after?: OutputPosition | undefined;
-      readonly most?: number | undefined;
+      readonly max?: number | undefined;
       readonly withinSeconds?: number | undefined;
     },
   ): Promise<{ readonly part: OutputPart; readonly instance: Instance }>;

@@ -15,7 +15,7 @@ import { createServiceStopStore } from '../services/service-stop-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { exactTime } from '../texts/exact-time.ts';
-import { ownPhrase } from '../texts/own-text.ts';
+import { localizedPhrase } from '../texts/localized-text.ts';
 import type { CliIo } from './cli-io.ts';
 import { namesOfManaged } from './find-program.ts';
 
@@ -208,16 +208,18 @@ function whatElse({ stopped, last_error }: ServiceLine): string {
 function describeNotices({ announcement, maintenance }: Notices): string[] {
   const end = ({ until }: { readonly until?: Date | undefined }) =>
     until === undefined ? '' : ` until ${exactTime(until)}`;
-  const told = (text: string) => (text === '' ? '' : `: ${text.replaceAll(/\s+/g, ' ')}`);
+  const reported = (text: string) => (text === '' ? '' : `: ${text.replaceAll(/\s+/g, ' ')}`);
   return [
     ...(maintenance === undefined
       ? []
       : [
-          `Maintenance${end(maintenance)}, no servers are started${told(String(ownPhrase(maintenance.text)))}`,
+          `Maintenance${end(maintenance)}, no servers are started${reported(String(localizedPhrase(maintenance.text)))}`,
         ]),
     ...(announcement === undefined
       ? []
-      : [`Announcement${end(announcement)}${told(String(ownPhrase(announcement.text)))}`]),
+      : [
+          `Announcement${end(announcement)}${reported(String(localizedPhrase(announcement.text)))}`,
+        ]),
   ];
 }
 

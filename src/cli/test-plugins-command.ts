@@ -27,7 +27,7 @@ export function addTestPluginsCommand(program: Command, io: CliIo): void {
           `There is no test in ${folder}. A test is a file such as ${join(folder, 'badges.test.ts')}.`,
         );
       }
-      const preload = pathToFileURL(programFile('src/plugin-host/lend-to-folder'));
+      const preload = pathToFileURL(programFile('src/plugin-host/provide-to-folder'));
       preload.searchParams.set('folder', folder);
       const args = ['--import', preload.href, '--test', '--test-reporter=spec'];
       const child = spawn(process.execPath, [...args, ...files.map((file) => join(folder, file))], {

@@ -38,7 +38,7 @@ interface PendingAuthorization extends PendingState {
 const maxRounds = 3;
 
 /** A longer one would not fit into a cookie with everything else that a login has to remember. */
-const longestReturnTarget = 1024;
+const maxReturnTargetLength = 1024;
 /** Paths are resolved against it where the service's own origin does not matter. */
 const placeholderOrigin = new URL('http://service.invalid/');
 
@@ -286,7 +286,7 @@ export class HubOAuth extends HubAuth {
       location: login.next ?? this.service_prefix,
       setCookies: [
         ...ended,
-        this.#redirectLoopGuard.remember(login, attributes),
+        this.#redirectLoopGuard.save(login, attributes),
         this.#tokenCookie.write(result.accessToken, {
           ...attributes,
           ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
@@ -361,9 +361,9 @@ function returnTarget(
   callbackPath: string,
 ): string | undefined {
   if (url === undefined || !url.startsWith('/')) return undefined;
-  const short = url.length > longestReturnTarget ? (url.split(/[?#]/, 1)[0] ?? '') : url;
+  const short = url.length > maxReturnTargetLength ? (url.split(/[?#]/, 1)[0] ?? '') : url;
   const target = safeRedirectTarget(short, placeholderOrigin);
   if (target === undefined || !target.startsWith(prefix)) return undefined;
-  if (target.length > longestReturnTarget) return undefined;
+  if (target.length > maxReturnTargetLength) return undefined;
   return target.split(/[?#]/, 1)[0] === callbackPath ? undefined : target;
 }

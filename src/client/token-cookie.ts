@@ -18,7 +18,7 @@ export interface TokenCookie {
 /** What has been opened once is remembered, so that decrypting is rare. */
 export function createTokenCookie(sealer: Sealer, name: string): TokenCookie {
   const opened = new LRUCache<string, string>(growingUpTo(maxOpened));
-  const rememberingSealer: Pick<Sealer, 'open'> = {
+  const cachingSealer: Pick<Sealer, 'open'> = {
     open(sealed, context) {
       const known = opened.get(sealed);
       if (known !== undefined) return known;
@@ -30,7 +30,7 @@ export function createTokenCookie(sealer: Sealer, name: string): TokenCookie {
 
   return {
     name,
-    read: (cookieHeader) => openOnlyCookie(rememberingSealer, cookieHeader, name),
+    read: (cookieHeader) => openOnlyCookie(cachingSealer, cookieHeader, name),
     write: (token, attributes) => serializeCookie(name, sealer.seal(token, name), attributes),
   };
 }

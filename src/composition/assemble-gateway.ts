@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
-import { createArrivals } from '../gateway/arrivals.ts';
 import { createAssertionSigner } from '../gateway/assertion.ts';
-import type { ExchangeGuardCode, ToldInfo } from '../gateway/direct-hub-api.ts';
-import { createDoor } from '../gateway/door.ts';
-import { createDoorAnswers } from '../gateway/door-answers.ts';
-import { createDoorWays } from '../gateway/door-ways.ts';
+import { createConsentCookies } from '../gateway/consent-cookies.ts';
+import { createCrossOriginLogin } from '../gateway/cross-origin-login.ts';
+import type { DisclosedUserInfo, ExchangeGuardCode } from '../gateway/direct-hub-api.ts';
 import { createForwardAuth } from '../gateway/forward-auth.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
@@ -14,7 +12,9 @@ import type { createHopForwarder, HopForwarder } from '../gateway/hop-forwarder.
 import { createHostRules } from '../gateway/host-rules.ts';
 import { createLiveAccess } from '../gateway/live-access.ts';
 import { createLoginAccess, type FindVisitor } from '../gateway/login-access.ts';
+import { createLoginRedirects } from '../gateway/login-redirects.ts';
 import type { RouteAccess } from '../gateway/route-access.ts';
+import { createServerGuard } from '../gateway/server-guard.ts';
 import { createBeginServerLogin } from '../gateway/server-login.ts';
 import { createTraffic } from '../gateway/traffic.ts';
 import { cookieValues } from '../http/cookies.ts';
@@ -38,13 +38,13 @@ export interface GatewayBackend {
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
   readonly onSessionEnd: LoginSessions['onEnd'];
   readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
-  readonly infoOf: (userName: string) => Promise<ToldInfo>;
+  readonly infoOf: (userName: string) => Promise<DisclosedUserInfo>;
   readonly exchangeCode: ExchangeGuardCode;
   /** Of the OAuth client of a guarded route. */
   readonly allowedScopes: (clientId: string) => readonly string[];
 }
 
-/** The guard, the door, the forwarders and the gateway over a proxy table. */
+/** The guard, the server guard, the forwarders and the gateway over a proxy table. */
 export function assembleGateway(deps: {
   readonly config: Pick<Config, 'Proxy' | 'publicUrl'>;
   readonly site: Site;
@@ -104,8 +104,8 @@ export function assembleGateway(deps: {
       void res.once('close', () => traffic.requestClosed(req, res, undefined, {})),
   });
   if (hops !== undefined) disposables.use(hops);
-  const doorAnswers = createDoorAnswers({ secrets, isSecure: site.isHttps });
-  const arrivals = createArrivals({
+  const consentCookies = createConsentCookies({ secrets, isSecure: site.isHttps });
+  const crossOriginLogin = createCrossOriginLogin({
     now: changes.now,
     secrets,
     origins: site.origins,
@@ -114,22 +114,22 @@ export function assembleGateway(deps: {
     path: `${site.urls.hub}arrive`,
     questionUrl: site.urls.openServerThen,
     sessionIdAliases: site.jupyterHub.sessionIdAliases,
-    answers: doorAnswers,
+    answers: consentCookies,
   });
   const loginAccess = createLoginAccess({
     findVisitor: backend.findVisitor,
     access,
     sessionIdsIn:
-      arrivals?.sessionIdsIn ??
-      ((cookieHeader) => cookieValues(cookieHeader, site.doorSessionIdCookie)),
+      crossOriginLogin?.sessionIdsIn ??
+      ((cookieHeader) => cookieValues(cookieHeader, site.serverGuardSessionIdCookie)),
   });
-  const door = createDoor({
+  const serverGuard = createServerGuard({
     database: changes,
     access,
     logins: loginAccess,
-    answers: doorAnswers,
-    ways: createDoorWays({
-      arrivals,
+    answers: consentCookies,
+    ways: createLoginRedirects({
+      crossOriginLogin,
       beginLogin: createBeginServerLogin({
         forwarder,
         publicUrl,
@@ -174,7 +174,7 @@ export function assembleGateway(deps: {
       hubPath: site.urls.hub,
       apiPath: site.apiPath,
     }),
-    arrivals,
+    crossOriginLogin,
     guard,
     forwardAuth: createForwardAuth({
       routes,
@@ -185,7 +185,7 @@ export function assembleGateway(deps: {
       isOutdated: deps.ways.isOutdated ?? (() => false),
       hubPath: site.urls.hub,
     }),
-    door,
+    serverGuard,
     forwarder,
     webSockets,
     hops,
@@ -199,5 +199,13 @@ export function assembleGateway(deps: {
     endStreams: () => liveConnections.endStreams('shutting_down'),
     cutRest: () => void liveConnections.closeWhere(() => true, 'shutting_down'),
   };
-  return { gateway, webSockets, streams, assertions, doorAnswers, arrivals, liveConnections };
+  return {
+    gateway,
+    webSockets,
+    streams,
+    assertions,
+    consentCookies,
+    crossOriginLogin,
+    liveConnections,
+  };
 }

@@ -187,7 +187,7 @@ export function composeAccounts(
       hubUrls: hubUrlsOf(config),
       allowsManaged: config.Hub.allow_managed_services_at_runtime,
       catalogue: authorizer.catalogue,
-      scopesBeyond: acting.scopesBeyond,
+      excessScopes: acting.excessScopes,
       requireMayOpenTo: acting.requireMayOpenTo,
       scopesOfService: (name) => authorizer.scopesOfOwner({ kind: 'service', name }),
     }),

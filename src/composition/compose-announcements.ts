@@ -18,7 +18,7 @@ export async function composeAnnouncements(
       if (kind !== 'notices_changed' && kind !== 'all') return;
       announcements
         .refresh()
-        .catch((error: unknown) => log.debug({ err: error }, 'the announcements cannot be read'));
+        .catch((error: unknown) => log.debug({ err: error }, 'announcements cannot be read'));
     }),
   );
   await announcements.refresh();

@@ -3,11 +3,11 @@ import type { LoginRevalidation } from '../authentication/login-revalidation.ts'
 import { createKeyedHash } from '../crypto/keyed-hash.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { Announcements } from '../pages/announcements.ts';
-import { createKeptInput } from '../pages/kept-input.ts';
 import { createConfirmLogin } from '../pages/login/confirm-login.ts';
 import { createLogIn } from '../pages/login/log-in.ts';
 import { createWaitingForms } from '../pages/login/waiting-forms.ts';
 import { createPageContext } from '../pages/page-context.ts';
+import { createSavedInput } from '../pages/saved-input.ts';
 import { createLanding } from '../pages/servers/landing.ts';
 import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
@@ -54,7 +54,7 @@ export function composeBrowser(
     lifetimeSeconds: config.loginLifetimeSeconds,
     sessionIdCookies: new Set([
       sessionIdCookie,
-      site.doorSessionIdCookie,
+      site.serverGuardSessionIdCookie,
       ...site.jupyterHub.sessionIdAliases,
     ]),
     // Logging out works whatever the provider says.
@@ -68,7 +68,7 @@ export function composeBrowser(
     publicUrl,
     origins: site.origins,
     csrf,
-    keptInput: createKeptInput({
+    savedInput: createSavedInput({
       sealer: createSealer(secrets, 'kept-input'),
       csrf,
       store: keyv.space('kept-input'),

@@ -15,7 +15,7 @@ import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
-const rememberedUserIds = 10_000;
+const cachedUserIds = 10_000;
 
 /** The gateway within the hub, and what gateway processes ask it for. */
 export type ComposedGateway = ReturnType<typeof composeGateway>;
@@ -43,7 +43,7 @@ export function composeGateway(
   });
   const userIds = createChangeAwareCache<string>({
     changes: watchChanges(database),
-    max: rememberedUserIds,
+    max: cachedUserIds,
   });
   const backend: GatewayBackend = {
     routes,

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CurrentBranding } from '../branding/branding.ts';
 import { gatewayName, gatewayTokenVariable } from '../cli/gateway-command.ts';
 import { createGatewayFeed } from '../gateway/feed.ts';
 import { createGatewayProcessStore } from '../gateway/gateway-process-store.ts';
@@ -8,7 +9,6 @@ import { createLocalGateways } from '../gateway/local-gateways.ts';
 import { createStartGatewayProcess } from '../gateway/start-gateway-process.ts';
 import { listen } from '../http/server/listener.ts';
 import { createHopProof } from '../instances/hop-proof.ts';
-import type { CurrentLook } from '../look/look.ts';
 import { ownGateway } from '../oauth/tokens/token-verifier.ts';
 import type { Announcements } from '../pages/announcements.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
@@ -32,7 +32,7 @@ export function composeGateways(
     readonly authorizer: Pick<Authorizer, 'membership'>;
     readonly announcements: Pick<Announcements, 'everywhere' | 'onChange'>;
     readonly version: string;
-    readonly look: CurrentLook;
+    readonly branding: CurrentBranding;
     /** The hub's own environment. */
     readonly environment: Readonly<Record<string, string | undefined>>;
     readonly program: readonly string[];
@@ -51,7 +51,7 @@ export function composeGateways(
       notices: deps.announcements,
       settings,
       settingsDigest: digest,
-      look: deps.look,
+      branding: deps.branding,
     }),
   );
   const [token] = gatewayTokens(secrets);
@@ -103,7 +103,7 @@ export function composeGateways(
       await local.start(signal);
     },
     /** Tells them how pages look now. */
-    tellLook: () => feed.tellLook(),
+    publishBranding: () => feed.publishBranding(),
     /** Makes them end with the hub. */
     endThem(): void {
       leavesThem = false;

@@ -4,18 +4,18 @@ import { addOperations } from '../api/add-operations.ts';
 import type { LiveCallers } from '../api/live-callers.ts';
 import { createOpenApiDocument } from '../api/openapi.ts';
 import { versionOf } from '../crypto/version.ts';
+import { createCachedPages } from '../operations/cached-pages.ts';
 import type { HubInfo } from '../operations/info.ts';
 import { JsonText } from '../operations/operation.ts';
 import { type OperationDeps, operations } from '../operations/operations.ts';
 import { createOutputFollowers } from '../operations/output.ts';
 import { createPerform, type Perform } from '../operations/perform.ts';
 import { commandChannelOperation, createCommandEntrance } from '../operations/perform-command.ts';
-import { createRememberedPages } from '../operations/remembered-pages.ts';
 import { createUserDirectory } from '../operations/user-directory.ts';
 import { loginRequestOf } from '../pages/login/login-request.ts';
 import { hostPrefix, loginCookie } from '../protocol/cookie-names.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
-import { rememberRoleNames } from '../rbac/remembered-role-names.ts';
+import { cacheRoleNames } from '../rbac/cached-role-names.ts';
 import type { Server } from '../servers/server.ts';
 import { presentServer } from '../servers/server-model.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -115,7 +115,7 @@ export function composeOperations(
     routes,
     hubRoute: { prefix: config.basePath, target: new URL(config.Hub.hub_bind_url).origin },
     directory,
-    userPages: createRememberedPages({ database, changes }),
+    userPages: createCachedPages({ database, changes }),
     users,
     userInfo: stores.userInfo,
     accounts,
@@ -137,13 +137,13 @@ export function composeOperations(
       keepsAuthState: config.Authenticator.enable_auth_state,
       audit: database.audit,
     }),
-    catchUpActivity: () => servers.activityLog.catchUp(),
+    flushActivity: () => servers.activityLog.catchUp(),
     activityLog: servers.activityLog,
     serverStore: stores.servers,
     servers: servers.servers,
     lifecycle: servers.lifecycle,
-    toldAddresses: servers.toldAddresses,
-    progressElsewhere: servers.progressElsewhere,
+    reportedAddresses: servers.reportedAddresses,
+    remoteProgress: servers.remoteProgress,
     apiPath,
     origins,
     slowStartMs: config.Spawner.slow_start_timeout * 1000,
@@ -169,7 +169,7 @@ export function composeOperations(
     configuredRights: deps.accounts.configuredRights,
     catalogue: authorizer.catalogue,
     serviceAdministration,
-    roles: { ...roles, ...rememberRoleNames(roles, changes) },
+    roles: { ...roles, ...cacheRoleNames(roles, changes) },
     registry,
     allowsManaged: config.Hub.allow_managed_services_at_runtime,
     outputFollowers: createOutputFollowers(),

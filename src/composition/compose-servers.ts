@@ -10,20 +10,20 @@ import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { createActivityLog, flushIntervalMs } from '../servers/activity.ts';
-import {
-  addressOperation,
-  createToldAddresses,
-  takeAddress,
-} from '../servers/address-elsewhere.ts';
 import { createAddressReports } from '../servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
 import { createLimitWatch } from '../servers/limit-watch.ts';
 import { noSpawner } from '../servers/no-spawner.ts';
 import {
   answerProgress,
-  createProgressElsewhere,
+  createRemoteProgress,
   progressOperation,
-} from '../servers/progress-elsewhere.ts';
+} from '../servers/remote-progress.ts';
+import {
+  addressOperation,
+  createReportedAddresses,
+  takeAddress,
+} from '../servers/reported-addresses.ts';
 import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import { createServerLimitsStore } from '../servers/server-limits-store.ts';
@@ -164,7 +164,7 @@ export async function composeServers(
     beforeStop: spawnHooks.beforeStop,
     requireNoMaintenance: stores.notices.requireNoMaintenance,
     audit: database.audit,
-    async noteUse(serverId) {
+    async recordUse(serverId) {
       activityLog.noteServer(serverId);
       await activityLog.flush();
     },
@@ -173,7 +173,7 @@ export async function composeServers(
   });
 
   const { directory, caller, channel } = deps.instances;
-  const progressElsewhere = createProgressElsewhere({
+  const remoteProgress = createRemoteProgress({
     directory,
     caller,
     lifecycle,
@@ -193,7 +193,7 @@ export async function composeServers(
   channel.handle(serverOutputOperation, (question) => answerServerOutput(lifecycle, question));
 
   channel.handle(addressOperation, (report) => takeAddress(addressReports, report));
-  const toldAddresses = createToldAddresses({
+  const reportedAddresses = createReportedAddresses({
     reports: addressReports,
     directory,
     caller,
@@ -228,8 +228,8 @@ export async function composeServers(
     routes,
     output,
     activityLog,
-    toldAddresses,
-    progressElsewhere,
+    reportedAddresses,
+    remoteProgress,
   };
 }
 

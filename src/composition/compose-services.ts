@@ -68,7 +68,7 @@ export async function composeServices(
       lease: instance,
       isShared: database.dialect === 'postgres',
       database,
-      elsewhere: {
+      remote: {
         restart: async (host, name) => void (await ask(host, 'restart-service', { name })),
         async endLeft({ id, machineId }, name, tag) {
           const isThere = (each: Instance) =>
@@ -86,11 +86,11 @@ export async function composeServices(
             { timeoutMs: endLeftTimeoutMs },
           );
         },
-        readOutput: async (host, name, after, most, withinSeconds) =>
+        readOutput: async (host, name, after, max, withinSeconds) =>
           (await ask(host, serviceOutputOperation, {
             name,
             after,
-            most,
+            max,
             withinSeconds,
           })) as OutputPart,
       },
@@ -117,12 +117,12 @@ export async function composeServices(
     return registry.endLeft(name, tag);
   });
   channel.handle(serviceOutputOperation, async (params) => {
-    const { after, most, withinSeconds } = params as {
+    const { after, max, withinSeconds } = params as {
       after?: OutputPosition;
-      most?: number;
+      max?: number;
       withinSeconds?: number;
     };
-    return registry.outputOf(here(params))?.read(after, most, withinSeconds);
+    return registry.outputOf(here(params))?.read(after, max, withinSeconds);
   });
   const runtime = disposables.use(
     followRuntimeServices({

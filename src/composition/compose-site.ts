@@ -1,4 +1,9 @@
 import type { Logger } from 'pino';
+import {
+  builtInBranding,
+  type PublishedBranding,
+  type SiteBranding,
+} from '../branding/branding.ts';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
 import { ownHostLabel } from '../config/subdomain-host.ts';
@@ -6,17 +11,16 @@ import type { SiteSetting } from '../gateway/feed-events.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
 import { createOrigins } from '../http/origins.ts';
-import { builtInLook, type OwnLook, type ToldLook } from '../look/look.ts';
 import { createAnnounced } from '../pages/announced.ts';
 import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
 import { createPageUrls } from '../pages/page-urls.ts';
 import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
 import { loadLanguages } from '../texts/languages.ts';
-import { ownPhrase, ownTextIn } from '../texts/own-text.ts';
+import { localizedPhrase, localizedTextIn } from '../texts/localized-text.ts';
 import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
-/** The addresses of the hub, and the look of its pages. */
+/** The addresses of the hub, and the branding of its pages. */
 export type Site = Awaited<ReturnType<typeof composeSite>>;
 
 /** The settings that the site follows from. */
@@ -46,14 +50,14 @@ export async function composeSite(
   // On origins of their own, servers have a cookie of their own for it.
   const canHaveHostCookie = isHttps && basePath === '/' && !origins.areSeparate;
   const languages = await loadLanguages(languageSettingsOf(config));
-  const look = { current: builtInLook };
+  const branding = { current: builtInBranding };
   const layout = {
     get hubTitle() {
-      return ownPhrase(look.current.title);
+      return localizedPhrase(branding.current.title);
     },
     urls,
     assets,
-    look,
+    branding,
   };
   const announced = createAnnounced();
   return {
@@ -64,27 +68,30 @@ export async function composeSite(
     /** Where servers and services reach the API, without a slash at its end. */
     apiUrl: new URL(apiPath.slice(0, -1), config.connectUrl).href,
     assets,
-    look,
+    branding,
     /** The title where nobody's language is known, or many read it. */
-    titleForAll: () => ownTextIn(look.current.title, languages.all[0]?.tag ?? 'en'),
-    faviconUrl: () => assets.url(look.current.favicon ?? 'favicon.svg'),
+    titleForAll: () => localizedTextIn(branding.current.title, languages.all[0]?.tag ?? 'en'),
+    faviconUrl: () => assets.url(branding.current.favicon ?? 'favicon.svg'),
     /** From now on pages look so. */
-    setLook(own: OwnLook): void {
-      assets.setOwnFiles(own.files);
-      assets.setAccentColour(own.look.accentColour);
-      look.current = own.look;
+    setBranding(own: SiteBranding): void {
+      assets.setCustomFiles(own.files);
+      assets.setAccentColour(own.branding.accentColour);
+      branding.current = own.branding;
     },
     /** What gateways are told of it. */
-    toldLook: {
-      get current(): ToldLook {
-        return { ...look.current, languages: languages.own };
+    publishedBranding: {
+      get current(): PublishedBranding {
+        return { ...branding.current, languages: languages.own };
       },
     },
     /** The same in a gateway, whose hub has the files. An older hub may not know all of it. */
-    followLook({ languages: own = { catalogues: {} }, ...told }: Partial<ToldLook>): void {
+    followBranding({
+      languages: own = { catalogues: {} },
+      ...reported
+    }: Partial<PublishedBranding>): void {
       languages.follow(own);
-      assets.setAccentColour(told.accentColour);
-      look.current = { ...builtInLook, ...told };
+      assets.setAccentColour(reported.accentColour);
+      branding.current = { ...builtInBranding, ...reported };
     },
     /** What every page has in common. */
     layout,
@@ -99,7 +106,7 @@ export async function composeSite(
       trustForwardedHost: Hub.trust_forwarded_host,
     }),
     jupyterHub,
-    /** The name of the session id that the door believes: one that no neighbour can plant, where that can be. */
-    doorSessionIdCookie: canHaveHostCookie ? hostPrefix + sessionIdCookie : sessionIdCookie,
+    /** The name of the session id that the server guard believes: one that no neighbour can plant, where that can be. */
+    serverGuardSessionIdCookie: canHaveHostCookie ? hostPrefix + sessionIdCookie : sessionIdCookie,
   };
 }

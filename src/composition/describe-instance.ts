@@ -49,7 +49,7 @@ export function describeInstance(options: {
   readonly version: string;
   /** Undefined: as the operating system says. */
   readonly machineId: string | undefined;
-  readonly lookDigest: string;
+  readonly brandingDigest: string;
 }): InstanceDescription {
   const { config, secrets, version, machineId = readMachineId() } = options;
   const name = instanceNameOf(config);
@@ -66,7 +66,7 @@ export function describeInstance(options: {
     keyDigests: secrets.map((secret) =>
       createKeyedHash([secret], 'instance').sign('cookie_secret'),
     ),
-    settingsDigest: digestSettings(config, options.lookDigest),
+    settingsDigest: digestSettings(config, options.brandingDigest),
   };
 }
 
@@ -79,12 +79,19 @@ function ownUrl(bindUrl: string): string | undefined {
 }
 
 /** The same for instances whose settings say the same; secrets do not count. */
-export function digestSettings(config: Config, lookDigest: string): string {
+export function digestSettings(config: Config, brandingDigest: string): string {
   const shared = Object.fromEntries(
     Object.entries(config.Hub).filter(([key]) => !ownSettings.includes(key)),
   );
   const text = JSON.stringify(
-    [shared, config.Authenticator, config.Spawner, config.Proxy, config.pluginSections, lookDigest],
+    [
+      shared,
+      config.Authenticator,
+      config.Spawner,
+      config.Proxy,
+      config.pluginSections,
+      brandingDigest,
+    ],
     sortKeys,
   );
   return hash('sha256', text, 'base64url');

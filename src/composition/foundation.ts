@@ -41,13 +41,13 @@ export async function openFoundation(
     version,
     machineId,
     stopping,
-    lookDigest,
+    brandingDigest,
   }: {
     readonly version: string;
     readonly machineId: string | undefined;
     readonly stopping: AbortSignal;
     /** Of the operator's own look. */
-    readonly lookDigest: string;
+    readonly brandingDigest: string;
   },
 ): Promise<Foundation> {
   const { directory, Hub } = config;
@@ -69,7 +69,7 @@ export async function openFoundation(
   const instance = disposables.use(
     await openInstanceLease({
       store: stores.instances,
-      instance: describeInstance({ config, secrets, version, machineId, lookDigest }),
+      instance: describeInstance({ config, secrets, version, machineId, brandingDigest }),
       isShared: database.dialect === 'postgres',
       announce: () => database.announceChange({ kind: 'instances_changed' }),
       log,

@@ -96,7 +96,7 @@ export async function createGatewayProcess(
     routes,
     tellChange: isLocal ? listeners.callAll : tellTwice,
     retire: () => void retire(),
-    followLook: site.followLook,
+    followBranding: site.followBranding,
     onNotices: ({ announcement, maintenance }) =>
       site.announced.follow(
         () => ({
@@ -219,7 +219,7 @@ export async function createGatewayProcess(
   });
 
   async function retire(): Promise<void> {
-    log.info('another gateway takes over; this one ends with its last connection');
+    log.info('gateway draining, another one takes over');
     await server.close(drainMs);
     ended.resolve('its last connection is over');
   }
@@ -242,10 +242,10 @@ export async function createGatewayProcess(
   };
 }
 
-function datedNotice<Told extends { readonly until_ms?: number | undefined }>({
+function datedNotice<Published extends { readonly until_ms?: number | undefined }>({
   until_ms,
   ...notice
-}: Told) {
+}: Published) {
   return { ...notice, ...(until_ms !== undefined && { until: new Date(until_ms) }) };
 }
 

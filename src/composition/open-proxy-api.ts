@@ -1,5 +1,5 @@
-import { createKeptRoutes } from '../gateway/kept-routes.ts';
 import { createProxyApi } from '../gateway/proxy-api.ts';
+import { createSavedRoutes } from '../gateway/saved-routes.ts';
 import { createHubServer } from '../http/server/http-server.ts';
 import { listen } from '../http/server/listener.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -27,8 +27,8 @@ export async function openProxyApi(
   const { Hub, basePath, publicUrl } = config;
   const api = Hub.proxy_api;
   if (api === undefined) return;
-  const keptRoutes = disposables.use(
-    createKeptRoutes({ settings: stores.settings, instanceName: instanceNameOf(config), log }),
+  const savedRoutes = disposables.use(
+    createSavedRoutes({ settings: stores.settings, instanceName: instanceNameOf(config), log }),
   );
   const server = createHubServer({
     config: config.Proxy,
@@ -43,8 +43,8 @@ export async function openProxyApi(
       clientAddress: site.clientAddress,
       audit: database.audit,
       log,
-      kept: await keptRoutes.load(),
-      onChange: keptRoutes.saveSoon,
+      kept: await savedRoutes.load(),
+      onChange: savedRoutes.saveSoon,
     }),
   });
   disposables.defer(() => server.close(0));

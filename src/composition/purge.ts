@@ -29,13 +29,13 @@ export function startPurging({
         const sessions = await stores.loginSessions.purgeExpired(now);
         await stores.invitations.deleteExpired(now);
         await stores.shareCodes.purgeExpired();
-        const { audit_retention_days: days, audit_max_rows: mostRows } = config.Hub;
+        const { audit_retention_days: days, audit_max_rows: maxRows } = config.Hub;
         const before = new Date(days === 0 ? 0 : now.getTime() - days * dayMs);
-        const audited = await stores.audit.purge({ before, mostRows });
-        if (audited > 0) log.info({ rows: audited }, 'removed the oldest rows of the audit log');
-        if (tokens + sessions > 0) log.debug({ tokens, sessions }, 'removed what had expired');
+        const audited = await stores.audit.purge({ before, maxRows });
+        if (audited > 0) log.info({ rows: audited }, 'oldest audit rows removed');
+        if (tokens + sessions > 0) log.debug({ tokens, sessions }, 'expired records removed');
       });
     },
-    onError: (error) => log.warn({ err: error }, 'could not remove what has expired'),
+    onError: (error) => log.warn({ err: error }, 'could not remove expired records'),
   });
 }

@@ -49,12 +49,12 @@ export function createReadiness(
         lease: instance.isHeld()
           ? undefined
           : 'the database could not be told for ten seconds that this hub is there',
-        listeners: servers.every(({ listening }) => listening) ? undefined : 'the hub is stopping',
+        listeners: servers.every(({ listening }) => listening) ? undefined : 'hub stopping',
       };
       const isReady = Object.values(report).every((problem) => problem === undefined);
       if (isReady !== wasReady) {
-        if (isReady) log.info({}, 'the hub is ready again');
-        else log.warn({ problems: report }, 'the hub is not ready');
+        if (isReady) log.info({}, 'hub ready again');
+        else log.warn({ problems: report }, 'hub not ready');
       }
       wasReady = isReady;
       return report;

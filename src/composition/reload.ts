@@ -3,19 +3,19 @@ import type { ConfiguredRights } from '../accounts/configured-rights.ts';
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { RoleAdministration } from '../accounts/role-administration.ts';
 import type { SecondFactorRule } from '../accounts/second-factor-rule.ts';
+import type { SiteBranding } from '../branding/branding.ts';
+import { brandingSettings } from '../config/branding-schema.ts';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
-import { lookSettings } from '../config/look-schema.ts';
 import type { ConfigProblem } from '../errors.ts';
 import {
   type ReloadOutcome,
   type ReloadReport,
   reloadOperation,
 } from '../instances/reload-operation.ts';
-import type { OwnLook } from '../look/look.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
-import { giveWayToConfig } from '../services/service-administration.ts';
+import { removeShadowedServices } from '../services/service-administration.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Languages } from '../texts/languages.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
@@ -31,7 +31,7 @@ import type { Foundation } from './foundation.ts';
 export interface ReloadedConfig {
   readonly config: Config;
   readonly plugins: PreparedPlugins;
-  readonly look: OwnLook;
+  readonly branding: SiteBranding;
   /** What works but is probably a mistake. */
   readonly warnings: readonly ConfigProblem[];
 }
@@ -56,14 +56,14 @@ const reloadedSettings = new Set([
   'languages_dir',
   'title',
   'accent_color',
-  ...Object.keys(lookSettings),
+  ...Object.keys(brandingSettings),
 ]);
-/** What files of the look are named by, and what stands beside them on pages. */
-const ofTheLook = new Set(
-  ['title', 'accent_color', ...Object.keys(lookSettings)].map((key) => `Hub.${key}`),
+/** What files of the branding are named by, and what stands beside them on pages. */
+const ofTheBranding = new Set(
+  ['title', 'accent_color', ...Object.keys(brandingSettings)].map((key) => `Hub.${key}`),
 );
 /** Read once at start by what a reload does not build again. */
-const keptAuthenticatorSettings = new Set([
+const reservedAuthenticatorSettings = new Set([
   'auto_login',
   'refresh_pre_spawn',
   'refresh_pre_stop',
@@ -80,12 +80,12 @@ export function createReload(
     readonly login: Pick<ComposedLogin, 'reload'>;
     readonly services: ComposedServices;
     readonly browser: Pick<ComposedBrowser, 'announcements'>;
-    readonly site: Pick<Site, 'origins' | 'setLook'>;
-    readonly gateways: Pick<ComposedGateways, 'tellLook'>;
+    readonly site: Pick<Site, 'origins' | 'setBranding'>;
+    readonly gateways: Pick<ComposedGateways, 'publishBranding'>;
     readonly languages: Pick<Languages, 'reload'>;
     readonly catalogue: ScopeCatalogue;
     /** Of the look at the start. */
-    readonly lookDigest: string;
+    readonly brandingDigest: string;
     readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
     readonly secondFactorRule: Pick<SecondFactorRule, 'configure'>;
     readonly configuredRights: Pick<ConfiguredRights, 'configure'>;
@@ -95,17 +95,17 @@ export function createReload(
   const { registry, extraRoutes } = deps.services;
   const { announcements } = deps.browser;
   let current = config;
-  let currentLookDigest = deps.lookDigest;
+  let currentBrandingDigest = deps.brandingDigest;
   let reloading: Promise<unknown> = Promise.resolve();
 
   async function reload(reloaded: ReloadedConfig): Promise<ReloadReport> {
-    const { config: next, plugins, look, warnings } = reloaded;
+    const { config: next, plugins, branding, warnings } = reloaded;
     const { changed, needRestart } = compareSettings(current, next);
     // First, since it is what may still fail: then everything stays as it was.
     await login.reload(next, plugins);
     // Before the names get it.
     deps.configuredRights.configure(next);
-    await giveWayToConfig(next.Hub.services, { store: stores.runtimeServices, log });
+    await removeShadowedServices(next.Hub.services, { store: stores.runtimeServices, log });
     const given = await loadDirectory(next, { ...stores, catalogue, log });
     deps.roleAdministration.configure(next.Hub.load_roles);
     deps.secondFactorRule.configure(next.Authenticator);
@@ -113,26 +113,23 @@ export function createReload(
     extraRoutes.apply(next);
     announcements.update(next.Hub);
     await deps.languages.reload(languageSettingsOf(next));
-    deps.site.setLook(look);
-    deps.gateways.tellLook();
+    deps.site.setBranding(branding);
+    deps.gateways.publishBranding();
     database.announceChange({ kind: 'rights_changed' });
     current = next;
     const filesChanged =
-      look.digest !== currentLookDigest && !changed.some((name) => ofTheLook.has(name));
-    currentLookDigest = look.digest;
-    await instance.setSettingsDigest(digestSettings(next, look.digest));
+      branding.digest !== currentBrandingDigest && !changed.some((name) => ofTheBranding.has(name));
+    currentBrandingDigest = branding.digest;
+    await instance.setSettingsDigest(digestSettings(next, branding.digest));
     for (const { path, message } of warnings) log.warn({ setting: path }, message);
-    log.info({ services }, 'the new configuration is in force');
+    log.info({ services }, 'new configuration applied');
     await database.audit.recordAlone({
       action: 'hub.reload',
       target: { kind: 'hub', name: instance.name },
       detail: { needs_restart: needRestart },
     });
     if (needRestart.length > 0) {
-      log.warn(
-        { settings: needRestart },
-        'these settings changed too and need a restart of the hub',
-      );
+      log.warn({ settings: needRestart }, 'changed settings need a restart of the hub');
     }
     return {
       outcome: 'reloaded',
@@ -167,7 +164,7 @@ function compareSettings(before: Config, after: Config) {
       const isInForce =
         (section === 'Hub' && reloadedSettings.has(key)) ||
         (section === 'Proxy' && key === 'extra_routes') ||
-        (section === 'Authenticator' && !keptAuthenticatorSettings.has(key));
+        (section === 'Authenticator' && !reservedAuthenticatorSettings.has(key));
       (isInForce ? changed : needRestart).push(`${section}.${key}`);
     }
   }
@@ -175,7 +172,7 @@ function compareSettings(before: Config, after: Config) {
 }
 
 /** Calls back when another instance has reloaded, and when an operator asks for it, who is told what came of it. */
-export function hearReloads(
+export function onReload(
   listeners: ReloadListeners,
   deps: {
     readonly database: Pick<HubDatabase, 'onChange'>;
@@ -186,7 +183,7 @@ export function hearReloads(
   const { self, directory, channel } = deps.instances;
   deps.database.onChange((subject) => {
     if (subject.kind !== 'reload_requested' || subject.instanceId === self.id) return;
-    deps.log.info({ by: directory.find(subject.instanceId)?.name }, 'asked to reload');
+    deps.log.info({ by: directory.find(subject.instanceId)?.name }, 'reload requested');
     listeners.byInstance();
   });
   channel.handle(reloadOperation, () => listeners.byOperator());

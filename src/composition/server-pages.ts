@@ -35,7 +35,7 @@ export function addServerPages(
     readonly site: Site;
     readonly servers: Pick<ComposedServers, 'servers'>;
     readonly services: Pick<ComposedServices, 'routes'>;
-    readonly gateway: Pick<ComposedGateway, 'access' | 'doorAnswers' | 'arrivals'>;
+    readonly gateway: Pick<ComposedGateway, 'access' | 'consentCookies' | 'crossOriginLogin'>;
   },
 ): void {
   const { config, stores, secrets } = foundation;

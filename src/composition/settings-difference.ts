@@ -13,7 +13,7 @@ export function watchSettings(
     readonly directory: Pick<InstanceDirectory, 'refresh'>;
   },
 ): Disposable {
-  let told = '';
+  let reported = '';
   let timer: NodeJS.Timeout | undefined;
 
   async function compare(): Promise<void> {
@@ -24,9 +24,9 @@ export function watchSettings(
       .filter(({ settingsDigest }) => settingsDigest !== own.settingsDigest)
       .map(({ name }) => name);
     const found = others.join(' ');
-    if (found === told) return;
-    told = found;
-    if (others.length === 0) log.info({}, 'all instances have the same settings again');
+    if (found === reported) return;
+    reported = found;
+    if (others.length === 0) log.info({}, 'instance settings consistent again');
     else
       log.warn(
         { instances: others },

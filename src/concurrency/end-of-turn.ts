@@ -4,7 +4,7 @@ interface Work {
 }
 
 /** More are not kept waiting for one another. */
-const mostWaiting = 64;
+const maxWaiting = 64;
 
 let waiting: Work[] = [];
 let isScheduled = false;
@@ -16,7 +16,7 @@ let isScheduled = false;
  */
 export function atEndOfTurn<Subject>(run: (subject: Subject) => void, subject: Subject): void {
   waiting.push({ run: run as Work['run'], subject });
-  if (waiting.length >= mostWaiting) {
+  if (waiting.length >= maxWaiting) {
     runAll();
   } else if (!isScheduled) {
     isScheduled = true;

@@ -4,17 +4,17 @@ import { createEventLoopYield } from './event-loop-yield.ts';
 test('work that only ever waits for settled promises still lets others have their turn', async () => {
   const yieldToEventLoop = createEventLoopYield();
   let isOver = false;
-  let heard = 0;
+  let received = 0;
   const listen = () => {
-    heard += 1;
+    received += 1;
     if (!isOver) setImmediate(listen);
   };
   setImmediate(listen);
   // A busy machine may hold the test up; work that lets nobody have a turn hears of none in all this time.
   const endsAt = performance.now() + 10_000;
-  while (heard <= 3 && performance.now() < endsAt) await yieldToEventLoop();
+  while (received <= 3 && performance.now() < endsAt) await yieldToEventLoop();
   isOver = true;
-  expect(heard).toBeGreaterThan(3);
+  expect(received).toBeGreaterThan(3);
 });
 
 test('a short turn is not broken off', async () => {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** How long work may follow work before others get a turn of the event loop. */
-const longestTurnMs = 5;
+const maxTurnMs = 5;
 
 /**
  * Makes work that comes in bursts share the event loop: queries whose promises are settled when they are
@@ -15,7 +15,7 @@ export function createEventLoopYield(): () => Promise<void> {
   let begunAtMs: number | undefined;
 
   return async () => {
-    while (begunAtMs !== undefined && performance.now() - begunAtMs > longestTurnMs) {
+    while (begunAtMs !== undefined && performance.now() - begunAtMs > maxTurnMs) {
       await nextTurn();
     }
     if (begunAtMs !== undefined) return;

@@ -4,11 +4,11 @@ import { createLimiter } from './limiter.ts';
 test('no more run at once than the limit, in order, also after one that fails', async () => {
   const limiter = createLimiter(2);
   let inside = 0;
-  let most = 0;
+  let max = 0;
   const order: number[] = [];
   const work = (number: number) => async () => {
     inside += 1;
-    most = Math.max(most, inside);
+    max = Math.max(max, inside);
     order.push(number);
     await new Promise(setImmediate);
     inside -= 1;
@@ -23,7 +23,7 @@ test('no more run at once than the limit, in order, also after one that fails', 
     'fulfilled',
     'fulfilled',
   ]);
-  expect(most).toBe(2);
+  expect(max).toBe(2);
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
 

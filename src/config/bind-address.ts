@@ -1,7 +1,7 @@
 import { isLoopback } from '../addresses/host-address.ts';
 
 /** Room for the path of a Unix socket, without its final NUL (unix(7)). */
-export const longestSocketPath = 107;
+export const maxSocketPathBytes = 107;
 
 /**
  * Brings the ways to write a URL at which the hub listens into one: `unix:///run/hub.sock` and
@@ -29,8 +29,8 @@ export function socketPathProblem(path: string): string | undefined {
   if (!path.startsWith('/'))
     return 'needs the whole path of the socket, such as unix:///run/hub/hub.sock';
   const length = Buffer.byteLength(path);
-  if (length <= longestSocketPath) return undefined;
-  return `the path of the socket is too long: ${length} bytes, ${longestSocketPath} is the most a system takes`;
+  if (length <= maxSocketPathBytes) return undefined;
+  return `the path of the socket is too long: ${length} bytes, ${maxSocketPathBytes} is the most a system takes`;
 }
 
 /** Whether every account of the machine may open a socket with this mode, such as `0666`. */

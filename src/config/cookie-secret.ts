@@ -4,15 +4,15 @@ import { ConfigError } from '../errors.ts';
 import { reasonOf } from '../files/read-file.ts';
 import { Secret } from './secret.ts';
 
-const fewestCharacters = 32;
-const fewestDifferentCharacters = 8;
+const minCharacters = 32;
+const minDifferentCharacters = 8;
 const path = 'Hub.cookie_secret_file';
 
 /** Says why a configured cookie key is too weak; undefined when it is strong enough. */
 export function cookieSecretProblem(key: string): string | undefined {
-  const isLong = Buffer.byteLength(key) >= fewestCharacters;
-  if (isLong && new Set(key).size >= fewestDifferentCharacters) return undefined;
-  return `is too weak: it needs ${fewestCharacters} random characters; make one with: openssl rand -hex 32`;
+  const isLong = Buffer.byteLength(key) >= minCharacters;
+  if (isLong && new Set(key).size >= minDifferentCharacters) return undefined;
+  return `is too weak: it needs ${minCharacters} random characters; make one with: openssl rand -hex 32`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { normaliseBindUrl, socketPathOf, socketPathProblem } from './bind-address.ts';
+import { brandingSettings } from './branding-schema.ts';
 import {
   count,
   httpUrl,
@@ -9,8 +10,7 @@ import {
   secretUrl,
   serverNamePattern,
 } from './common-schema.ts';
-import { languageSettings, ownText } from './language-schema.ts';
-import { lookSettings } from './look-schema.ts';
+import { languageSettings, localizedText } from './language-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 import { tlsAdvice } from './suggestion.ts';
 
@@ -93,14 +93,14 @@ function isOrigin(text: string): boolean {
 }
 
 /** Characters of what is announced to all users. */
-export const longestAnnouncement = 2_000;
+export const maxAnnouncementLength = 2_000;
 export const announcementLevels = ['info', 'warning'] as const;
 /** Pages that can be told apart: an announcement may stand on some of them alone. */
 export const announcedPages = ['login', 'home', 'spawn', 'logout'] as const;
 
-const announcementText = z.string().max(longestAnnouncement);
+const announcementText = z.string().max(maxAnnouncementLength);
 // Empty, it says that there is none; in a language it says nothing.
-const announcement = ownText(announcementText, announcementText.min(1)).optional();
+const announcement = localizedText(announcementText, announcementText.min(1)).optional();
 
 export const hubSection = z.strictObject({
   bind_url: publicBindUrl
@@ -346,7 +346,7 @@ export const hubSection = z.strictObject({
     .union([
       announcementText,
       z.strictObject({
-        text: ownText(announcementText.min(1)),
+        text: localizedText(announcementText.min(1)),
         level: z.enum(announcementLevels).default('info'),
         pages: z.array(z.enum(announcedPages)).min(1).optional(),
         until: z.iso.datetime({ offset: true }).optional(),
@@ -366,7 +366,7 @@ export const hubSection = z.strictObject({
   announcement_logout: announcement.describe(
     'In place of announcement on the page after the logout.',
   ),
-  title: ownText(z.string().min(1))
+  title: localizedText(z.string().min(1))
     .default('Hub')
     .describe(
       'Name shown on every page; an object gives it for each language. What has one name for all, such as an authenticator app, has that of `Hub.language`.',
@@ -377,5 +377,5 @@ export const hubSection = z.strictObject({
     .optional()
     .describe('Colour of primary buttons and links.'),
   ...languageSettings,
-  ...lookSettings,
+  ...brandingSettings,
 });

@@ -8,13 +8,13 @@ const languageTag = z
   );
 
 /** A text for all readers, or an object with one for each language, which is `translation`. */
-export function ownText<Text extends z.ZodType<string>>(text: Text, translation = text) {
+export function localizedText<Text extends z.ZodType<string>>(text: Text, translation = text) {
   const byLanguage = z
     .record(languageTag, translation)
     .refine((texts) => Object.keys(texts).length > 0, 'needs a text, as in {"en": "…", "de": "…"}')
     .refine(
-      (texts) => Object.keys(texts).length <= mostLanguages,
-      `takes at most ${mostLanguages} languages`,
+      (texts) => Object.keys(texts).length <= maxLanguages,
+      `takes at most ${maxLanguages} languages`,
     );
   return z.union([text, byLanguage], {
     error: 'must be text, or an object with one for each language, as in {"en": "…", "de": "…"}',
@@ -22,7 +22,7 @@ export function ownText<Text extends z.ZodType<string>>(text: Text, translation 
 }
 
 /** More than any hub is read in: what is given is sent to gateways too. */
-const mostLanguages = 50;
+const maxLanguages = 50;
 
 /** Settings of `Hub` for the languages of its pages. */
 export const languageSettings = {

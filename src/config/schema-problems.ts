@@ -61,19 +61,19 @@ function describeUnion(issue: z.core.$ZodIssueInvalidUnion, schema: JsonSchema):
   const alternatives = issue.errors as Issue[][];
   const fitting = alternatives.filter((issues) => !issues.some(isWrongTypeHere));
   const [meant] = fitting;
-  if (meant !== undefined && (fitting.length === 1 || hasOwnWords(issue))) {
+  if (meant !== undefined && (fitting.length === 1 || hasCustomLabels(issue))) {
     if (fitting.length > 1) return [{ steps: issue.path, message: issue.message }];
     return meant.flatMap((inner) =>
       describeIssue({ ...inner, path: [...issue.path, ...inner.path] }, schema),
     );
   }
-  if (hasOwnWords(issue)) return [{ steps: issue.path, message: issue.message }];
+  if (hasCustomLabels(issue)) return [{ steps: issue.path, message: issue.message }];
   const expected = alternatives.flat().filter(isWrongTypeHere).map(expectedType);
   const message = `must be ${[...new Set(expected)].join(' or ')}`;
   return [{ steps: issue.path, message: expected.length === 0 ? 'is not valid here' : message }];
 }
 
-function hasOwnWords(issue: Issue): boolean {
+function hasCustomLabels(issue: Issue): boolean {
   return issue.message !== 'Invalid input';
 }
 

@@ -16,7 +16,7 @@ export type ResolvedSecret =
 const envReference = z.strictObject({ env: z.string().min(1) });
 const fileReference = z.strictObject({ file: z.string().min(1) });
 
-const longestSecretBytes = 64 * 1024;
+const maxSecretBytes = 64 * 1024;
 
 /**
  * Resolves `{"env": "NAME"}` or `{"file": "path"}`; undefined for anything else, which the schema
@@ -43,7 +43,7 @@ function readSecretFile(file: string): ResolvedSecret {
   try {
     const stats = statSync(file);
     if (!stats.isFile()) return unresolved(`${file} is not a file`);
-    if (stats.size > longestSecretBytes) return unresolved(`${file} is too large for a secret`);
+    if (stats.size > maxSecretBytes) return unresolved(`${file} is too large for a secret`);
     mode = stats.mode;
     text = readFileSync(file, 'utf8');
   } catch (error) {

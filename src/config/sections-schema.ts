@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { byteSize, command, count, environment, seconds } from './common-schema.ts';
 import { extraRoutes } from './extra-route-schema.ts';
-import { ownText } from './language-schema.ts';
+import { localizedText } from './language-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -137,10 +137,10 @@ const profileSchema = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]*$/)
     .describe('Name in requests and stored options.'),
-  display_name: ownText(z.string())
+  display_name: localizedText(z.string())
     .optional()
     .describe('Name on the page, or an object with one for each language.'),
-  description: ownText(z.string())
+  description: localizedText(z.string())
     .default('')
     .describe('What it is good for, on the page, or an object with one for each language.'),
   cmd: command.optional().describe('In place of Spawner.cmd.'),

@@ -3,7 +3,7 @@ import type { ConfigProblem } from '../errors.ts';
 import type { Config } from './config.ts';
 
 /** A name has 253 characters at most (RFC 1035 §2.3.4), and a label of 63 with its dot comes before it. */
-const longestHost = 189;
+const maxHostLength = 189;
 
 /** What `Hub.subdomain_host` says: undefined for one shared origin, or for text that is not an origin. */
 export function parseSubdomainHost(text: string | undefined): URL | undefined {
@@ -52,7 +52,7 @@ function problemOf(url: URL, { publicUrl }: Config): string | undefined {
     return 'must name a domain: an IP address has no subdomains';
   }
   if (hostname.endsWith('.')) return 'must not end in a dot';
-  if (hostname.length > longestHost) return `is longer than ${longestHost} characters`;
+  if (hostname.length > maxHostLength) return `is longer than ${maxHostLength} characters`;
   return undefined;
 }
 

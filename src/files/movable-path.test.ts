@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runsAsRoot } from '../processes/system-user.ts';
 import { findMover, findMoverSync } from './movable-path.ts';
 
-const stranger = 65_534;
+const foreignUser = 65_534;
 
 describe.runIf(runsAsRoot())('who may put something else in the place of a path', () => {
   let root = '';
@@ -18,14 +18,14 @@ describe.runIf(runsAsRoot())('who may put something else in the place of a path'
       await chmod(join(root, name), mode);
     };
     await make('own', 0o755);
-    await make('theirs', 0o755, stranger, stranger);
+    await make('theirs', 0o755, foreignUser, foreignUser);
     await make('all', 0o777);
     await make('sticky', 0o1777);
     await make('system', 0o775, 0, 4);
     await make('users', 0o775, 0, 1000);
     await writeFile(join(root, 'sticky', 'own'), '');
     await writeFile(join(root, 'sticky', 'theirs'), '');
-    await chown(join(root, 'sticky', 'theirs'), stranger, stranger);
+    await chown(join(root, 'sticky', 'theirs'), foreignUser, foreignUser);
     await symlink('own', join(root, 'to-own'));
     await symlink(join(root, 'own', '..', 'theirs'), join(root, 'to-theirs'));
     await symlink('loop', join(root, 'loop'));
@@ -40,12 +40,12 @@ describe.runIf(runsAsRoot())('who may put something else in the place of a path'
     ['sticky/own', undefined],
     // Its folder is root's; what is in it is not.
     ['theirs', undefined],
-    ['theirs/file', { path: 'theirs', userId: stranger }],
-    ['own/../theirs/a/b', { path: 'theirs', userId: stranger }],
-    ['to-theirs/file', { path: 'theirs', userId: stranger }],
+    ['theirs/file', { path: 'theirs', userId: foreignUser }],
+    ['own/../theirs/a/b', { path: 'theirs', userId: foreignUser }],
+    ['to-theirs/file', { path: 'theirs', userId: foreignUser }],
     ['all/file', { path: 'all', userId: undefined }],
     ['users/file', { path: 'users', userId: undefined }],
-    ['sticky/theirs', { path: 'sticky/theirs', userId: stranger }],
+    ['sticky/theirs', { path: 'sticky/theirs', userId: foreignUser }],
     ['sticky/missing', { path: 'sticky', userId: undefined, isVacant: true }],
     ['loop', { path: 'loop', userId: 0 }],
   ])('%s: %j', async (path, expected) => {
@@ -55,6 +55,6 @@ describe.runIf(runsAsRoot())('who may put something else in the place of a path'
   });
 
   test('an account that is trusted is none of them', async () => {
-    expect(await findMover(join(root, 'theirs', 'file'), [stranger])).toBeUndefined();
+    expect(await findMover(join(root, 'theirs', 'file'), [foreignUser])).toBeUndefined();
   });
 });

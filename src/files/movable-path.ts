@@ -47,7 +47,7 @@ export function findMoverSync(path: string): Mover | undefined {
 }
 
 /** path_resolution(7). */
-const mostLinks = 40;
+const maxLinks = 40;
 
 function* look(
   path: string,
@@ -76,7 +76,7 @@ function* look(
     }
     if (target !== undefined) {
       links += 1;
-      if (links > mostLinks) return { path: next, userId: stats.uid, isVacant: false };
+      if (links > maxLinks) return { path: next, userId: stats.uid, isVacant: false };
       const from = target.startsWith('/') ? '/' : folder;
       // Without links in `folder`, `..` can be taken out of the text.
       const whole = partsOf(resolve(from, target));

@@ -2,14 +2,14 @@ import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { growingUpTo } from '../concurrency/lru-options.ts';
 import type { Secret } from '../config/secret.ts';
-import type { ToldInfo } from './direct-hub-api.ts';
+import type { DisclosedUserInfo } from './direct-hub-api.ts';
 
 /** Who is there, as told to an upstream. */
 export interface AssertedIdentity {
   readonly userName: string;
   readonly groups: readonly string[];
   readonly scopes: readonly string[];
-  readonly info?: ToldInfo;
+  readonly info?: DisclosedUserInfo;
   /** OAuth client id of the service or server the assertion is for. */
   readonly audience: string;
 }

@@ -20,7 +20,7 @@ export function createDirectHubApi(deps: {
   readonly target: AccessTarget;
   readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
   readonly authorizer: Pick<Authorizer, 'groupNamesOf'>;
-  readonly infoOf: (userName: string) => Promise<ToldInfo>;
+  readonly infoOf: (userName: string) => Promise<DisclosedUserInfo>;
   readonly exchangeCode: ExchangeGuardCode;
 }): HubApi {
   const { clientId, target, access, authorizer, infoOf, exchangeCode } = deps;
@@ -53,7 +53,7 @@ export function createDirectHubApi(deps: {
 }
 
 /** What upstreams are told of a user beside the name, where their scopes allow it. */
-export interface ToldInfo {
+export interface DisclosedUserInfo {
   readonly displayName?: string | undefined;
   /** An address that no one has verified is not told: upstreams may know users by it. */
   readonly verifiedEmail?: string | undefined;

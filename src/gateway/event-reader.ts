@@ -1,5 +1,5 @@
 /** A snapshot of ten thousand routes is a few megabytes. */
-const longestEvent = 64 * 1024 * 1024;
+const maxEventLength = 64 * 1024 * 1024;
 
 /**
  * The data of server-sent events, as `api/event-stream.ts` writes them: one line each. Throws for an event without
@@ -18,7 +18,7 @@ export async function* readEvents(
     for (const [index, line] of lines.entries()) {
       pieces.push(line);
       length += line.length;
-      if (length > longestEvent) throw new Error('an event of the feed has no end');
+      if (length > maxEventLength) throw new Error('an event of the feed has no end');
       if (index === lines.length - 1) break;
       const whole = pieces.join('');
       pieces = [];

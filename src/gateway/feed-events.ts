@@ -107,7 +107,7 @@ export const feedEvent = z
       nonce: z.string().describe('As asked for: an old answer cannot be taken for this one.'),
       settings: z.unknown().describe('Settings and keys of the gateway.'),
       settings_digest: z.string(),
-      look: z
+      branding: z
         .unknown()
         .describe(
           'Title, colour, names of files, texts, parts of pages and languages that the operator gave.',
@@ -128,7 +128,7 @@ export const feedEvent = z
     z.object({
       kind: z.literal('look'),
       number: z.int(),
-      look: z.unknown().describe('As in the snapshot.'),
+      branding: z.unknown().describe('As in the snapshot.'),
     }),
     z.object({ kind: z.literal('notices'), number: z.int(), notices: noticesModel }),
     z.object({ kind: z.literal('retire'), number: z.int() }),

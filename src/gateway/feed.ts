@@ -1,6 +1,6 @@
+import type { CurrentBranding } from '../branding/branding.ts';
 import { HubError } from '../errors.ts';
 import type { GatewayIdentity } from '../instances/instance-figures.ts';
-import type { CurrentLook } from '../look/look.ts';
 import type { Announcement, Maintenance } from '../notices/notice.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -41,12 +41,12 @@ export interface GatewayFeed extends Disposable {
   /** Tells a gateway to take no more connections and to end when those it has are over. */
   retire(name: string): void;
   /** Tells the gateways how pages look now. */
-  tellLook(): void;
+  publishBranding(): void;
   readonly settingsDigest: string;
 }
 
 /** Events that may wait for one gateway: behind by more it is better off with a new snapshot. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 type WithoutNumber<Event> = Event extends unknown ? Omit<Event, 'number'> : never;
 type News = WithoutNumber<FeedEvent>;
@@ -71,12 +71,12 @@ export function createGatewayFeed(deps: {
   };
   readonly settings: object;
   readonly settingsDigest: string;
-  readonly look: CurrentLook;
+  readonly branding: CurrentBranding;
 }): GatewayFeed {
   const { routes, settings, settingsDigest } = deps;
   const followers = new Set<Follower>();
   /** As it was told last, by key. */
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   let isOpen = false;
 
   function modelOf(route: Route): GatewayRoute {
@@ -109,14 +109,14 @@ export function createGatewayFeed(deps: {
   function tellRoute(key: string): void {
     const route = routes.find(key);
     if (route === undefined) {
-      told.delete(key);
+      reported.delete(key);
       tellAll({ kind: 'route_removed', prefix: key });
       return;
     }
     const model = modelOf(route);
     const text = JSON.stringify(model);
-    if (told.get(key) === text) return;
-    told.set(key, text);
+    if (reported.get(key) === text) return;
+    reported.set(key, text);
     for (const follower of followers) {
       if (isReachable(route, follower.gateway)) follower.tell({ kind: 'route', route: model });
       else follower.tell({ kind: 'route_removed', prefix: key });
@@ -128,17 +128,17 @@ export function createGatewayFeed(deps: {
     if (concernsRights(subject))
       for (const { key, access } of routes.list()) if (access === 'gateway') tellRoute(key);
     // Where things run, the routes tell.
-    const told = rightsChange.safeParse(subject).data;
-    if (told !== undefined) tellAll({ kind: 'change', subject: told });
+    const reported = rightsChange.safeParse(subject).data;
+    if (reported !== undefined) tellAll({ kind: 'change', subject: reported });
   }
 
   function noticesModel(): NoticesModel {
     const { announcement, maintenance } = deps.notices.everywhere();
     return {
       ...(announcement !== undefined && {
-        announcement: { ...toldOf(announcement), level: announcement.level },
+        announcement: { ...publishedNotice(announcement), level: announcement.level },
       }),
-      ...(maintenance !== undefined && { maintenance: toldOf(maintenance) }),
+      ...(maintenance !== undefined && { maintenance: publishedNotice(maintenance) }),
     };
   }
 
@@ -172,7 +172,7 @@ export function createGatewayFeed(deps: {
       tell(news) {
         // While it takes none of them, one is enough.
         if (news.kind === 'heartbeat' && waiting.length > 0) return;
-        if (waiting.length >= mostWaiting) isEnded = true;
+        if (waiting.length >= maxWaiting) isEnded = true;
         else waiting.push(news);
         wake?.();
       },
@@ -193,7 +193,7 @@ export function createGatewayFeed(deps: {
         nonce,
         settings,
         settings_digest: settingsDigest,
-        look: deps.look.current,
+        branding: deps.branding.current,
         now_ms: deps.changes.now(),
         notices: noticesModel(),
         routes: routes
@@ -234,7 +234,7 @@ export function createGatewayFeed(deps: {
       for (const { gateway, tell } of followers)
         if (gateway.name === name) tell({ kind: 'retire' });
     },
-    tellLook: () => tellAll({ kind: 'look', look: deps.look.current }),
+    publishBranding: () => tellAll({ kind: 'look', branding: deps.branding.current }),
     [Symbol.dispose]() {
       close();
       owned[Symbol.dispose]();
@@ -242,7 +242,13 @@ export function createGatewayFeed(deps: {
   };
 }
 
-function toldOf<Told>({ text, until }: { readonly text: Told; readonly until?: Date | undefined }) {
+function publishedNotice<Published>({
+  text,
+  until,
+}: {
+  readonly text: Published;
+  readonly until?: Date | undefined;
+}) {
   return { text, ...(until !== undefined && { until_ms: until.getTime() }) };
 }
 

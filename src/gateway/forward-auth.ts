@@ -10,8 +10,8 @@ import { methodProblem } from '../proxy/forwarded-methods.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { text } from '../texts/text.ts';
+import type { AccessPolicy, Authorized, GateDecision } from './access-policy.ts';
 import { type ClaimKind, contradicting, readClaim } from './forward-auth-claim.ts';
-import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
 import { ambiguousPath, asHubError, outdated } from './gateway-answers.ts';
 import { checkRules, isInGroups, notInGroups } from './rule-check.ts';
 
@@ -52,7 +52,7 @@ const methodName = /^[A-Z][A-Z-]{0,30}$/;
 
 export function createForwardAuth(deps: {
   readonly routes: Pick<RouteTable, 'match' | 'hasHost'>;
-  readonly guard: Gatekeeper;
+  readonly guard: AccessPolicy;
   readonly clientAddress: ClientAddressReader;
   /** `Proxy.forward_auth_headers`. */
   readonly kind: ClaimKind;

@@ -7,7 +7,7 @@ import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import { tokenParameter } from '../protocol/token-parameter.ts';
 import type { Route } from '../proxy/route.ts';
 import { text } from '../texts/text.ts';
-import type { GateDecision } from './gatekeeper.ts';
+import type { GateDecision } from './access-policy.ts';
 import type { Visitor } from './traffic.ts';
 
 /** Whether a request shows a token of the hub, where no one asked for it: the upstream is not to see it. */

@@ -3,7 +3,7 @@ import type { HubDatabase } from '../store/database.ts';
 
 /** The gateways that the hub of this name started, so that the next one finds those it left behind. */
 export interface GatewayProcessStore {
-  remember(slot: number, identity: ProcessIdentity): Promise<void>;
+  record(slot: number, identity: ProcessIdentity): Promise<void>;
   forget(slot: number): Promise<void>;
   list(): Promise<readonly { readonly slot: number; readonly identity: ProcessIdentity }[]>;
 }
@@ -43,7 +43,7 @@ export function createGatewayProcessStore(
   const { kysely } = database;
   const ownerPrefix = `gateway:${instanceName}:`;
   return {
-    async remember(slot, { pid, startTime }) {
+    async record(slot, { pid, startTime }) {
       const values = { pid, start_time: startTime, started_at: Date.now() };
       await kysely
         .insertInto('managed_processes')

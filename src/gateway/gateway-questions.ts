@@ -4,7 +4,7 @@ import type { RouteTable } from '../proxy/route-table.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { ScopeSet } from '../rbac/scope.ts';
 import { text } from '../texts/text.ts';
-import type { ExchangeGuardCode, ToldInfo } from './direct-hub-api.ts';
+import type { DisclosedUserInfo, ExchangeGuardCode } from './direct-hub-api.ts';
 import type { FindVisitor } from './login-access.ts';
 import type { RouteAccess } from './route-access.ts';
 
@@ -14,7 +14,7 @@ export interface QuestionedHub {
   readonly findVisitor: FindVisitor;
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
   readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
-  readonly infoOf: (userName: string) => Promise<ToldInfo>;
+  readonly infoOf: (userName: string) => Promise<DisclosedUserInfo>;
   readonly exchangeCode: ExchangeGuardCode;
   readonly routes: Pick<RouteTable, 'list'>;
   readonly authorizer: Pick<Authorizer, 'membership'>;

@@ -13,12 +13,12 @@ import type { HubLink } from './hub-link.ts';
 
 const reportMs = 2_000;
 /** A body of the API holds some more. Of what is left the next report tells. */
-const mostLoads = 5_000;
+const maxLoads = 5_000;
 
 /** Reports to the hub while it is there; what it did not take is told again. */
 export function createGatewayReporter(deps: {
   readonly name: string;
-  readonly link: Pick<HubLink, 'ask' | 'isConnected' | 'heardAtMs'>;
+  readonly link: Pick<HubLink, 'ask' | 'isConnected' | 'lastEventAtMs'>;
   readonly routes: Pick<RouteTable, 'list'>;
   readonly webSockets: Pick<WebSocketForwarder, 'openWebSockets' | 'recordTraffic'>;
   readonly figures: ForwardedFigures;
@@ -30,7 +30,7 @@ export function createGatewayReporter(deps: {
   const startedAtMs = monotonicMs();
   let number = 0;
   let requests = 0;
-  let toldUntilMs = monotonicMs();
+  let reportedUntilMs = monotonicMs();
   /** Sent, and perhaps not taken. */
   let pending: GatewayReport | undefined;
 
@@ -38,7 +38,7 @@ export function createGatewayReporter(deps: {
     const loads: GatewayReport['loads'] = [];
     for (const { key, load } of routes.list()) {
       if (!isLoaded(load)) continue;
-      if (loads.length === mostLoads) {
+      if (loads.length === maxLoads) {
         load.webSocketMs += load.openWebSockets * elapsedMs;
         continue;
       }
@@ -51,8 +51,8 @@ export function createGatewayReporter(deps: {
 
   function takeReport(): GatewayReport {
     webSockets.recordTraffic();
-    const sinceMs = toldUntilMs;
-    toldUntilMs = monotonicMs();
+    const sinceMs = reportedUntilMs;
+    reportedUntilMs = monotonicMs();
     number += 1;
     const forwarded = figures.take();
     for (const { totals } of forwarded) {
@@ -67,12 +67,12 @@ export function createGatewayReporter(deps: {
       up_ms: monotonicMs() - startedAtMs,
       connections: deps.connections(),
       requests,
-      heard_at_ms: link.heardAtMs(),
+      heard_at_ms: link.lastEventAtMs(),
       used_routes: routes
         .list()
         .filter(({ lastActivityMs }) => lastActivityMs >= sinceMs)
         .map(({ key }) => key),
-      loads: takeLoads(toldUntilMs - sinceMs),
+      loads: takeLoads(reportedUntilMs - sinceMs),
       forwarded,
     };
   }
@@ -85,7 +85,7 @@ export function createGatewayReporter(deps: {
       await link.ask('report', pending);
       pending = undefined;
     },
-    onError: (error) => deps.log.debug({ err: error }, 'the hub did not take a report'),
+    onError: (error) => deps.log.debug({ err: error }, 'report rejected by hub'),
   });
 }
 

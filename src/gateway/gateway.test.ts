@@ -12,7 +12,7 @@ import { serveMessages } from '../http/server/serve-messages.ts';
 import { answerOnSocket } from '../http/socket-response.ts';
 import type { RouteDefinition } from '../proxy/route.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
-import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
+import type { AccessPolicy, Authorized, GateDecision } from './access-policy.ts';
 import { createGateway } from './gateway.ts';
 
 const alice: Authorized = {
@@ -36,7 +36,7 @@ const decisions: Readonly<Record<string, GateDecision>> = {
 };
 const visitorOf = ({ headers }: { headers: IncomingMessage['headers'] }) =>
   String(headers['x-visitor']);
-const keeper: Gatekeeper = {
+const policy: AccessPolicy = {
   known: (_route, request) =>
     visitorOf(request as IncomingMessage) === 'known' ? alice : undefined,
   async decide(_route, request) {
@@ -87,9 +87,9 @@ function start() {
           ? { error: new HubError('misdirected', 'wrong host') }
           : undefined,
     },
-    arrivals: undefined,
-    guard: keeper,
-    door: keeper,
+    crossOriginLogin: undefined,
+    guard: policy,
+    serverGuard: policy,
     forwardAuth: {
       wayOf: (path) => (path === '/hub/auth-request' ? 'status' : undefined),
       answer: (req, res) => writeAnswer(req, res, said('forward-auth')),

@@ -8,17 +8,17 @@ import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import { accessScopeFor } from '../protocol/access-scope.ts';
 import type { Route } from '../proxy/route.ts';
 import { type ChangeSource, watchChanges } from '../store/change-aware-cache.ts';
+import type { AccessPolicy, Authorized } from './access-policy.ts';
 import type { AssertionSigner } from './assertion.ts';
-import { createDirectHubApi, type ToldInfo } from './direct-hub-api.ts';
-import type { Authorized, Gatekeeper } from './gatekeeper.ts';
-import { createRememberedPasses, rememberedKey } from './remembered-passes.ts';
+import { cachedKey, createCachedPasses } from './cached-passes.ts';
+import { createDirectHubApi, type DisclosedUserInfo } from './direct-hub-api.ts';
 
 interface RouteGuard {
   /** Where browsers reach the route. */
   readonly origin: string;
   readonly client: HubOAuth;
   /** By Cookie header. */
-  readonly remembered: AnswerCache<Authorized>;
+  readonly cached: AnswerCache<Authorized>;
 }
 
 /** The guard plays the OAuth client of each guarded route. */
@@ -31,7 +31,7 @@ export function createGuard(deps: {
   readonly assertions: AssertionSigner;
   readonly hubApi: Omit<Parameters<typeof createDirectHubApi>[0], 'clientId' | 'target'>;
   readonly clients: Pick<ClientRegistry, 'allowedScopes'>;
-}): Gatekeeper {
+}): AccessPolicy {
   const { origins, publicUrl, database, clients } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
   const changes = watchChanges(database);
@@ -42,7 +42,7 @@ export function createGuard(deps: {
       guard = {
         origin: route.origin ?? origins.of(route.owner),
         client: clientOf(route),
-        remembered: createRememberedPasses(changes),
+        cached: createCachedPasses(changes),
       };
       guards.set(route, guard);
     }
@@ -80,7 +80,7 @@ export function createGuard(deps: {
   ): Promise<Authorized> {
     const groups = user.groups ?? [];
     const scopes = user.scopes ?? [];
-    const info = (user['user_info'] ?? {}) as ToldInfo;
+    const info = (user['user_info'] ?? {}) as DisclosedUserInfo;
     const { displayName, verifiedEmail } = info;
     const assertion = await deps.assertions.assertion({
       userName: user.name,
@@ -117,9 +117,9 @@ export function createGuard(deps: {
     known(route, request) {
       const guard = guards.get(route);
       if (guard === undefined) return undefined;
-      const key = rememberedKey(request);
+      const key = cachedKey(request);
       if (key === undefined) return undefined;
-      const authorized = guard.remembered.get(key);
+      const authorized = guard.cached.get(key);
       if (authorized === undefined) return undefined;
       if (isForged(request, guard.origin)) return undefined;
       return guard.client.isCallback(request.url ?? '/') ? undefined : authorized;
@@ -127,14 +127,14 @@ export function createGuard(deps: {
 
     async decide(route, request) {
       const guard = guardOf(route);
-      const beginning = guard.remembered.begin();
+      const beginning = guard.cached.begin();
       // A reload may have changed them since the last request; a login asks for those in force.
       guard.client.request_scopes = clients.allowedScopes(guard.client.oauth_client_id);
       const decision = await guard.client.authenticate(request);
       if (decision.kind !== 'allowed') return decision;
       const authorized = await authorize(route, decision.user, decision.source !== 'cookie');
-      const key = decision.source === 'cookie' ? rememberedKey(request) : undefined;
-      if (key !== undefined) guard.remembered.put(key, authorized, beginning);
+      const key = decision.source === 'cookie' ? cachedKey(request) : undefined;
+      if (key !== undefined) guard.cached.put(key, authorized, beginning);
       return authorized;
     },
   };

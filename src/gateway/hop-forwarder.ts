@@ -34,7 +34,7 @@ export interface HopForwarder extends AsyncDisposable {
 
 /** How much longer than its upstream the other instance may take, so that its answer is the one that counts. */
 const patienceMs = 5_000;
-const mostRoutes = 1_000;
+const maxRoutes = 1_000;
 
 export function createHopForwarder(deps: {
   readonly config: ProxyConfig;
@@ -74,7 +74,7 @@ export function createHopForwarder(deps: {
     const known = routes.get(key);
     if (known !== undefined) return known;
     const [[oldest, former] = []] = routes;
-    if (routes.size >= mostRoutes && oldest !== undefined && former !== undefined) {
+    if (routes.size >= maxRoutes && oldest !== undefined && former !== undefined) {
       routes.delete(oldest);
       for (const listener of listeners) listener(former, undefined);
     }

@@ -39,7 +39,7 @@ export interface HubLink extends AsyncDisposable {
   /** For how long nothing can have been heard; 0 while the feed is there. */
   silentMs(): number;
   /** When the hub sent what was heard last, by its own clock in milliseconds since 1970. */
-  heardAtMs(): number;
+  lastEventAtMs(): number;
   /** Waits for the feed; false when it is not there in time. */
   untilConnected(limitMs: number): Promise<boolean>;
   /**
@@ -66,7 +66,7 @@ const answerMs = 10_000;
 /** How long a question waits for a hub that is away. */
 const patienceMs = 10_000;
 const firstDelayMs = 50;
-const longestDelayMs = 1_000;
+const maxDelayMs = 1_000;
 
 /**
  * Follows the feed of a hub until it is disposed of; resolves with the first snapshot. A gap, a repetition, silence
@@ -83,7 +83,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
   const { promise: receiving, resolve: deliverTo } = Promise.withResolvers<FeedReceiver>();
   let waiting = Promise.withResolvers<void>();
   let isConnected = false;
-  let heardAtMs = monotonicMs();
+  let lastEventAtMs = monotonicMs();
   let sentAtMs = 0;
   /** Of the settings that this gateway runs with. */
   let settings = '';
@@ -92,10 +92,10 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     if (isNow === isConnected) return;
     isConnected = isNow;
     if (isNow) {
-      log.info({ hub: hubUrl.href }, 'following the hub');
+      log.info({ hub: hubUrl.href }, 'following hub');
       waiting.resolve();
     } else {
-      log.warn({ hub: hubUrl.href }, 'the hub is away');
+      log.warn({ hub: hubUrl.href }, 'hub unreachable');
       waiting = Promise.withResolvers<void>();
     }
   }
@@ -128,7 +128,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
           setConnected(true);
         } else if (event.kind === 'heartbeat') sentAtMs = event.at_ms ?? sentAtMs;
         else (await receiving).news(event);
-        heardAtMs = monotonicMs();
+        lastEventAtMs = monotonicMs();
       }
     } finally {
       clearTimeout(timer);
@@ -144,13 +144,13 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
       } catch (error) {
         if (stopped.aborted) break;
         if (error instanceof StartupError) first.reject(error);
-        log.debug({ err: error }, 'the feed of the hub broke off');
+        log.debug({ err: error }, 'hub feed disconnected');
       }
       if (isConnected) delayMs = firstDelayMs;
       setConnected(false);
       // Before the first snapshot nothing else keeps the process.
       await delay(delayMs, undefined, { signal: stopped }).catch(() => {});
-      delayMs = Math.min(delayMs * 2, longestDelayMs);
+      delayMs = Math.min(delayMs * 2, maxDelayMs);
     }
     first.reject(stopped.reason);
   }
@@ -180,8 +180,8 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     settings: snapshot.settings as GatewaySettings,
     deliverTo,
     isConnected: () => isConnected,
-    silentMs: () => (isConnected ? 0 : monotonicMs() - heardAtMs),
-    heardAtMs: () => sentAtMs,
+    silentMs: () => (isConnected ? 0 : monotonicMs() - lastEventAtMs),
+    lastEventAtMs: () => sentAtMs,
     untilConnected,
 
     async ask(name, question) {

@@ -8,9 +8,9 @@ import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { concernsRights } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { type DooredRoute, hasDoor } from './door.ts';
 import type { LoginAccess } from './login-access.ts';
 import type { RouteAccess } from './route-access.ts';
+import { hasServerGuard, type ServerGuardRoute } from './server-guard.ts';
 
 /** How often tokens that have expired, and sessions not seen before, are polled for. */
 const pollMs = 2_000;
@@ -135,12 +135,13 @@ export function createLiveAccess(deps: {
     return groups.some((group) => own.includes(group));
   }
 
-  /** Ends what the door let in for a login whose user has lost the right. */
+  /** Ends what the server guard let in for a login whose user has lost the right. */
   async function checkLogins(): Promise<void> {
-    const checks = new Map<string, { sessionId: string; route: DooredRoute }>();
+    const checks = new Map<string, { sessionId: string; route: ServerGuardRoute }>();
     for (const { tags } of connections.list()) {
       const { accessTokenId, sessionId, route } = tags;
-      if (accessTokenId !== undefined || sessionId === undefined || !hasDoor(route)) continue;
+      if (accessTokenId !== undefined || sessionId === undefined || !hasServerGuard(route))
+        continue;
       checks.set(`${sessionId} ${route.key}`, { sessionId, route });
     }
     for (const { sessionId, route } of checks.values()) {
@@ -157,7 +158,7 @@ export function createLiveAccess(deps: {
       (tags) => tags.route.key === key && isOfVisitor(tags),
       'access_revoked',
     );
-    log.info({ route: key, closed }, 'closed connections whose access was revoked');
+    log.info({ route: key, closed }, 'closed connections with revoked access');
   }
 
   using started = new DisposableStack();

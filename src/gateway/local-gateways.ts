@@ -28,7 +28,7 @@ export type StartGatewayProcess = (signal: AbortSignal | undefined) => Promise<P
 const adoptionMs = 10_000;
 const pollMs = 100;
 const watchMs = 1_000;
-const longestBackoffMs = 30_000;
+const maxBackoffMs = 30_000;
 /** One that lived for so long did not die of how it was started. */
 const healthyMs = 60_000;
 
@@ -58,8 +58,8 @@ export function createLocalGateways(deps: {
   async function startIn(slot: number, signal: AbortSignal | undefined): Promise<void> {
     const identity = await startProcess(signal);
     running.set(slot, { identity, atMs: monotonicMs() });
-    await store.remember(slot, identity);
-    log.info({ gateway: nameOf(identity), pid: identity.pid }, 'a gateway was started');
+    await store.record(slot, identity);
+    log.info({ gateway: nameOf(identity), pid: identity.pid }, 'gateway started');
   }
 
   /** Whether one of an earlier hub has come back and is such as this hub would start it. */
@@ -90,9 +90,9 @@ export function createLocalGateways(deps: {
     for (const [slot, { identity, atMs }] of running) {
       if (isSameProcess(identity)) continue;
       if (monotonicMs() < notBeforeMs) continue;
-      log.warn({ gateway: nameOf(identity) }, 'a gateway has ended by itself; it is started again');
+      log.warn({ gateway: nameOf(identity) }, 'gateway exited unexpectedly, restarting it');
       backoffMs =
-        monotonicMs() - atMs > healthyMs ? watchMs : Math.min(backoffMs * 2, longestBackoffMs);
+        monotonicMs() - atMs > healthyMs ? watchMs : Math.min(backoffMs * 2, maxBackoffMs);
       notBeforeMs = monotonicMs() + backoffMs;
       await startIn(slot, undefined);
     }
@@ -111,7 +111,7 @@ export function createLocalGateways(deps: {
         const former = earlier.get(slot);
         if (former !== undefined && (await fits(former, signal))) {
           running.set(slot, { identity: former, atMs: monotonicMs() });
-          log.info({ gateway: nameOf(former) }, 'a gateway of an earlier hub keeps running');
+          log.info({ gateway: nameOf(former) }, 'gateway of earlier hub kept running');
           continue;
         }
         await startIn(slot, signal);
@@ -125,7 +125,7 @@ export function createLocalGateways(deps: {
       watching = createPeriodic({
         intervalMs: watchMs,
         work: replaceDead,
-        onError: (error) => log.error({ err: error }, 'a gateway could not be started'),
+        onError: (error) => log.error({ err: error }, 'gateway could not be started'),
       });
     },
 
@@ -150,7 +150,7 @@ export function createLocalGateways(deps: {
 
   /** It drains where it can hear this, and ends at once where it cannot. */
   function retire(identity: ProcessIdentity): void {
-    log.info({ gateway: nameOf(identity) }, 'a gateway of an earlier hub is replaced');
+    log.info({ gateway: nameOf(identity) }, 'gateway of earlier hub replaced');
     retired.push(identity);
     if (findFollowing(identity) === undefined) sendTo(identity, 'SIGTERM');
     else feed.retire(nameOf(identity));

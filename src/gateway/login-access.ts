@@ -44,7 +44,7 @@ export interface LoginAccess {
 }
 
 /** Another hub of the host may have a cookie of that name; more copies are an attempt to hide one. */
-const mostSessionIds = 8;
+const maxSessionIds = 8;
 
 export function createLoginAccess(deps: {
   readonly findVisitor: FindVisitor;
@@ -57,7 +57,7 @@ export function createLoginAccess(deps: {
   return {
     async visitorOf(cookieHeader) {
       const sessionIds = new Set(deps.sessionIdsIn(cookieHeader));
-      if (sessionIds.size > mostSessionIds) return 'several';
+      if (sessionIds.size > maxSessionIds) return 'several';
       const found = await Promise.all([...sessionIds].map(findVisitor));
       const [visitor, ...others] = found.filter((each) => each !== undefined);
       return others.length > 0 ? 'several' : visitor;

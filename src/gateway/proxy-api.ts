@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { isMetadataAddress } from '../addresses/host-address.ts';
 import { actAs, identifyActor } from '../audit/actor.ts';
-import type { Deed } from '../audit/deed.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import { dateOf } from '../concurrency/monotonic-clock.ts';
 import type { Secret } from '../config/secret.ts';
 import { equalSecrets } from '../crypto/hash.ts';
@@ -22,15 +22,15 @@ import type { RouteTable } from '../proxy/route-table.ts';
 import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
 
-const longestBody = 64 * 1024;
-const longestPath = 2_000;
-const mostRoutes = 10_000;
+const maxBodyBytes = 64 * 1024;
+const maxPathLength = 2_000;
+const maxRoutes = 10_000;
 
 /** Whatever else is given is kept and shown again, as clients expect it. */
 const routeBody = z.looseObject({ target: z.string().max(2_000) });
 
 /** A route as it was given: its decoded path and the body. */
-export type KeptRoute = readonly [path: string, body: z.output<typeof routeBody>];
+export type SavedRoute = readonly [path: string, body: z.output<typeof routeBody>];
 
 interface Given {
   readonly route: Route;
@@ -54,9 +54,9 @@ export function createProxyApi(deps: {
   readonly audit: Pick<AuditTrail, 'recordAlone' | 'recordBounded'>;
   readonly log: Logger;
   /** Those of the last run. What has become impossible since is left out, and the log says why. */
-  readonly kept: readonly KeptRoute[];
+  readonly kept: readonly SavedRoute[];
   /** Called with all of them after each change. */
-  readonly onChange: (routes: () => readonly KeptRoute[]) => void;
+  readonly onChange: (routes: () => readonly SavedRoute[]) => void;
 }): RequestListener {
   const { routes, token, host, basePath, answers, audit } = deps;
   const reserved = ['hub', 'user', 'services'].map((name) => `${basePath}${name}/`);
@@ -109,7 +109,7 @@ export function createProxyApi(deps: {
     const former = given.get(path);
     const current = former && routeOf(former);
     if (former === undefined) {
-      if (given.size >= mostRoutes) throw new HubError('conflict', 'There are too many routes.');
+      if (given.size >= maxRoutes) throw new HubError('conflict', 'There are too many routes.');
       requireFree(prefix);
     }
     const access = host === undefined ? 'public' : 'foreign';
@@ -120,7 +120,11 @@ export function createProxyApi(deps: {
     return current === undefined || !isDeepStrictEqual(former?.body, body);
   }
 
-  function deedOf(action: Deed['action'], path: string, detail?: Deed['detail']): Deed {
+  function auditEventOf(
+    action: AuditEvent['action'],
+    path: string,
+    detail?: AuditEvent['detail'],
+  ): AuditEvent {
     const target = { kind: 'route', name: path } as const;
     return { action, target, detail: { ...detail, ...(host !== undefined && { host }) } };
   }
@@ -165,14 +169,14 @@ export function createProxyApi(deps: {
         return;
       }
       case 'POST': {
-        const body = await readJsonBody(req, longestBody, { anyContentType: true });
+        const body = await readJsonBody(req, maxBodyBytes, { anyContentType: true });
         const parsed = routeBody.safeParse(body);
         if (!parsed.success) throw badRequest('The body needs a target, as text.');
         const { target } = parsed.data;
         requireVersion(given.get(path));
         if (put(path, parsed.data)) {
           keep();
-          await audit.recordAlone(deedOf('route.save', path, { target }));
+          await audit.recordAlone(auditEventOf('route.save', path, { target }));
         }
         writeAnswer(req, res, { status: 201, headers: eTagOf({ body: parsed.data }), body: '' });
         return;
@@ -181,7 +185,7 @@ export function createProxyApi(deps: {
         requireVersion(given.get(path));
         remove(path);
         keep();
-        await audit.recordAlone(deedOf('route.delete', path));
+        await audit.recordAlone(auditEventOf('route.delete', path));
         writeAnswer(req, res, { status: 204, headers: {}, body: '' });
         return;
       default:
@@ -196,10 +200,7 @@ export function createProxyApi(deps: {
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
       const { message: reason, hint } = error;
-      deps.log.warn(
-        { path, reason, hint },
-        'a route that was given over Hub.proxy_api before the restart has become impossible: it is left out',
-      );
+      deps.log.warn({ path, reason, hint }, 'saved proxy route skipped, no longer valid');
     }
   }
 
@@ -228,7 +229,7 @@ function isAuthorized({ headers }: IncomingMessage, token: Secret): boolean {
 
 /** The decoded path of a route, without the slash at its end. */
 function readPath(encoded: string): string {
-  const path = encoded.length > longestPath ? undefined : canonicalPath(encoded);
+  const path = encoded.length > maxPathLength ? undefined : canonicalPath(encoded);
   const decoded = path && decodePath(path.pathname);
   if (decoded === undefined) throw badRequest('The path of the route is not one, or too long.');
   return decoded === '/' ? '/' : decoded.replace(/\/$/, '');

@@ -1,5 +1,5 @@
 import { hashSecret } from '../crypto/hash.ts';
-import { longestToken } from '../protocol/token-parameter.ts';
+import { maxTokenLength } from '../protocol/token-parameter.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { createMembership, emptyMembership, type Membership } from '../rbac/membership.ts';
 import { hasGroupFilter, type ScopeSet } from '../rbac/scope.ts';
@@ -8,14 +8,14 @@ import {
   createChangeAwareCache,
   watchChanges,
 } from '../store/change-aware-cache.ts';
-import type { ExchangeGuardCode, ToldInfo } from './direct-hub-api.ts';
+import type { DisclosedUserInfo, ExchangeGuardCode } from './direct-hub-api.ts';
 import type { HubLink } from './hub-link.ts';
 import type { LoggedInVisitor } from './login-access.ts';
 import { createRouteAccess } from './route-access.ts';
 
-const remembered = 10_000;
+const cached = 10_000;
 /** After this time the hub is asked again, which is also when it notes activity and refreshes logins. */
-const rememberedMs = 30_000;
+const cachedMs = 30_000;
 const refusedForMs = 5_000;
 
 /** What the gateway asks the hub for, remembered until a change says otherwise. */
@@ -25,33 +25,33 @@ export function createRemoteBackend(deps: {
 }) {
   const { link } = deps;
   const changes = watchChanges(deps.changes);
-  const limits = { changes, max: remembered, ttlMs: rememberedMs };
-  const withMisses = { ...limits, maxMisses: remembered, missTtlMs: refusedForMs };
+  const limits = { changes, max: cached, ttlMs: cachedMs };
+  const withMisses = { ...limits, maxMisses: cached, missTtlMs: refusedForMs };
   const callers = () =>
     createChangeAwareCache<Caller>({
       ...withMisses,
       expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
-      voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
+      invalidatedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
     });
   const byToken = callers();
   const byTokenId = callers();
   const bySession = createChangeAwareCache<LoggedInVisitor>({
     ...withMisses,
     expiresAtMs: ({ expiresAtMs }) => expiresAtMs,
-    voidedBy: { endOf: ({ caller }) => [caller.sessionId] },
+    invalidatedBy: { endOf: ({ caller }) => [caller.sessionId] },
   });
   const sessionUsers = createChangeAwareCache<{ readonly id: string; readonly user: string }>({
     ...withMisses,
-    voidedBy: { endOf: ({ id }) => [id] },
+    invalidatedBy: { endOf: ({ id }) => [id] },
   });
   const groups = createChangeAwareCache<readonly string[], never>(limits);
-  const infos = createChangeAwareCache<ToldInfo, never>(limits);
+  const infos = createChangeAwareCache<DisclosedUserInfo, never>(limits);
   const members = createChangeAwareCache<Membership, never>(limits);
 
   const access = createRouteAccess({
     tokens: {
       async verify(token) {
-        if (token === '' || token.length > longestToken) return undefined;
+        if (token === '' || token.length > maxTokenLength) return undefined;
         return await byToken.getOrLoad(hashSecret(token), () =>
           link.ask('bearerOfToken', { token }),
         );

@@ -1,4 +1,4 @@
-import type { ToldLook } from '../look/look.ts';
+import type { PublishedBranding } from '../branding/branding.ts';
 import type { RouteDefinition } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { ChangeListener } from '../store/change-listeners.ts';
@@ -18,7 +18,7 @@ export function createRouteMirror(deps: {
   readonly retire: () => void;
   readonly onNotices: (notices: NoticesModel) => void;
   readonly onSnapshot: (snapshot: Snapshot) => void;
-  readonly followLook: (look: ToldLook) => void;
+  readonly followBranding: (branding: PublishedBranding) => void;
 }): FeedReceiver & { readonly allowedScopes: AllowedScopes } {
   const { routes } = deps;
   const mirrored = new Map<string, GatewayRoute>();
@@ -51,7 +51,7 @@ export function createRouteMirror(deps: {
       for (const key of [...mirrored.keys()]) if (!keys.has(key)) remove(key);
       for (const model of snapshot.routes) put(model);
       deps.tellChange({ kind: 'all' });
-      deps.followLook(snapshot.look as ToldLook);
+      deps.followBranding(snapshot.branding as PublishedBranding);
       deps.onNotices(snapshot.notices);
       deps.onSnapshot(snapshot);
     },
@@ -68,7 +68,7 @@ export function createRouteMirror(deps: {
           deps.tellChange(news.subject);
           break;
         case 'look':
-          deps.followLook(news.look as ToldLook);
+          deps.followBranding(news.branding as PublishedBranding);
           break;
         case 'notices':
           deps.onNotices(news.notices);

@@ -2,7 +2,7 @@ import { HubError } from '../errors.ts';
 import type { CanonicalPath } from '../http/canonical-path.ts';
 import type { Route } from '../proxy/route.ts';
 import { text } from '../texts/text.ts';
-import type { Authorized } from './gatekeeper.ts';
+import type { Authorized } from './access-policy.ts';
 
 /** What the rules of a route say of a request: `HubError` refuses it, `everyone` lets it pass unasked. */
 export type RuleCheck = HubError | 'everyone' | UsersOnly;

@@ -19,9 +19,9 @@ export type BeginServerLogin = (
 ) => Promise<Redirected | undefined>;
 
 const timeoutMs = 5_000;
-const mostCookies = 8;
+const maxCookies = 8;
 /** Browsers drop a cookie of more bytes. */
-const longestCookie = 4_096;
+const maxCookieLength = 4_096;
 
 /**
  * The hub asks the server in a request of its own, which tells nothing of the browser but the page it wants; of the
@@ -70,9 +70,9 @@ export function createBeginServerLogin(deps: {
     if (authorize === undefined) return undefined;
     const setCookies = [headers?.['set-cookie'] ?? []]
       .flat()
-      .filter((line) => line.length <= longestCookie && isStateCookie(nameOf(line), route))
+      .filter((line) => line.length <= maxCookieLength && isStateCookie(nameOf(line), route))
       .flatMap((line) => confinedSetCookie(line, route) ?? [])
-      .slice(0, mostCookies);
+      .slice(0, maxCookies);
     return { kind: 'redirect', location: authorize, setCookies };
   };
 }

@@ -45,9 +45,9 @@ interface AccessLine {
   readonly bytes: number;
 }
 
-const longestPath = 2_048;
+const maxPathLength = 2_048;
 /** Sessions looked up at once for the log; with more under way a line goes without its user. */
-const mostLookups = 32;
+const maxLookups = 32;
 
 export function createTraffic(deps: {
   /** `Proxy.access_log`: whether each request gets a line, or the share of requests that do. */
@@ -88,7 +88,7 @@ export function createTraffic(deps: {
     line: AccessLine,
     route: Route | undefined,
   ): void {
-    if (userName !== undefined || sessionId === undefined || lookups >= mostLookups) {
+    if (userName !== undefined || sessionId === undefined || lookups >= maxLookups) {
       write(line, route, userName);
       return;
     }
@@ -143,5 +143,5 @@ export function createTraffic(deps: {
 
 function loggedPath(url = ''): string {
   const queryAt = url.indexOf('?');
-  return (queryAt === -1 ? url : url.slice(0, queryAt)).slice(0, longestPath);
+  return (queryAt === -1 ? url : url.slice(0, queryAt)).slice(0, maxPathLength);
 }

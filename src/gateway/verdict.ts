@@ -8,10 +8,9 @@ import { hostnameOf, hostProblem } from '../http/host-header.ts';
 import type { ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
-import type { Arrivals } from './arrivals.ts';
-import { hasDoor } from './door.ts';
+import type { AccessPolicy, Authorized, GateDecision } from './access-policy.ts';
+import type { CrossOriginLogin } from './cross-origin-login.ts';
 import type { ForwardAuth, ForwardAuthWay } from './forward-auth.ts';
-import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
 import {
   ambiguousPath,
   asHubError,
@@ -27,6 +26,7 @@ import {
 import type { HopOptions } from './hop-forwarder.ts';
 import type { HostRefusal, HostRules } from './host-rules.ts';
 import { checkRules, isInGroups, notInGroups, type UsersOnly } from './rule-check.ts';
+import { hasServerGuard } from './server-guard.ts';
 import type { Visitor } from './traffic.ts';
 
 /** The gateway answers itself. */
@@ -75,11 +75,11 @@ export interface VerdictParts {
   /** Undefined where all routes have one origin. */
   readonly hostRules: HostRules | undefined;
   /** Undefined where all routes have one origin. */
-  readonly arrivals: Pick<Arrivals, 'finish'> | undefined;
+  readonly crossOriginLogin: Pick<CrossOriginLogin, 'finish'> | undefined;
   /** Before routes with `access: gateway`. */
-  readonly guard: Gatekeeper;
+  readonly guard: AccessPolicy;
   /** Before users' servers that check their visitors themselves. */
-  readonly door: Gatekeeper;
+  readonly serverGuard: AccessPolicy;
   /** For apps that another proxy forwards to. */
   readonly forwardAuth: Pick<ForwardAuth, 'wayOf'>;
   /** Whether there are other instances. */
@@ -98,7 +98,16 @@ export interface VerdictParts {
 }
 
 export function createVerdict(parts: VerdictParts): VerdictFor {
-  const { routes, hostRules, arrivals, guard, door, forwardAuth, hasHops, clientAddress } = parts;
+  const {
+    routes,
+    hostRules,
+    crossOriginLogin,
+    guard,
+    serverGuard,
+    forwardAuth,
+    hasHops,
+    clientAddress,
+  } = parts;
   const { renderNotReadyPage, isOutdated = () => false } = parts;
 
   /** Finds the route of a path on the host that was asked for. */
@@ -107,9 +116,9 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
   }
 
   /** Who decides at a route that not everyone may pass. */
-  function keeperOf(route: Route): Gatekeeper | undefined {
+  function policyOf(route: Route): AccessPolicy | undefined {
     if (route.access === 'gateway') return guard;
-    return hasDoor(route) ? door : undefined;
+    return hasServerGuard(route) ? serverGuard : undefined;
   }
 
   function forwardUnasked(req: IncomingMessage, route: Route, path: string): Forwarded {
@@ -149,14 +158,14 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
   function verdictOnVisitor(
     req: IncomingMessage,
     { route, path }: { readonly route: Route; readonly path: string },
-    { keeper, rule }: { readonly keeper: Gatekeeper; readonly rule: UsersOnly },
+    { policy, rule }: { readonly policy: AccessPolicy; readonly rule: UsersOnly },
   ): Forwarded | Promise<Answered | Forwarded> {
     const { groups } = rule;
-    const known = route.isBehindProxy ? undefined : keeper.known(route, req);
+    const known = route.isBehindProxy ? undefined : policy.known(route, req);
     if (known !== undefined && isInGroups(known, rule)) {
       return forwardFor(req, route, path, known, groups);
     }
-    return keeper.decide(route, req).then(
+    return policy.decide(route, req).then(
       (decided) => {
         const decision = withRule(decided, rule);
         if (decision.kind !== 'authorized') return answeredDecision(decision, route);
@@ -181,7 +190,7 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
     const match = findRoute(req, path);
     if (match?.kind === 'ambiguous') return refused(ambiguousPath(), undefined);
     if (match?.kind === 'nowhere') return refused(nothingHere(), undefined);
-    const arrived = match === undefined ? arrivals?.finish(req, path) : undefined;
+    const arrived = match === undefined ? crossOriginLogin?.finish(req, path) : undefined;
     if (arrived !== undefined) return answeredDecision(arrived, undefined);
     const misdirected = hostRules?.check(req, path, match?.route);
     if (misdirected !== undefined) return answeredMisdirected(misdirected, match?.route);
@@ -205,10 +214,10 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
     if (rule === 'everyone' && route.isBehindProxy) {
       return refused(behindProxy(), route, { isExpected: true });
     }
-    const keeper = keeperOf(route);
-    if (keeper === undefined || rule === 'everyone') return forwardUnasked(req, route, match.path);
+    const policy = policyOf(route);
+    if (policy === undefined || rule === 'everyone') return forwardUnasked(req, route, match.path);
     if (isOutdated()) return refused(outdated(), route, { isExpected: true });
-    return verdictOnVisitor(req, match, { keeper, rule });
+    return verdictOnVisitor(req, match, { policy, rule });
   };
 }
 

@@ -15,7 +15,7 @@ const shareOfReserve = 1 / 3;
 const filesPerConnection = 2;
 /** Where nothing is configured. */
 const defaultConnections = 20_000;
-const mostRefusals = 1_024;
+const maxRefusals = 1_024;
 
 /**
  * Keeps a part of the open files from clients: without it, they could take so many that neither servers
@@ -29,14 +29,14 @@ export function budgetConnections(options: {
 }): ConnectionBudget {
   const { configured = defaultConnections, openFiles } = options;
   if (openFiles === undefined) {
-    return { maxConnections: configured, maxRefusals: mostRefusals, warning: undefined };
+    return { maxConnections: configured, maxRefusals: maxRefusals, warning: undefined };
   }
   const reserve = Math.min(largestReserve, Math.ceil(openFiles * shareOfReserve));
   const affordable = Math.max(1, Math.floor((openFiles - reserve) / filesPerConnection));
   const isEnough = configured > 0 && configured <= affordable;
   return {
     maxConnections: isEnough ? configured : affordable,
-    maxRefusals: Math.min(mostRefusals, Math.ceil(reserve / 4)),
+    maxRefusals: Math.min(maxRefusals, Math.ceil(reserve / 4)),
     warning:
       options.configured === undefined || configured <= affordable
         ? undefined

@@ -47,8 +47,7 @@ export function createErrorAnswers(deps: {
   /** What is not the visitor's doing is for the log. */
   function report(error: ErrorResponse, requestId: string, thrown: unknown): void {
     const { errorId, code, message, isBug, status } = error;
-    if (isBug)
-      log.error({ requestId, errorId, code, err: thrown }, 'a request failed unexpectedly');
+    if (isBug) log.error({ requestId, errorId, code, err: thrown }, 'request failed unexpectedly');
     else if (status >= 500) log.warn({ requestId, code, err: thrown }, message);
   }
 

@@ -12,7 +12,7 @@ export interface RedirectLoopGuard {
   /** Zero unless a login for the same page ended in the last seconds. */
   next(cookieHeader: string | undefined, target: string | undefined): number;
   /** A Set-Cookie value that remembers an ended login for a moment. */
-  remember(
+  save(
     login: { readonly next?: string | undefined; readonly round: number },
     attributes: CookieAttributes,
   ): string;
@@ -33,7 +33,7 @@ export function createRedirectLoopGuard(sealer: Sealer, cookieName: string): Red
         .find(({ next, endedAtMs }) => next === target && endedAtMs + lifetimeMs > Date.now());
       return ended === undefined ? 0 : ended.round + 1;
     },
-    remember({ next, round }, attributes) {
+    save({ next, round }, attributes) {
       const ended: EndedLogin = { next, round, endedAtMs: Date.now() };
       return serializeCookie(cookieName, sealer.seal(JSON.stringify(ended), cookieName), {
         ...attributes,

@@ -8,13 +8,13 @@ import { outcomeOf, recordOf } from './request-record.ts';
 const secretWord = /token|code|state|secret|password|key|_csrf|assertion/i;
 /** Such a parameter inside the value of another one, as in `next` of a login. */
 const secretInside = new RegExp(`(?:${secretWord.source})[^=&?]*=`, 'i');
-const longestTarget = 2048;
+const maxTargetLength = 2048;
 /** Encoding upon encoding, up to here; what is wrapped deeper is not logged. */
 const deepestEncoding = 4;
 
 /** A request target fit for a log: secrets removed, however they are encoded, and length bounded. */
 export function loggedTarget(target: string): string {
-  const [path = '', ...query] = target.slice(0, longestTarget).split('?');
+  const [path = '', ...query] = target.slice(0, maxTargetLength).split('?');
   if (query.length === 0) return path;
   return `${path}?${query.join('?').split('&').map(loggedPair).join('&')}`;
 }

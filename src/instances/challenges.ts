@@ -17,7 +17,7 @@ export interface Challenges {
 }
 
 export const challengeLifetimeMs = 30_000;
-const mostRemembered = 10_000;
+const maxCached = 10_000;
 
 export function createChallenges(now: () => number = monotonicMs): Challenges {
   const hash = createKeyedHash([new Secret(randomSecret())], 'challenge');
@@ -43,7 +43,7 @@ export function createChallenges(now: () => number = monotonicMs): Challenges {
     },
     use(challenge) {
       forgetStale();
-      if (used.has(challenge) || used.size >= mostRemembered) return false;
+      if (used.has(challenge) || used.size >= maxCached) return false;
       used.set(challenge, now() + challengeLifetimeMs);
       return true;
     },

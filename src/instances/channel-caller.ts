@@ -20,7 +20,7 @@ export interface InstanceAddress {
 export type AnsweringParty =
   | { readonly kind: 'instance'; readonly id: string; readonly name: string }
   /** Something that is not an instance of this hub. */
-  | { readonly kind: 'stranger'; readonly reason: Phrase }
+  | { readonly kind: 'foreign'; readonly reason: Phrase }
   | { readonly kind: 'none'; readonly reason: Phrase };
 
 /** Calls other instances. */
@@ -39,7 +39,7 @@ export interface ChannelCaller {
   identify(url: string): Promise<AnsweringParty>;
 }
 
-const longestAnswerBytes = 1024 * 1024;
+const maxAnswerBytes = 1024 * 1024;
 const challengeTimeoutMs = 3_000;
 const defaultTimeoutMs = 10_000;
 
@@ -65,15 +65,15 @@ export function createChannelCaller(deps: {
     const answer = await ask(new URL(`${path}challenge?question=${question}`, url), {
       signal: AbortSignal.timeout(challengeTimeoutMs),
     });
-    const told = readIntroduction(answer.text);
-    if (answer.status !== 200 || told === undefined) {
-      throw new StrangerError(
+    const reported = readIntroduction(answer.text);
+    if (answer.status !== 200 || reported === undefined) {
+      throw new ForeignInstanceError(
         text`what answers there is no hub with this base path (status ${String(answer.status)})`,
       );
     }
-    const { id, name, challenge, proof } = told;
+    const { id, name, challenge, proof } = reported;
     if (!signature.verify('proof', [question, id, challenge], proof)) {
-      throw new StrangerError(text`a hub with another cookie_secret answers there`);
+      throw new ForeignInstanceError(text`a hub with another cookie_secret answers there`);
     }
     return { id, name, challenge };
   }
@@ -86,7 +86,7 @@ export function createChannelCaller(deps: {
     const { body, timeoutMs } = options;
     const { id, name, challenge } = await introduce(to.url);
     if (id !== to.id) {
-      throw new StrangerError(
+      throw new ForeignInstanceError(
         id === self.id
           ? text`it leads back to this instance`
           : text`the instance "${name}" answers there (or "${to.name}" has just been restarted)`,
@@ -107,7 +107,9 @@ export function createChannelCaller(deps: {
     const answerParts = [challenge, String(answer.status), hash('sha256', answer.text)];
     const signed = String(answer.headers[channelHeaders.signature] ?? '');
     if (!signature.verify('answer', answerParts, signed)) {
-      throw new StrangerError(text`its answer is not signed (status ${String(answer.status)})`);
+      throw new ForeignInstanceError(
+        text`its answer is not signed (status ${String(answer.status)})`,
+      );
     }
     return answer;
   }
@@ -119,9 +121,9 @@ export function createChannelCaller(deps: {
       silentSince.set(to.id, since);
       log.warn(
         { instance: to.name, url: to.url, err: thrown },
-        thrown instanceof StrangerError
-          ? `the address of the instance "${to.name}" leads elsewhere: ${thrown.message}`
-          : `the instance "${to.name}" does not answer`,
+        thrown instanceof ForeignInstanceError
+          ? 'instance address belongs to another program'
+          : 'instance unreachable',
       );
     }
     const time = `${since.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -149,7 +151,7 @@ export function createChannelCaller(deps: {
         },
       );
       if (silentSince.delete(to.id)) {
-        log.info({ instance: to.name, url }, `the instance "${to.name}" answers again`);
+        log.info({ instance: to.name, url }, 'instance reachable again');
       }
       return readResult(answer);
     },
@@ -159,7 +161,7 @@ export function createChannelCaller(deps: {
         const { id, name } = await introduce(url);
         return { kind: 'instance', id, name };
       } catch (thrown) {
-        const kind = thrown instanceof StrangerError ? 'stranger' : 'none';
+        const kind = thrown instanceof ForeignInstanceError ? 'foreign' : 'none';
         return { kind, reason: reasonOf(thrown) };
       }
     },
@@ -167,19 +169,21 @@ export function createChannelCaller(deps: {
 }
 
 /** Something answers that is not the instance that was asked. */
-class StrangerError extends TextError {
-  override readonly name = 'StrangerError';
+class ForeignInstanceError extends TextError {
+  override readonly name = 'ForeignInstanceError';
 }
 
 /** Without `fetch`, which a hub of one instance has no other use for, and which takes 13 MiB. */
 async function ask(
   url: URL,
-  options: Omit<Parameters<typeof requestText>[1], 'longestAnswerBytes'>,
+  options: Omit<Parameters<typeof requestText>[1], 'maxAnswerBytes'>,
 ): Promise<TextAnswer> {
   try {
-    return await requestText(url, { ...options, longestAnswerBytes });
+    return await requestText(url, { ...options, maxAnswerBytes });
   } catch (error) {
-    throw error instanceof RangeError ? new StrangerError(text`its answer is too long`) : error;
+    throw error instanceof RangeError
+      ? new ForeignInstanceError(text`its answer is too long`)
+      : error;
   }
 }
 

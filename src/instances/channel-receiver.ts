@@ -21,9 +21,9 @@ export interface ChannelReceiver {
   receive(req: IncomingMessage, res: ServerResponse): boolean;
 }
 
-const longestQuestionBytes = 64 * 1024;
+const maxQuestionBytes = 64 * 1024;
 const callsAtOnce = 32;
-const mostWaiting = 256;
+const maxWaiting = 256;
 
 /** `path` is that of the channel with its base path, a slash at both ends. */
 export function createChannelReceiver(deps: {
@@ -40,7 +40,7 @@ export function createChannelReceiver(deps: {
 
   /** Counts only what is proven genuine: no one else can keep instances from reaching each other. */
   async function run(work: () => Promise<unknown>): Promise<unknown> {
-    if (calls >= callsAtOnce + mostWaiting) throw busy();
+    if (calls >= callsAtOnce + maxWaiting) throw busy();
     calls += 1;
     try {
       return await limit(work);
@@ -63,7 +63,7 @@ export function createChannelReceiver(deps: {
       channelHeaders.signature,
     ].map((name) => String(req.headers[name] ?? ''));
     if (!challenges.isFresh(challenge ?? '')) throw refused();
-    const body = await readTextBody(req, longestQuestionBytes);
+    const body = await readTextBody(req, maxQuestionBytes);
     const parts = [self.id, sender ?? '', challenge ?? '', operation, hash('sha256', body)];
     if (!signature.verify('call', parts, signed ?? '') || !challenges.use(challenge ?? '')) {
       throw refused();
@@ -85,7 +85,7 @@ export function createChannelReceiver(deps: {
       const error = toErrorResponse(thrown);
       retryAfter = retryAfterHeader(error);
       const { isBug, errorId } = error;
-      if (isBug) log.error({ operation, errorId, err: thrown }, 'a call of an instance failed');
+      if (isBug) log.error({ operation, errorId, err: thrown }, 'instance call failed');
       ({ status } = error);
       const { message, hint } = error.shown ?? error;
       const shown: ErrorSaid = {

@@ -142,8 +142,8 @@ describe('the channel between instances', () => {
     there.receiver.handle('delete', async () => {
       stops += 100;
     });
-    const stranger = callerNamed('id-of-a', createChannelSignature([new Secret('another key')]));
-    await expect(stranger.call(there.address, 'stop', { id: 1 })).rejects.toThrow();
+    const foreign = callerNamed('id-of-a', createChannelSignature([new Secret('another key')]));
+    await expect(foreign.call(there.address, 'stop', { id: 1 })).rejects.toThrow();
     expect(stops).toBe(0);
 
     await callerNamed('id-of-a').call(there.address, 'stop', { id: 1 });
@@ -193,12 +193,12 @@ describe('the channel between instances', () => {
     });
     const second = await here.call(there.address, 'ping').catch((thrown: unknown) => thrown);
     expect((second as Error).message).toBe((first as Error).message);
-    expect(here.lines.map(({ msg }) => msg)).toEqual(['the instance "b" does not answer']);
+    expect(here.lines.map(({ msg }) => msg)).toEqual(['instance unreachable']);
 
     const back = await listen('b');
     back.receiver.handle('ping', async () => 'pong');
     expect(await here.call(back.address, 'ping')).toBe('pong');
-    expect(here.lines.at(-1)?.['msg']).toBe('the instance "b" answers again');
+    expect(here.lines.at(-1)?.['msg']).toBe('instance reachable again');
   });
 
   test('is limited in time', async () => {
@@ -229,7 +229,10 @@ describe('the channel between instances', () => {
     const here = callerNamed('id-of-a');
     const address = { id: 'id-of-b', name: 'b', url: party?.address.url };
     await expect(here.call(address, 'stop')).rejects.toMatchObject({ code: 'unavailable' });
-    expect(here.lines.at(-1)?.['msg']).toMatch(reason);
+    expect(here.lines.at(-1)).toMatchObject({
+      msg: 'instance address belongs to another program',
+      err: { message: expect.stringMatching(reason) },
+    });
   });
 
   test('says which setting is missing where an instance has no address', async () => {

@@ -29,7 +29,7 @@ describeEachDatabase('the directory of instances', (open) => {
         instance: 'name of far',
         host: 'host',
         leaseUntil: '2026-01-02T03:04:05.000Z',
-        msg: 'the lease of the instance "name of far" has ended: what it owned may be taken over',
+        msg: 'instance lease expired',
       },
     ]);
     expect(directory.find('far')?.isLive).toBe(false);

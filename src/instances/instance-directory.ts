@@ -48,7 +48,7 @@ export async function openInstanceDirectory(deps: {
     if (before?.isLive !== true || now.isLive || now.id === here.id || ended.delete(now.id)) return;
     log.warn(
       { instance: now.name, host: now.host, leaseUntil: now.leaseUntil },
-      `the lease of the instance "${now.name}" has ended: what it owned may be taken over`,
+      'instance lease expired',
     );
   }
 
@@ -58,10 +58,7 @@ export async function openInstanceDirectory(deps: {
       if (!instance.isLive || instance.id === here.id || !hasEnded(instance, here)) continue;
       ended.add(instance.id);
       await store.endLease(instance.id);
-      log.warn(
-        { instance: instance.name, process: instance.process.pid },
-        `the instance "${instance.name}" has ended without a word: what it owned may be taken over`,
-      );
+      log.warn({ instance: instance.name, process: instance.process.pid }, 'instance lost');
       database.announceChange({ kind: 'instances_changed' });
     }
   }

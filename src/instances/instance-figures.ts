@@ -50,7 +50,7 @@ export interface InstanceFigures {
 }
 
 /** Spans shorter than this give the figure of the one before. */
-const leastSpanMs = 1_000;
+const minSpanMs = 1_000;
 
 /** Measures the process it runs in. */
 export function createFiguresReader(): () => InstanceFigures {
@@ -59,7 +59,7 @@ export function createFiguresReader(): () => InstanceFigures {
   let cpuCores = 0;
   return () => {
     const nowMs = monotonicMs();
-    if (nowMs - atMs >= leastSpanMs) {
+    if (nowMs - atMs >= minSpanMs) {
       const { user, system } = cpuUsage();
       cpuCores = (user + system - usedUs) / 1000 / (nowMs - atMs);
       usedUs = user + system;

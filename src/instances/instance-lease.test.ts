@@ -180,20 +180,20 @@ describeEachDatabase('the lease of an instance', (openDatabase, dialect) => {
         renew: (id) => (isAway ? Promise.reject(new Error('away')) : real.renew(id)),
       };
       const lease = await open(store, {}, { monotonicMs: () => nowMs });
-      const heard: string[] = [];
-      lease.onLost(() => heard.push('lost'));
-      lease.onRegained(() => heard.push('regained'));
+      const received: string[] = [];
+      lease.onLost(() => received.push('lost'));
+      lease.onRegained(() => received.push('regained'));
       isAway = true;
       nowMs = 9_900;
       expect(lease.isHeld()).toBe(true);
       expect(lease.isHeldSince(1_000)).toBe(true);
       nowMs = 10_000;
       expect(lease.isHeld()).toBe(false);
-      await until(() => heard.includes('lost'), 'the loss is told');
+      await until(() => received.includes('lost'), 'the loss is told');
       isAway = false;
       nowMs = 20_000;
-      await until(() => heard.includes('regained'), 'the lease is back');
-      expect(heard).toEqual(['lost', 'regained']);
+      await until(() => received.includes('regained'), 'the lease is back');
+      expect(received).toEqual(['lost', 'regained']);
       expect(lease.isHeld()).toBe(true);
       expect(lease.isHeldSince(1_000)).toBe(false);
       expect(lease.isHeldSince(nowMs)).toBe(true);

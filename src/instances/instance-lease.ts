@@ -37,7 +37,7 @@ const checkMs = 250;
 /** Without a renewal for so long the lease counts as lost. */
 const patienceMs = 10_000;
 /** Attempts that still wait for an answer, beyond which no further one is begun. */
-const mostAttempts = 3;
+const maxAttempts = 3;
 
 export interface InstanceLeaseOptions {
   readonly store: InstanceStore;
@@ -97,7 +97,7 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
     }
     if (isLost && isHeld()) {
       isLost = false;
-      log.warn({ instance: name }, 'this instance has its lease again');
+      log.warn({ instance: name }, 'instance lease regained');
       callAll(regainedListeners, log);
     }
   }
@@ -105,15 +105,12 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
   function check(): void {
     if (!isLost && !isHeld()) {
       isLost = true;
-      log.error(
-        { instance: name },
-        'this instance lost its lease: the database could not be told that it is there',
-      );
+      log.error({ instance: name }, 'instance lease lost, database unreachable');
       callAll(lostListeners, log);
     }
     const isBehind = attemptedAtMs > renewedAtMs && attempts === 0;
     const sinceMs = monotonicMs() - attemptedAtMs;
-    if (attempts < mostAttempts && sinceMs >= (isBehind ? retryMs : renewalMs)) void renew();
+    if (attempts < maxAttempts && sinceMs >= (isBehind ? retryMs : renewalMs)) void renew();
   }
 
   const timer = isShared ? setInterval(check, checkMs).unref() : undefined;
@@ -139,7 +136,7 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
         await store.leave(id);
         announce();
       } catch (error) {
-        log.warn({ err: error }, 'could not give up the lease of this instance; it ends by itself');
+        log.warn({ err: error }, 'could not release instance lease');
       }
     },
   };
@@ -187,7 +184,7 @@ function callAll(listeners: ReadonlySet<() => void>, log: Logger): void {
     try {
       listener();
     } catch (error) {
-      log.error({ err: error }, 'a listener for the lease of this instance failed');
+      log.error({ err: error }, 'instance lease listener failed');
     }
   }
 }

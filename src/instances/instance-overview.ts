@@ -70,8 +70,8 @@ export function createInstanceOverview(deps: {
     const address = directory.addressOf(instance.id) ?? { ...instance, url: undefined };
     try {
       const options = { timeoutMs: figuresTimeoutMs };
-      const told = await caller.call(address, figuresOperation, undefined, options);
-      return { report: told as InstanceReport, problem: undefined };
+      const response = await caller.call(address, figuresOperation, undefined, options);
+      return { report: response as InstanceReport, problem: undefined };
     } catch (error) {
       return { report: undefined, problem: problemOf(error) };
     }
@@ -81,25 +81,25 @@ export function createInstanceOverview(deps: {
     async list() {
       const [instances, owned] = await Promise.all([directory.refresh(), store.listOwned()]);
       const own = instances.find(({ id }) => id === here.id);
-      const told = new Map<string, Answer>();
+      const response = new Map<string, Answer>();
       const asked = instances.filter((instance) => isUp(instance, here));
       const limit = createLimiter(askedAtOnce);
       await Promise.all(
         asked.map(async (instance) => {
-          told.set(instance.id, await limit(() => ask(instance)));
+          response.set(instance.id, await limit(() => ask(instance)));
         }),
       );
-      const reported = newestOfEach([...told.values()]);
+      const reported = newestOfEach([...response.values()]);
       return instances.map((instance) => ({
         ...placeOf(instance, here),
         isHere: instance.id === here.id,
         hasOtherSettings: own !== undefined && own.settingsDigest !== instance.settingsDigest,
         owned: owned.get(instance.id) ?? nothing,
-        figures: told.get(instance.id)?.report,
-        gateways: (told.get(instance.id)?.report?.gateways?.following ?? [])
+        figures: response.get(instance.id)?.report,
+        gateways: (response.get(instance.id)?.report?.gateways?.following ?? [])
           .map((gateway) => ({ ...gateway, reported: reported.get(gateway.name) }))
           .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
-        problem: told.get(instance.id)?.problem,
+        problem: response.get(instance.id)?.problem,
       }));
     },
   };

@@ -43,7 +43,7 @@ export interface OwnedThings {
 /** On SQLite, where a lock on the file keeps others out for as long as the process lives. */
 const endless = 8_640_000_000_000_000;
 /** How long an instance that never came back stays on the list. */
-const rememberedMs = 7 * 24 * 3600 * 1000;
+const cachedMs = 7 * 24 * 3600 * 1000;
 
 export function createInstanceStore(database: HubDatabase): InstanceStore {
   const { kysely, urgent, dialect } = database;
@@ -64,7 +64,7 @@ export function createInstanceStore(database: HubDatabase): InstanceStore {
   function purge(on: Kysely<Tables>) {
     return on
       .deleteFrom('instances')
-      .where('lease_until', '<', sql<number>`${now} - ${rememberedMs}`)
+      .where('lease_until', '<', sql<number>`${now} - ${cachedMs}`)
       .where('id', 'not in', ownersOfServers(on))
       .execute();
   }

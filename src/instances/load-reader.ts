@@ -94,8 +94,8 @@ export function createLoadReader(deps: {
     await Promise.all(
       others().map(async (instance) => {
         try {
-          const told = await ask(instance, { key, span });
-          if (told !== undefined) byInstance.set(instance.id, told);
+          const reported = await ask(instance, { key, span });
+          if (reported !== undefined) byInstance.set(instance.id, reported);
         } catch {
           silent.push(instance.name);
         }
@@ -113,8 +113,8 @@ export function createLoadReader(deps: {
 }
 
 /** What another version tells may have fewer figures. */
-function asSeries(told: unknown): LoadSeries | undefined {
-  const { stepSeconds, figures } = (told ?? {}) as Partial<LoadSeries>;
+function asSeries(reported: unknown): LoadSeries | undefined {
+  const { stepSeconds, figures } = (reported ?? {}) as Partial<LoadSeries>;
   if (stepSeconds === undefined || figures === undefined) return undefined;
   const isWhole = loadFigures.every((figure) => Array.isArray(figures[figure]));
   return isWhole ? { stepSeconds, figures } : undefined;

@@ -20,10 +20,10 @@ export async function requestText(
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: string;
     readonly signal: AbortSignal;
-    readonly longestAnswerBytes: number;
+    readonly maxAnswerBytes: number;
   },
 ): Promise<TextAnswer> {
-  const { method = 'GET', headers = {}, body, signal, longestAnswerBytes } = options;
+  const { method = 'GET', headers = {}, body, signal, maxAnswerBytes } = options;
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   const asked = request(url, { method, headers, signal, agent: false }).end(body);
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
@@ -31,7 +31,7 @@ export async function requestText(
   let bytes = 0;
   for await (const chunk of answer) {
     bytes += chunk.length;
-    if (bytes > longestAnswerBytes) throw new RangeError('the answer is too long');
+    if (bytes > maxAnswerBytes) throw new RangeError('the answer is too long');
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString();

@@ -131,12 +131,12 @@ function shortMessage(line: Readonly<Record<string, unknown>>): string {
   return `${prefix}${String(msg ?? '')}${fields.join('')}`;
 }
 
-const mostCauses = 5;
+const maxCauses = 5;
 
 /** What failed, where, and because of what: what a person at a terminal reads of a stack. */
 function errorInOneLine(thrown: unknown): string {
   const parts: string[] = [];
-  for (let error = thrown; error !== undefined && parts.length < mostCauses; ) {
+  for (let error = thrown; error !== undefined && parts.length < maxCauses; ) {
     if (!(error instanceof Error)) {
       parts.push(String(error));
       break;

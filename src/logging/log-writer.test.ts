@@ -6,7 +6,7 @@ function createOutput() {
   let failure: string | undefined;
   let failures = 0;
   let waiting: (() => void) | undefined;
-  let mostBytes = Number.POSITIVE_INFINITY;
+  let maxBytes = Number.POSITIVE_INFINITY;
   let isHeld = false;
   const written: Buffer[] = [];
   const output: LogOutput = (bytes, done) => {
@@ -15,7 +15,7 @@ function createOutput() {
         failures += 1;
         return done(Object.assign(new Error(failure), { code: failure }), 0);
       }
-      const taken = bytes.subarray(0, mostBytes);
+      const taken = bytes.subarray(0, maxBytes);
       written.push(Buffer.from(taken));
       done(null, taken.length);
     };
@@ -31,7 +31,7 @@ function createOutput() {
       failure = code;
     },
     takeAtMost: (bytes: number) => {
-      mostBytes = bytes;
+      maxBytes = bytes;
     },
     hold: () => {
       isHeld = true;
@@ -44,13 +44,13 @@ function createOutput() {
   };
 }
 
-function setUp(mostPendingChars?: number) {
+function setUp(maxPendingChars?: number) {
   const output = createOutput();
   const dropped: number[] = [];
   const writer = createLogWriter({
     output: output.output,
     onResume: (lines) => dropped.push(lines),
-    ...(mostPendingChars !== undefined && { mostPendingChars }),
+    ...(maxPendingChars !== undefined && { maxPendingChars }),
   });
   return { output, writer, dropped };
 }

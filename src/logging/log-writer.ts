@@ -21,7 +21,7 @@ export interface LogWriter {
 }
 
 /** Lines that may wait for the reader: seconds of a busy hub, hours of a quiet one. */
-const defaultMostPendingChars = 2 * 1024 * 1024;
+const defaultMaxPendingChars = 2 * 1024 * 1024;
 /** A busy log is written so often, many lines at once: a write costs more than a line. */
 const writeIntervalMs = 50;
 /** So many characters are written at once. */
@@ -44,9 +44,9 @@ const goneCodes = new Set([
 export function createLogWriter(options: {
   readonly output: LogOutput;
   readonly onResume: (droppedLines: number) => void;
-  readonly mostPendingChars?: number;
+  readonly maxPendingChars?: number;
 }): LogWriter {
-  const { output, onResume, mostPendingChars = defaultMostPendingChars } = options;
+  const { output, onResume, maxPendingChars = defaultMaxPendingChars } = options;
   let pending: string[] = [];
   let pendingChars = 0;
   let batch: Buffer | undefined;
@@ -55,12 +55,12 @@ export function createLogWriter(options: {
   let isGone = false;
   let lastWriteMs = Number.NEGATIVE_INFINITY;
   let droppedLines = 0;
-  let untoldLines = 0;
+  let unreportedLines = 0;
   let idleListeners: (() => void)[] = [];
 
   function drop(lines: number): void {
     droppedLines += lines;
-    untoldLines += lines;
+    unreportedLines += lines;
   }
 
   function nextBatch(): Buffer | undefined {
@@ -113,8 +113,8 @@ export function createLogWriter(options: {
       return;
     }
     becomeIdle();
-    const lines = untoldLines;
-    untoldLines = 0;
+    const lines = unreportedLines;
+    unreportedLines = 0;
     if (lines > 0) onResume(lines);
   }
 
@@ -140,7 +140,7 @@ export function createLogWriter(options: {
 
   return {
     write(line) {
-      if (isGone || pendingChars + line.length > mostPendingChars) {
+      if (isGone || pendingChars + line.length > maxPendingChars) {
         drop(1);
         return;
       }

@@ -44,8 +44,7 @@ export async function openLog(options: {
   const { output, descriptor } = outputTo(stderr);
   const writer = createLogWriter({
     output,
-    onResume: (lines) =>
-      log.warn({ droppedLines: lines }, 'lines of this log were lost: they were not read in time'),
+    onResume: (lines) => log.warn({ droppedLines: lines }, 'log lines lost, not read in time'),
   });
   const log = await createLog({
     level,

@@ -10,15 +10,15 @@ function setUp() {
 
 test('a field that every line has is renamed, and one that says the same again is left out', () => {
   const { lines, log } = setUp();
-  log.warn({ pid: 7, authenticator: 'badges', msg: 'mine', door: 3 }, 'a badge was refused');
+  log.warn({ pid: 7, authenticator: 'badges', msg: 'mine', serverGuard: 3 }, 'badge refused');
   const [line = ''] = lines;
   expect(JSON.parse(line)).toMatchObject({
     pid: 1,
     plugin_pid: 7,
     authenticator: 'badges',
     plugin_msg: 'mine',
-    door: 3,
-    msg: 'a badge was refused',
+    serverGuard: 3,
+    msg: 'badge refused',
   });
   for (const name of ['pid', 'authenticator', 'msg']) {
     expect(line.match(new RegExp(`"${name}":`, 'g')), name).toHaveLength(1);

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { addLoads, createLoadHistories, type LoadSample } from './load-history.ts';
 
 /** Histories over a clock in the hands of the test. */
-function createWorld(most?: number) {
+function createWorld(max?: number) {
   let nowMs = 0;
-  const histories = createLoadHistories({ now: () => nowMs, ...(most !== undefined && { most }) });
+  const histories = createLoadHistories({ now: () => nowMs, ...(max !== undefined && { max }) });
   return {
     histories,
     pass: (seconds: number) => {

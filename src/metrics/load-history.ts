@@ -55,19 +55,19 @@ const largest = 65_504;
 
 /** Rows of figures, of which the newest are kept. It grows as it is filled: most are of young things. */
 class Ring {
-  readonly #most: number;
+  readonly #max: number;
   #rows = new Float16Array(firstRows * width);
   /** Of the oldest row. */
   #first = 0;
   #count = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   push(load: Load): void {
     const capacity = this.#rows.length / width;
-    if (this.#count === capacity && capacity < this.#most) this.#grow(capacity * 2);
+    if (this.#count === capacity && capacity < this.#max) this.#grow(capacity * 2);
     const isFull = this.#count === this.#rows.length / width;
     const row = isFull ? this.#first : this.#count;
     if (isFull) this.#first = (this.#first + 1) % this.#count;
@@ -104,7 +104,7 @@ class Ring {
   }
 
   #grow(rows: number): void {
-    const grown = new Float16Array(Math.min(rows, this.#most) * width);
+    const grown = new Float16Array(Math.min(rows, this.#max) * width);
     grown.set(this.#rows);
     this.#rows = grown;
   }
@@ -231,7 +231,7 @@ export interface LoadHistories {
 }
 
 /** Together they take some 30 MB. */
-const mostHistories = 4_500;
+const maxHistories = 4_500;
 const silentMs = 3_600_000;
 /** A figure that is older says nothing of now. */
 const freshMs = 30_000;
@@ -239,14 +239,14 @@ const freshMs = 30_000;
 export function createLoadHistories(options: {
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
-  readonly most?: number;
+  readonly max?: number;
 }): LoadHistories {
-  const { now, most = mostHistories } = options;
+  const { now, max = maxHistories } = options;
   const histories = new Map<string, History>();
 
   /** Room for one more: at the cost of what has been silent for longest. */
   function makeRoom(): boolean {
-    if (histories.size < most) return true;
+    if (histories.size < max) return true;
     let oldest: string | undefined;
     let oldestMs = now() - freshMs;
     for (const [key, { lastAtMs = 0 }] of histories) {

@@ -53,7 +53,7 @@ describeEachDatabase('the store of notices', (open) => {
     const database = await open();
     const stores = [createNoticeStore(database), createNoticeStore(database)];
     const [store] = stores as [NoticeStore];
-    const told = { status: 'rejected', reason: { code: 'precondition_failed' } };
+    const reported = { status: 'rejected', reason: { code: 'precondition_failed' } };
     const outcomes = async (change: (store: NoticeStore, index: number) => Promise<unknown>) =>
       (await Promise.allSettled(stores.map(change))).toSorted((one) =>
         one.status === 'fulfilled' ? -1 : 1,
@@ -63,22 +63,22 @@ describeEachDatabase('the store of notices', (open) => {
     const announced = await outcomes((each, index) =>
       each.announce({ text: texts[index] ?? '', level: 'info' }, none),
     );
-    expect(announced).toMatchObject([{ status: 'fulfilled' }, told]);
+    expect(announced).toMatchObject([{ status: 'fulfilled' }, reported]);
     const { announcement } = await store.current();
     expect(texts).toContain(announcement?.text);
-    await expect(store.withdraw(none)).rejects.toMatchObject(told.reason);
+    await expect(store.withdraw(none)).rejects.toMatchObject(reported.reason);
     expect((await store.current()).announcement).toEqual(announcement);
     const drawn = oneOfVersions([versionOfAnnouncement(announcement)]);
     const withdrawn = await outcomes((each) => each.withdraw(drawn));
-    expect(withdrawn).toMatchObject([{ status: 'fulfilled', value: true }, told]);
+    expect(withdrawn).toMatchObject([{ status: 'fulfilled', value: true }, reported]);
 
     const noMaintenance = oneOfVersions([versionOfMaintenance(undefined)]);
     const since = new Date();
     const begun = await outcomes((each, index) =>
       each.beginMaintenance({ text: texts[index] ?? '', since }, noMaintenance),
     );
-    expect(begun).toMatchObject([{ status: 'fulfilled' }, told]);
-    await expect(store.endMaintenance(noMaintenance)).rejects.toMatchObject(told.reason);
+    expect(begun).toMatchObject([{ status: 'fulfilled' }, reported]);
+    await expect(store.endMaintenance(noMaintenance)).rejects.toMatchObject(reported.reason);
     expect((await store.current()).maintenance).toBeDefined();
   });
 

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
-import type { Deed } from '../audit/deed.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import { anyVersion, type RequireVersion } from '../crypto/version.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { noticesId } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
-import { type OwnText, ownPhrase } from '../texts/own-text.ts';
+import { type LocalizedText, localizedPhrase } from '../texts/localized-text.ts';
 import {
   type Announcement,
   inMaintenance,
@@ -41,7 +41,7 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
   const cache = createChangeAwareCache<Notices, never>({
     changes: watchChanges(database),
     max: 1,
-    voidedBy: { changeOf: () => noticesId },
+    invalidatedBy: { changeOf: () => noticesId },
   });
 
   async function read(from: Kysely<Tables>): Promise<Notices> {
@@ -96,7 +96,7 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
   async function put(
     kind: Kind,
     { until, ...content }: { readonly until?: Date | undefined },
-    deed: Deed,
+    auditEvent: AuditEvent,
     requireVersion: RequireVersion = anyVersion,
   ): Promise<void> {
     const values = { content: JSON.stringify(content), until: until?.getTime() ?? null };
@@ -107,20 +107,20 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
         .values({ kind, ...values })
         .onConflict((conflict) => conflict.column('kind').doUpdateSet(values))
         .execute();
-      await audit.record(transaction, deed);
+      await audit.record(transaction, auditEvent);
     });
     database.announceChange({ kind: 'notices_changed' });
   }
 
   async function remove(
     kind: Kind,
-    deed: Deed,
+    auditEvent: AuditEvent,
     requireVersion: RequireVersion = anyVersion,
   ): Promise<boolean> {
     const isThere = await database.transaction(async (transaction) => {
       const held = await hold(transaction, kind, requireVersion);
       await transaction.deleteFrom('notices').where('kind', '=', kind).execute();
-      if (held !== undefined) await audit.record(transaction, deed);
+      if (held !== undefined) await audit.record(transaction, auditEvent);
       return held !== undefined;
     });
     database.announceChange({ kind: 'notices_changed' });
@@ -138,20 +138,20 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
     announce(announcement, requireVersion) {
       const { text, level, until } = announcement;
       const detail = { ...textIn(text), level, ...untilIn(until) };
-      const deed = { action: 'announcement.set', detail } as const;
-      return put('announcement', announcement, deed, requireVersion);
+      const auditEvent = { action: 'announcement.set', detail } as const;
+      return put('announcement', announcement, auditEvent, requireVersion);
     },
 
     withdraw: (requireVersion) =>
       remove('announcement', { action: 'announcement.remove' }, requireVersion),
 
     beginMaintenance({ until, since, text }, requireVersion) {
-      const deed = {
+      const auditEvent = {
         action: 'maintenance.begin',
         detail: { ...textIn(text), ...untilIn(until) },
       } as const;
       const content = { text, since: since.getTime(), until };
-      return put('maintenance', content, deed, requireVersion);
+      return put('maintenance', content, auditEvent, requireVersion);
     },
 
     endMaintenance: (requireVersion) =>
@@ -159,9 +159,9 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
   };
 }
 
-function textIn(text: OwnText) {
+function textIn(text: LocalizedText) {
   const languages = typeof text === 'object' && { languages: Object.keys(text) };
-  return { text: String(ownPhrase(text)), ...languages };
+  return { text: String(localizedPhrase(text)), ...languages };
 }
 
 function untilIn(until: Date | undefined) {

@@ -1,12 +1,12 @@
 import {
   type announcedPages,
   type announcementLevels,
-  longestAnnouncement,
+  maxAnnouncementLength,
 } from '../config/hub-schema.ts';
 import { versionOf } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import { exactTime } from '../texts/exact-time.ts';
-import { type OwnText, ownPhrase } from '../texts/own-text.ts';
+import { type LocalizedText, localizedPhrase } from '../texts/localized-text.ts';
 import { joined, text } from '../texts/text.ts';
 
 export type AnnouncementLevel = (typeof announcementLevels)[number];
@@ -14,7 +14,7 @@ export type AnnouncedPage = (typeof announcedPages)[number];
 
 /** What all users are told. Plain text: markup in it is shown as it is. */
 export interface Announcement {
-  readonly text: OwnText;
+  readonly text: LocalizedText;
   readonly level: AnnouncementLevel;
   /** Undefined for every page. */
   readonly pages?: readonly AnnouncedPage[] | undefined;
@@ -24,7 +24,7 @@ export interface Announcement {
 /** No servers are started, but by administrators of servers; what runs goes on. */
 export interface Maintenance {
   /** What users are told beside; may be empty. */
-  readonly text: OwnText;
+  readonly text: LocalizedText;
   readonly since: Date;
   /** When it ends by itself; undefined: when it is told to. */
   readonly until?: Date | undefined;
@@ -60,10 +60,10 @@ function checkText(announced: string, mayBeEmpty: boolean): void {
   if (!mayBeEmpty && announced.trim() === '') {
     throw new HubError('bad_request', text`The announcement has no text.`);
   }
-  if (announced.length > longestAnnouncement) {
+  if (announced.length > maxAnnouncementLength) {
     throw new HubError(
       'bad_request',
-      text`The text is ${String(announced.length)} characters long; at most ${String(longestAnnouncement)} are possible.`,
+      text`The text is ${String(announced.length)} characters long; at most ${String(maxAnnouncementLength)} are possible.`,
     );
   }
   if (
@@ -82,7 +82,7 @@ export function inMaintenance({ text: reason, until }: Maintenance, now: number)
       : text`No servers are started during maintenance until ${exactTime(until)}.`;
   const others = text`Running servers keep running.`;
   return new HubError('unavailable', message, {
-    hint: reason === '' ? others : joined([ownPhrase(reason), others]),
+    hint: reason === '' ? others : joined([localizedPhrase(reason), others]),
     retryAfterSeconds: until === undefined ? 300 : Math.ceil((until.getTime() - now) / 1000),
   });
 }

@@ -17,7 +17,7 @@ export interface OAuthErrorOptions {
   readonly retryAfterSeconds?: number;
 }
 
-const longestDescription = 300;
+const maxDescriptionLength = 300;
 
 /**
  * A refusal that an OAuth client hears. The description is for the developer of the client: it never
@@ -42,7 +42,7 @@ export class OAuthError extends Error {
 /** Makes a text fit for `error_description`: %x20-21 / %x23-5B / %x5D-7E only (RFC 6749 §4.1.2.1). */
 function toDescription(text: string): string {
   return text
-    .slice(0, longestDescription)
+    .slice(0, maxDescriptionLength)
     .replaceAll('"', "'")
     .replaceAll('\\', '/')
     .replaceAll(/[^\x20-\x7e]/g, '?');

@@ -10,7 +10,7 @@ const required = ['read:users:name!user', 'read:users:groups!user', 'access:serv
 
 function context(
   allowedScopes: readonly string[],
-  held: readonly string[] = ['self'],
+  grantedScopes: readonly string[] = ['self'],
 ): ScopeContext {
   const catalogue = createScopeCatalogue({
     'custom:wiki:edit': { description: 'Edit pages.', subscopes: [] },
@@ -31,7 +31,10 @@ function context(
     client,
     owner,
     catalogue,
-    held: expandScopes([...held, 'access:services!service=wiki'], { catalogue, owner }),
+    grantedScopes: expandScopes([...grantedScopes, 'access:services!service=wiki'], {
+      catalogue,
+      owner,
+    }),
     membership: createMembership(new Map([['team', new Set(['alice', 'bob'])]])),
   };
 }
@@ -163,7 +166,7 @@ describe('earlier grants', () => {
 
   test('cover inherit only when they were inherit', () => {
     const scopes = context([]);
-    expect(coversScopes([...scopes.held], ['inherit'], scopes)).toBe(false);
+    expect(coversScopes([...scopes.grantedScopes], ['inherit'], scopes)).toBe(false);
     expect(coversScopes(['inherit'], ['inherit'], scopes)).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { formatScopeList } from '../protocol/scope-list.ts';
-import { scopesBeyond } from '../rbac/access-check.ts';
+import { excessScopes } from '../rbac/access-check.ts';
 import { expandScopes, resolveScopes } from '../rbac/expand-scopes.ts';
 import { intersectScopes } from '../rbac/intersect-scopes.ts';
 import type { Membership } from '../rbac/membership.ts';
@@ -20,7 +20,7 @@ export interface ScopeContext {
   readonly client: Client;
   readonly owner: Owner;
   /** Everything the user holds, expanded. */
-  readonly held: ScopeSet;
+  readonly grantedScopes: ScopeSet;
   readonly membership: Membership;
   readonly catalogue: ScopeCatalogue;
 }
@@ -52,7 +52,7 @@ export async function resolveRequestedScopes(
 
   const granted = new Set<string>(required);
   for (const scope of optional) {
-    for (const part of heldPartOf(scope, context)) granted.add(part);
+    for (const part of grantedPartOf(scope, context)) granted.add(part);
   }
   return [...granted];
 }
@@ -128,20 +128,21 @@ function requireAllowedScopes(scopes: readonly string[], context: ScopeContext):
 }
 
 /** The scope itself when the user holds all of it, else the parts of it that the user holds. */
-function heldPartOf(scope: string, context: ScopeContext): Iterable<string> {
+function grantedPartOf(scope: string, context: ScopeContext): Iterable<string> {
   const wanted = expand([scope], context);
-  if (wanted.size > 0 && includesAll(context.held, wanted, context.membership)) return [scope];
-  return intersectScopes(wanted, context.held, context.membership);
+  if (wanted.size > 0 && includesAll(context.grantedScopes, wanted, context.membership))
+    return [scope];
+  return intersectScopes(wanted, context.grantedScopes, context.membership);
 }
 
-function includesAll(held: ScopeSet, wanted: ScopeSet, membership: Membership): boolean {
-  return scopesBeyond(held, wanted, membership).length === 0;
+function includesAll(grantedScopes: ScopeSet, wanted: ScopeSet, membership: Membership): boolean {
+  return excessScopes(grantedScopes, wanted, membership).length === 0;
 }
 
 function expand(scopes: readonly string[], context: ScopeContext): ScopeSet {
   return expandScopes(scopes, expansion(context));
 }
 
-function expansion({ catalogue, owner, client, held }: ScopeContext) {
-  return { catalogue, owner, client: client.identity, inherited: held };
+function expansion({ catalogue, owner, client, grantedScopes }: ScopeContext) {
+  return { catalogue, owner, client: client.identity, inherited: grantedScopes };
 }

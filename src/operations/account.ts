@@ -6,8 +6,8 @@ import type { UserProfiles } from '../accounts/user-profiles.ts';
 import { currentActor } from '../audit/actor.ts';
 import type { AccountPasswords } from '../authentication/account-passwords.ts';
 import type { Authenticators } from '../authentication/create-authenticators.ts';
+import { loginLabels } from '../authentication/login-labels.ts';
 import type { LoginThrottle } from '../authentication/login-throttle.ts';
-import { loginWords } from '../authentication/login-words.ts';
 import { HubError, type HubErrorCode, type HubErrorOptions } from '../errors.ts';
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
 import { isExternal } from '../plugin-host/login-kinds.ts';
@@ -64,7 +64,7 @@ export const accountOperations = [
     async ({ caller }, deps: Deps) => {
       const { secondFactors, passwords, passkeys } = deps;
       const user = ownUserOf(caller);
-      const [links, { info, toldBy, shownPictureUrl }, { entries: activity }, groups] =
+      const [links, { info, providedBy, shownPictureUrl }, { entries: activity }, groups] =
         await Promise.all([
           deps.identityLinks.listOf(user),
           deps.userProfiles.read(user),
@@ -78,7 +78,7 @@ export const accountOperations = [
       return {
         userName: user.name,
         groups,
-        profile: { displayName: info.displayName, email: info.email, toldBy, shownPictureUrl },
+        profile: { displayName: info.displayName, email: info.email, providedBy, shownPictureUrl },
         password: hasPassword
           ? {
               minimumLength: passwords.minimumLength,
@@ -97,7 +97,7 @@ export const accountOperations = [
           .filter(({ name }) => !links.some(({ authenticator }) => authenticator === name))
           .map(({ name, authenticator }) => ({
             authenticator: name,
-            label: loginWords(authenticator.login.label),
+            label: loginLabels(authenticator.login.label),
           })),
         secondFactor: hasPassword
           ? {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { AuditEntry } from '../audit/audit-event.ts';
 import { readPlace, readTime, writePlace } from '../audit/audit-query.ts';
-import type { AuditEntry } from '../audit/deed.ts';
 import { HubError } from '../errors.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import { text } from '../texts/text.ts';
@@ -12,7 +12,7 @@ export interface Deps {
 }
 
 const defaultLimit = 100;
-const mostEntries = 1_000;
+const maxEntries = 1_000;
 
 const activityPageLength = 50;
 const maxTextLength = 255;
@@ -100,9 +100,7 @@ export const auditOperations = [
       until: moment('Before this time (ISO 8601).'),
       limit: wholeNumber
         .optional()
-        .describe(
-          `How many at most: ${defaultLimit} unless given, never more than ${mostEntries}.`,
-        ),
+        .describe(`How many at most: ${defaultLimit} unless given, never more than ${maxEntries}.`),
       after: z.string().optional().describe('`next` of the page before.'),
     }),
     answers: {
@@ -126,7 +124,7 @@ export const auditOperations = [
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
       },
-      limit: Math.min(Math.max(limit, 1), mostEntries),
+      limit: Math.min(Math.max(limit, 1), maxEntries),
       after: place,
     });
     return {

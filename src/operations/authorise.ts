@@ -39,8 +39,8 @@ export function authorise(
     const resource = resourceOf(operation, params);
     const may = createMay(caller, membership);
     if (isForServerOf(resource, operation, caller)) return 'all';
-    if (operation.beyondFilter === 'forbidden' && resource !== undefined) {
-      if (!scopes.some((scope) => may(scope, resource))) throw beyondFilter();
+    if (operation.outsideFilter === 'forbidden' && resource !== undefined) {
+      if (!scopes.some((scope) => may(scope, resource))) throw outsideFilter();
     } else requireAccess(caller.scopes, scopes, membership, resource);
     return 'all';
   }
@@ -98,7 +98,7 @@ export function createMay(caller: Caller | undefined, membership: Membership) {
 }
 
 /** The refusal where a resource that is not there is no other than one that is not the caller's. */
-export function beyondFilter(): HubError {
+export function outsideFilter(): HubError {
   return new HubError('forbidden', text`You may not do this, or there is no such resource.`);
 }
 

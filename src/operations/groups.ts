@@ -6,7 +6,7 @@ import { text } from '../texts/text.ts';
 import type { GroupPages } from '../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
 import { versionOfGroup } from '../users/group-version-store.ts';
-import { longestName } from '../users/user-name.ts';
+import { maxNameLength } from '../users/user-name.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { listOptionsOf, listQuery } from './list-query.ts';
 import { freeData, names } from './models.ts';
@@ -18,7 +18,7 @@ export interface Deps {
   readonly groups: GroupStore;
   readonly groupPages: Pick<GroupPages, 'listGroups' | 'listMembers' | 'membershipsOf'>;
   readonly groupMembers: GroupMembers;
-  readonly roles: Pick<RoleStore, 'namesHeldBy' | 'heldBy'>;
+  readonly roles: Pick<RoleStore, 'namesGrantedTo' | 'heldBy'>;
 }
 
 const groupModel = z
@@ -31,7 +31,7 @@ const groupModel = z
   })
   .meta({ id: 'Group', description: 'A group, as far as the scopes of the caller show one.' });
 
-const nameList = z.array(z.string().min(1).max(longestName)).max(1000);
+const nameList = z.array(z.string().min(1).max(maxNameLength)).max(1000);
 const creation = z.object({ groups: nameList.min(1), users: nameList.default([]) });
 const members = z.object({ users: nameList });
 const optionalMembers = z.object({ users: nameList.default([]) }).prefault({});
@@ -264,7 +264,7 @@ async function loadFacts(
 ): Promise<GroupFacts> {
   const [members, roleNames] = await Promise.all([
     groups.memberNamesByGroup(listed.map(({ name }) => name)),
-    roles.namesHeldBy(listed.map(({ name }) => ({ kind: 'group', name }))),
+    roles.namesGrantedTo(listed.map(({ name }) => ({ kind: 'group', name }))),
   ]);
   return { members, roleNames };
 }

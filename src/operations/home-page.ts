@@ -22,7 +22,7 @@ export interface Deps {
 }
 
 /** Most shared servers on the page, those of several groups counted several times. */
-const mostShared = 100;
+const maxShared = 100;
 
 /** Where people arrive, and what they may open. */
 export const homePageOperations = [
@@ -32,7 +32,7 @@ export const homePageOperations = [
       const [servers, choices, shared, isFirstRun] = await Promise.all([
         deps.serverStore.listOfUser(user.name),
         deps.servers.choicesFor(user.name),
-        deps.sharing.ofOthersSharedWith(user, { offset: 0, limit: mostShared }),
+        deps.sharing.ofOthersSharedWith(user, { offset: 0, limit: maxShared }),
         deps.firstRun.isShownTo(user),
       ]);
       const loads: ReadonlyMap<string, LoadSeries | undefined> = new Map(

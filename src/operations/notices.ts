@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { announcedPages, announcementLevels, longestAnnouncement } from '../config/hub-schema.ts';
-import { ownText } from '../config/language-schema.ts';
+import { announcedPages, announcementLevels, maxAnnouncementLength } from '../config/hub-schema.ts';
+import { localizedText } from '../config/language-schema.ts';
 import {
   type Announcement,
   checkNotice,
@@ -9,7 +9,7 @@ import {
   versionOfMaintenance,
 } from '../notices/notice.ts';
 import type { NoticeStore } from '../notices/notice-store.ts';
-import type { OwnText } from '../texts/own-text.ts';
+import type { LocalizedText } from '../texts/localized-text.ts';
 import { time } from './models.ts';
 import { operation, view } from './operation.ts';
 
@@ -22,7 +22,7 @@ export interface Deps {
 const scopes = ['admin:announcements'] as const;
 
 const textIs = (what: string) =>
-  `${what}: at most ${longestAnnouncement} characters, or an object with one for each language, by its tag: \`{"en": "…", "de": "…"}\`. Readers of another language get that of \`Hub.language\`.`;
+  `${what}: at most ${maxAnnouncementLength} characters, or an object with one for each language, by its tag: \`{"en": "…", "de": "…"}\`. Readers of another language get that of \`Hub.language\`.`;
 
 const until = z.iso
   .datetime({ offset: true })
@@ -41,7 +41,7 @@ const expiresIn = z
 const announcementModel = z
   .object({
     active: z.boolean(),
-    text: ownText(z.string()).nullable().describe('As it was given.'),
+    text: localizedText(z.string()).nullable().describe('As it was given.'),
     level: z.enum(announcementLevels).nullable(),
     pages: z.array(z.enum(announcedPages)).nullable().describe('Null for all pages.'),
     until: time.nullable(),
@@ -51,7 +51,7 @@ const announcementModel = z
 const maintenanceModel = z
   .object({
     active: z.boolean(),
-    text: ownText(z.string()).nullable().describe('As it was given.'),
+    text: localizedText(z.string()).nullable().describe('As it was given.'),
     since: time.nullable(),
     until: time.nullable(),
   })
@@ -85,7 +85,7 @@ export const noticeOperations = [
     scopes,
     needsRecentLogin: true,
     body: z.strictObject({
-      text: ownText(z.string()).describe(textIs('Plain text')),
+      text: localizedText(z.string()).describe(textIs('Plain text')),
       level: z.enum(announcementLevels).default('info'),
       pages: z
         .array(z.enum(announcedPages))
@@ -150,7 +150,7 @@ export const noticeOperations = [
     needsRecentLogin: true,
     body: z
       .strictObject({
-        text: ownText(z.string()).default('').describe(textIs('What users are told')),
+        text: localizedText(z.string()).default('').describe(textIs('What users are told')),
         until,
         expires_in: expiresIn,
       })
@@ -208,7 +208,7 @@ function answerMaintenance(maintenance: Maintenance | undefined) {
   return { status: 200, body, version: versionOfMaintenance(maintenance) } as const;
 }
 
-function trimmed(text: OwnText): OwnText {
+function trimmed(text: LocalizedText): LocalizedText {
   if (typeof text === 'string') return text.trim();
   return Object.fromEntries(Object.entries(text).map(([tag, each]) => [tag, each.trim()]));
 }

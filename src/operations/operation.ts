@@ -80,7 +80,7 @@ export interface OperationDeclaration {
   /** Whether programs without a token may say by name and password who they are: `auth` in the body. */
   readonly takesPassword?: true;
   /** What a caller gets whose right is not one to this resource: 404, as for one that is not there. */
-  readonly beyondFilter?: 'forbidden';
+  readonly outsideFilter?: 'forbidden';
   /** Whether its answers carry the version of the resource as `ETag`, and `If-Match` makes a change conditional. */
   readonly isVersioned?: true;
   readonly query?: z.ZodObject;
@@ -217,7 +217,7 @@ type ViewDeclaration = Pick<
   | 'target'
   | 'actsOnUser'
   | 'orForServer'
-  | 'beyondFilter'
+  | 'outsideFilter'
   | 'needsRecentLogin'
   | 'query'
 >;

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
-import { followOutput, mostOutputLines, type OutputSource } from '../processes/output-feed.ts';
+import { followOutput, maxOutputLines, type OutputSource } from '../processes/output-feed.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Languages } from '../texts/languages.ts';
 import { text } from '../texts/text.ts';
 import { flag, names, wholeNumber } from './models.ts';
 import type { AnswerDeclaration, OperationDeclaration, OperationRequest } from './operation.ts';
-import { languageAskedFor, languageQuery, toldIn } from './told-in.ts';
+import { languageAskedFor, languageQuery, translateEvents } from './translate-events.ts';
 
 /** Who follows output now: each follower costs a connection, and asks another instance each second. */
 export interface OutputFollowers {
@@ -14,8 +14,8 @@ export interface OutputFollowers {
   enter(caller: Caller): () => void;
 }
 
-const mostOfOne = 10;
-const mostOfAll = 500;
+const maxOfOne = 10;
+const maxOfAll = 500;
 
 export function createOutputFollowers(): OutputFollowers {
   const counts = new Map<string, number>();
@@ -24,11 +24,11 @@ export function createOutputFollowers(): OutputFollowers {
     enter({ owner }) {
       const key = `${owner.kind}:${owner.name}`;
       const count = counts.get(key) ?? 0;
-      if (count >= mostOfOne || total >= mostOfAll) {
+      if (count >= maxOfOne || total >= maxOfAll) {
         const message = text`Too much output is followed at once.`;
         const hint =
-          count >= mostOfOne
-            ? text`Close some of the ${mostOfOne} that you follow already.`
+          count >= maxOfOne
+            ? text`Close some of the ${maxOfOne} that you follow already.`
             : text`Try again later, or read it without following.`;
         throw new HubError('too_many_requests', message, { hint, retryAfterSeconds: 30 });
       }
@@ -50,7 +50,7 @@ export function createOutputFollowers(): OutputFollowers {
 /** The query of an operation that answers with output. */
 export const outputQuery = languageQuery.extend({
   lines: wholeNumber
-    .pipe(z.int().max(mostOutputLines))
+    .pipe(z.int().max(maxOutputLines))
     .optional()
     .describe('How many of the last lines; all that are kept unless given.'),
   follow: flag.describe('Keep sending new lines, as server-sent events.'),
@@ -104,7 +104,7 @@ export async function answerOutput(
       events(signal: AbortSignal) {
         signal.addEventListener('abort', leave);
         const events = followOutput(source, { signal, lines });
-        return toldIn(events, 'problem', languageAskedFor(request.query, languages));
+        return translateEvents(events, 'problem', languageAskedFor(request.query, languages));
       },
     } as const;
   }

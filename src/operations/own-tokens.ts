@@ -122,14 +122,14 @@ interface Place {
 }
 
 /** More than any time. */
-const mostMs = 10 ** 15;
+const maxMs = 10 ** 15;
 
 /** Newest first, and those that have expired last. */
 const placeOfToken =
   (now: number) =>
   ({ id, createdAt, expiresAt }: AccessToken): Place => {
     const isOver = expiresAt !== undefined && expiresAt.getTime() <= now;
-    return { rank: isOver ? createdAt.getTime() - mostMs : createdAt.getTime(), id };
+    return { rank: isOver ? createdAt.getTime() - maxMs : createdAt.getTime(), id };
   };
 
 function placeOfClient({ clientId, lastUsedAt }: ReturnType<typeof clientsOf>[number]): Place {

@@ -66,8 +66,8 @@ export function createCommandEntrance(deps: {
         });
         return reply.body;
       } catch (error) {
-        const deed = undoneDeed(error);
-        if (deed !== undefined) deps.audit.recordBounded(deed);
+        const auditEvent = undoneDeed(error);
+        if (auditEvent !== undefined) deps.audit.recordBounded(auditEvent);
         throw error;
       }
     });

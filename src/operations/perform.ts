@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
 import { setAttempt } from '../audit/actor.ts';
-import type { AuditTarget } from '../audit/deed.ts';
+import type { AuditTarget } from '../audit/audit-event.ts';
 import type { RequireVersion } from '../crypto/version.ts';
 import { HubError } from '../errors.ts';
 import type { Resource } from '../rbac/access-check.ts';

@@ -11,7 +11,7 @@ import { type RoleMembers, runtimeOrigin } from '../rbac/role-change-store.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { describeScopes } from '../rbac/scope-descriptions.ts';
-import { longestName } from '../users/user-name.ts';
+import { maxNameLength } from '../users/user-name.ts';
 import { listOptionsOf, listQuery } from './list-query.ts';
 import {
   type ModelOf,
@@ -23,7 +23,7 @@ import {
 
 export interface Deps {
   readonly roles: Pick<RoleStore, 'getByName' | 'list' | 'listHolders' | 'countHolders'>;
-  readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
+  readonly acting: Pick<ActingOnUsers, 'excessScopes'>;
   readonly catalogue: ScopeCatalogue;
   readonly roleAdministration: RoleAdministration;
 }
@@ -51,9 +51,9 @@ const holderModel = z
   .meta({ id: 'RoleHolder' });
 
 /** The first holders, which come with a role itself. */
-const mostHolders = 200;
+const maxHolders = 200;
 
-const heldRoleModel = roleModel
+const grantedRoleModel = roleModel
   .extend({
     users: holders.describe(
       'To whom the role was given. Every user holds the role `user`, every administrator `admin`.',
@@ -63,14 +63,14 @@ const heldRoleModel = roleModel
     holder_count: z
       .int()
       .describe(
-        `How many users, groups and services it was given to. Of more than ${mostHolders}, the first are here: groups before services before users. \`GET /roles/{role}/holders\` lists all.`,
+        `How many users, groups and services it was given to. Of more than ${maxHolders}, the first are here: groups before services before users. \`GET /roles/{role}/holders\` lists all.`,
       ),
   })
   .meta({ id: 'RoleWithHolders' });
 
 const description = z.string().max(roleLimits.description);
 const scopes = z.array(z.string().min(1).max(roleLimits.scope)).max(roleLimits.scopes);
-const nameList = z.array(z.string().min(1).max(longestName)).max(1000).default([]);
+const nameList = z.array(z.string().min(1).max(maxNameLength)).max(1000).default([]);
 const members = z.object({ users: nameList, groups: nameList, services: nameList });
 
 /** What giving a role and taking it away have in common. */
@@ -81,7 +81,7 @@ const assignments = {
   needsRecentLogin: true,
   isVersioned: true,
   body: members,
-  answers: { 200: { description: 'The role.', schema: heldRoleModel } },
+  answers: { 200: { description: 'The role.', schema: grantedRoleModel } },
 } as const;
 
 /** Roles, and who holds them. */
@@ -109,7 +109,7 @@ export const roleOperations = [
     summary: 'Read a role and who holds it',
     scopes: ['read:roles'],
     isVersioned: true,
-    answers: { 200: { description: 'The role.', schema: heldRoleModel } },
+    answers: { 200: { description: 'The role.', schema: grantedRoleModel } },
   }).handle(async ({ params }, deps: Deps) => {
     const role = await deps.roles.getByName(params.role);
     return { status: 200, body: await presentWhole(role, deps), version: versionOfRole(role) };
@@ -150,7 +150,7 @@ export const roleOperations = [
     needsRecentLogin: true,
     isVersioned: true,
     body: z.object({ description: description.default(''), scopes }),
-    answers: { 201: { description: 'The new role.', schema: heldRoleModel } },
+    answers: { 201: { description: 'The new role.', schema: grantedRoleModel } },
   }).handle(async ({ params, body, caller }, deps: Deps) => {
     const role = await deps.roleAdministration.create(caller, { name: params.role, ...body });
     return { status: 201, body: await presentWhole(role, deps), version: versionOfRole(role) };
@@ -168,7 +168,7 @@ export const roleOperations = [
     needsRecentLogin: true,
     isVersioned: true,
     body: z.object({ description: description.optional(), scopes: scopes.optional() }),
-    answers: { 200: { description: 'The role.', schema: heldRoleModel } },
+    answers: { 200: { description: 'The role.', schema: grantedRoleModel } },
   }).handle(async ({ params, body, caller, requireVersion }, deps: Deps) => {
     const before = await deps.roles.getByName(params.role);
     requireVersion(versionOfRole(before));
@@ -266,11 +266,11 @@ async function choicesFor(
   const plain = catalogue.names.filter(
     (name) => !notOffered.has(name) && !isForServicesOnly(name, catalogue),
   );
-  const beyond = new Set(await acting.scopesBeyond(caller, plain));
+  const excess = new Set(await acting.excessScopes(caller, plain));
   return plain.map((scope) => ({
     scope,
     description: catalogue.get(scope)?.description ?? scope,
-    isHeld: !beyond.has(scope),
+    isHeld: !excess.has(scope),
   }));
 }
 
@@ -309,8 +309,8 @@ function present({ name, description, scopes, origin }: Role): ModelOf<typeof ro
 async function presentWhole(
   role: Role,
   { roles }: Pick<Deps, 'roles'>,
-): Promise<ModelOf<typeof heldRoleModel>> {
-  const { items, total } = await roles.listHolders(role.name, { limit: mostHolders });
+): Promise<ModelOf<typeof grantedRoleModel>> {
+  const { items, total } = await roles.listHolders(role.name, { limit: maxHolders });
   return {
     ...present(role),
     users: holdersOf('user', items),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import {
-  longestSecret,
+  maxSecretLength,
   type RuntimeService,
   serviceDefinition,
   versionOfService,
@@ -22,7 +22,7 @@ export interface Deps extends ServiceDeps {
 
 const apiToken = z
   .string()
-  .max(longestSecret)
+  .max(maxSecretLength)
   .describe(
     'Token of an external service, which is its OAuth client secret, too; longer than 8 characters. Made by the hub where none is given.',
   );

@@ -5,7 +5,7 @@ import type { LoadReader } from '../instances/load-reader.ts';
 import { loadKeys } from '../metrics/load-history.ts';
 import type { Resource } from '../rbac/access-check.ts';
 import { mayStartInMaintenance } from '../servers/maintenance.ts';
-import type { ProgressElsewhere } from '../servers/progress-elsewhere.ts';
+import type { RemoteProgress } from '../servers/remote-progress.ts';
 import { type Server, type ServerProgress, unreachableSince } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import type { ServerOutput } from '../servers/server-output.ts';
@@ -25,7 +25,7 @@ export interface Deps {
   readonly serverStore: Pick<ServerStore, 'find'>;
   readonly servers: UserServers;
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf' | 'reaches'>;
-  readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
+  readonly remoteProgress: Pick<RemoteProgress, 'soFar'>;
   readonly startTimes: StartTimes;
   readonly serverOutput: ServerOutput;
   readonly loads: Pick<LoadReader, 'read'>;
@@ -179,7 +179,7 @@ export const serverPageOperations = [
     path: '/user/{name}/{server}',
     scopes: ['access:servers'],
     target: 'server',
-    beyondFilter: 'forbidden',
+    outsideFilter: 'forbidden',
   }).handle(({ params }, deps: Deps) => standingOf(params, true, deps)),
   view({
     id: 'viewServerDeletion',
@@ -233,7 +233,7 @@ async function standingOf(
   return {
     ...standing,
     start: {
-      steps: log?.events ?? (await deps.progressElsewhere.soFar(server)),
+      steps: log?.events ?? (await deps.remoteProgress.soFar(server)),
       usualMs: await deps.startTimes.usualMs(typeof profile === 'string' ? profile : undefined),
       output: mayReadOutput ? (await outputOf(server, startLines, deps)).lines : undefined,
     },
@@ -243,11 +243,11 @@ async function standingOf(
 /** The last lines; none where its instance does not answer. */
 async function outputOf(
   { id }: Server,
-  most: number,
+  max: number,
   { serverOutput }: Pick<Deps, 'serverOutput'>,
 ): Promise<{ readonly lines: readonly string[]; readonly problem?: Phrase }> {
   try {
-    const { lines } = await serverOutput.of(id).read(undefined, most);
+    const { lines } = await serverOutput.of(id).read(undefined, max);
     return { lines };
   } catch (error) {
     if (!(error instanceof HubError)) throw error;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
-import type { ToldAddresses } from '../servers/address-elsewhere.ts';
 import { mayStartInMaintenance } from '../servers/maintenance.ts';
-import type { ProgressElsewhere } from '../servers/progress-elsewhere.ts';
+import type { RemoteProgress } from '../servers/remote-progress.ts';
+import type { ReportedAddresses } from '../servers/reported-addresses.ts';
 import { type Server, type ServerProgress, unreachableSince } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import { presentServer, type ServerModel } from '../servers/server-model.ts';
@@ -15,16 +15,16 @@ import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { freeData, names, serverModel } from './models.ts';
 import { type OperationRequest, operation } from './operation.ts';
-import { languageAskedFor, languageQuery, toldIn } from './told-in.ts';
+import { languageAskedFor, languageQuery, translateEvents } from './translate-events.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
   readonly serverStore: Pick<ServerStore, 'find'>;
   readonly servers: UserServers;
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
-  readonly progressElsewhere: Pick<ProgressElsewhere, 'follow'>;
+  readonly remoteProgress: Pick<RemoteProgress, 'follow'>;
   readonly languages: Pick<Languages, 'find'>;
-  readonly toldAddresses: ToldAddresses;
+  readonly reportedAddresses: ReportedAddresses;
   readonly apiPath: string;
   readonly origins: Origins;
   /** A start answers within this time: 201 when the server is ready by then, 202 when not. */
@@ -201,8 +201,8 @@ function startedAt<const Kind extends ServerKind>(
       answers: { 204: { description: 'The hub leads visitors there once it answers.' } },
     }).handle(async ({ params, body }, deps: Deps) => {
       const server = await getServer(params, deps);
-      if (isToldAlready(server, body)) return { status: 204 };
-      await deps.toldAddresses.tell(server, { host: body.host, port: body.port });
+      if (isAlreadyReported(server, body)) return { status: 204 };
+      await deps.reportedAddresses.tell(server, { host: body.host, port: body.port });
       return { status: 204 };
     }),
     operation({
@@ -224,14 +224,15 @@ function startedAt<const Kind extends ServerKind>(
       },
     }).handle(async ({ params, query }, deps: Deps) => {
       const language = languageAskedFor(query, deps.languages);
-      const follow = (events: AsyncIterable<ServerProgress>) => toldIn(events, 'message', language);
+      const follow = (events: AsyncIterable<ServerProgress>) =>
+        translateEvents(events, 'message', language);
       const server = await getServer(params, deps);
       const log = deps.lifecycle.unitOf(server.id)?.progress;
       if (log !== undefined) return { status: 200, events: (signal) => follow(log.follow(signal)) };
       if (server.state === 'starting' && unreachableSince(server) === undefined) {
         return {
           status: 200,
-          events: (signal) => follow(deps.progressElsewhere.follow(server, signal)),
+          events: (signal) => follow(deps.remoteProgress.follow(server, signal)),
         };
       }
       const event = settledProgress(server, deps.origins.urlOf(deps.servers.prefixOf(server)));
@@ -329,7 +330,7 @@ function present(
 }
 
 /** Whether it is the address the server has: the answer to its first report may have been lost. */
-function isToldAlready({ url }: Server, { host, port }: z.output<typeof address>): boolean {
+function isAlreadyReported({ url }: Server, { host, port }: z.output<typeof address>): boolean {
   const known = url === undefined ? null : URL.parse(url);
   if (known === null || Number(known.port) !== port) return false;
   return host === undefined || known.hostname === host.toLowerCase();

@@ -20,7 +20,7 @@ export interface ServiceDeps {
     ServiceRegistry,
     'services' | 'find' | 'statusOf' | 'restart' | 'startService' | 'stopService' | 'outputOf'
   >;
-  readonly roles: Pick<RoleStore, 'namesHeldBy' | 'list'>;
+  readonly roles: Pick<RoleStore, 'namesGrantedTo' | 'list'>;
   readonly catalogue: ScopeCatalogue;
   readonly loads: Pick<LoadReader, 'read' | 'readHere'>;
   /** `Hub.allow_managed_services_at_runtime`. */
@@ -330,7 +330,7 @@ function roleNamesOf(
   services: readonly Service[],
   { roles }: ServiceDeps,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  return roles.namesHeldBy(
+  return roles.namesGrantedTo(
     services.map(({ name, isAdmin }) => ({ kind: 'service', name, isAdmin })),
   );
 }

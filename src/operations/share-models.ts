@@ -7,7 +7,7 @@ import {
   type ShareRecipient,
   scopesOfShare,
 } from '../sharing/share.ts';
-import { mostScopes } from '../sharing/share-scopes.ts';
+import { maxScopes } from '../sharing/share-scopes.ts';
 import { codeLifetimeSeconds } from '../sharing/sharing.ts';
 import { names, time } from './models.ts';
 import type { ModelOf } from './operation.ts';
@@ -57,7 +57,7 @@ export const newShareCodeModel = shareCodeModel
 
 const scopes = z
   .array(z.string().max(1_000))
-  .max(mostScopes)
+  .max(maxScopes)
   .nullish()
   .transform((given) => given ?? [])
   .describe('Of this server: without a filter or with its own.');
@@ -76,8 +76,8 @@ export const shareCodeBody = z
     scopes,
     expires_in: z
       .int()
-      .min(codeLifetimeSeconds.least)
-      .max(codeLifetimeSeconds.most)
+      .min(codeLifetimeSeconds.min)
+      .max(codeLifetimeSeconds.max)
       .default(codeLifetimeSeconds.usual)
       .describe('Seconds.'),
   })

@@ -22,8 +22,8 @@ export interface Deps {
   readonly liveConnections: Pick<LiveConnections, 'list'>;
 }
 
-const mostLinks = 100;
-const mostConnected = 20;
+const maxLinks = 100;
+const maxConnected = 20;
 
 /** Sharing, as pages show it and links do it. */
 export const sharePageOperations = [
@@ -38,7 +38,7 @@ export const sharePageOperations = [
     const { sharing, userInfo, catalogue } = deps;
     const [found, links] = await Promise.all([
       sharing.sharesOfServer(name, server, listOptionsOf(query)),
-      sharing.codesOfServer(name, server, { offset: 0, limit: mostLinks }),
+      sharing.codesOfServer(name, server, { offset: 0, limit: maxLinks }),
     ]);
     const known = found.items.flatMap(({ recipient }) =>
       recipient.kind === 'user' && may('read:users:info', { kind: 'user', name: recipient.name })
@@ -117,7 +117,7 @@ function connectedTo(
   for (const { tags } of liveConnections.list()) {
     if (tags.route.prefix !== prefix || tags.userName === undefined) continue;
     if (tags.userName !== server.userName) names.add(tags.userName);
-    if (names.size === mostConnected) break;
+    if (names.size === maxConnected) break;
   }
   return [...names].sort();
 }

@@ -3,13 +3,13 @@ import { closestName } from '../config/suggestion.ts';
 import { HubError } from '../errors.ts';
 import type { AccessToken } from '../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
-import { longestNote, type TokenIssuer } from '../oauth/tokens/token-issuer.ts';
+import { maxNoteLength, type TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { presentScopes, readScope } from '../rbac/scope.ts';
 import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { beyondFilter } from './authorise.ts';
+import { outsideFilter } from './authorise.ts';
 import { credentials, names, time } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
 
@@ -47,7 +47,7 @@ const narrowing = ['expires_in', 'scopes', 'roles'] as const;
 
 const creation = z
   .looseObject({
-    note: z.string().max(longestNote).default('Requested via the API'),
+    note: z.string().max(maxNoteLength).default('Requested via the API'),
     expires_in: z
       .int()
       .min(0)
@@ -110,12 +110,12 @@ export const tokenOperations = [
     takesPassword: true,
     actsOnUser: true,
     target: 'user',
-    beyondFilter: 'forbidden',
+    outsideFilter: 'forbidden',
     body: creation,
     answers: { 201: { description: 'The token, this once.', schema: newTokenModel } },
   }).handle(async ({ params, body, caller }, { users, roles, ...deps }: Deps) => {
     const user = await users.findByName(params.name);
-    if (user === undefined) throw beyondFilter();
+    if (user === undefined) throw outsideFilter();
     const ofRoles = body.roles && (await scopesOfRoles(body.roles, roles));
     // Roles that allow nothing make a token that may do nothing.
     const scopes = body.scopes ?? ofRoles ?? ['inherit'];

@@ -24,11 +24,11 @@ interface DetailOptions {
 /** What changes by none but announced changes, so that it can be remembered. */
 type Holdings = Pick<UserDetails, 'groups' | 'roles' | 'created'>;
 
-const rememberedUsers = 10_000;
+const cachedUsers = 10_000;
 
 export function createUserDirectory(deps: {
   readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
-  readonly roles: Pick<RoleStore, 'namesHeldBy'>;
+  readonly roles: Pick<RoleStore, 'namesGrantedTo'>;
   readonly userInfo: UserInfoStore;
   /** Models of servers by the id of their user. */
   readonly serverModelsByUser: (
@@ -38,7 +38,7 @@ export function createUserDirectory(deps: {
   readonly changes: ChangeWatch;
 }): UserDirectory {
   const { groups, roles, userInfo, changes } = deps;
-  const remembered = createChangeAwareCache<Holdings>({ changes, max: rememberedUsers });
+  const cached = createChangeAwareCache<Holdings>({ changes, max: cachedUsers });
   // With all that implicit roles and assignments depend on: the user may have been read before a change.
   const keyOf = ({ id, isAdmin, name }: User) => `${id} ${isAdmin} ${name}`;
 
@@ -53,7 +53,7 @@ export function createUserDirectory(deps: {
     const found = new Map<User, Holdings>();
     const unknown: User[] = [];
     for (const user of users) {
-      const holdings = remembered.get(keyOf(user));
+      const holdings = cached.get(keyOf(user));
       if (holdings === undefined) unknown.push(user);
       else found.set(user, holdings);
     }
@@ -62,9 +62,9 @@ export function createUserDirectory(deps: {
   }
 
   async function load(users: readonly User[], into: Map<User, Holdings>): Promise<void> {
-    const beginning = remembered.begin();
+    const beginning = cached.begin();
     const groupNames = await groups.groupNamesByUser(users.map(({ id }) => id));
-    const roleNames = await roles.namesHeldBy(
+    const roleNames = await roles.namesGrantedTo(
       // The roles of their groups stand with the groups, as clients of JupyterHub expect.
       users.map(({ name, isAdmin }) => ({ kind: 'user', name, isAdmin, groupNames: [] })),
     );
@@ -74,7 +74,7 @@ export function createUserDirectory(deps: {
         groupNames.get(user.id) ?? [],
         roleNames.get(user.name) ?? [],
       );
-      remembered.put(keyOf(user), holdings, beginning);
+      cached.put(keyOf(user), holdings, beginning);
       into.set(user, holdings);
     }
   }

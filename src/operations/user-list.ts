@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Accounts, mostNewUsers } from '../accounts/accounts.ts';
+import { type Accounts, maxNewUsers } from '../accounts/accounts.ts';
 import type { Invitations } from '../accounts/invitations.ts';
 import type { LoadReader } from '../instances/load-reader.ts';
 import { loadKeys } from '../metrics/load-history.ts';
@@ -19,7 +19,7 @@ import { knownOfUsers, usersFilterFor } from './users-filter.ts';
 import { storeOptionsOf, type UsersQuery, usersQuery, usersQueryOf } from './users-query.ts';
 
 export interface Deps {
-  readonly users: Pick<UserStore, 'list' | 'countByMark' | 'listNames'>;
+  readonly users: Pick<UserStore, 'list' | 'countByStatus' | 'listNames'>;
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   readonly userInfo: Pick<UserInfoStore, 'ofAll'>;
   readonly serverStore: Pick<ServerStore, 'listByUser'>;
@@ -49,8 +49,8 @@ export const userListOperations = [
   }).handle(async ({ query: asked, caller, may }, deps: Deps) => {
     const query = usersQueryOf(asked);
     const filter = await filterFor(query, caller, deps);
-    const counts = await deps.users.countByMark(filter);
-    const knownTotal = counts[query.mark ?? 'all'];
+    const counts = await deps.users.countByStatus(filter);
+    const knownTotal = counts[query.status ?? 'all'];
     const found = await deps.users.list({ ...filter, ...storeOptionsOf(query), knownTotal });
     return {
       query,
@@ -125,7 +125,7 @@ export const userListOperations = [
     answers: { 200: { description: 'The rows.', schema: z.array(names) } },
   }).handle(({ body }) => {
     const lines = body.links.split(/\r?\n/).filter((line) => line !== '');
-    const rows = lines.slice(0, mostNewUsers).map((line) => line.split('\t').slice(0, 2));
+    const rows = lines.slice(0, maxNewUsers).map((line) => line.split('\t').slice(0, 2));
     return { status: 200, body: rows };
   }),
 ];

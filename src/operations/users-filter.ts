@@ -8,7 +8,7 @@ import type { Caller } from '../rbac/caller.ts';
 import type { Membership } from '../rbac/membership.ts';
 import { requireAccess } from '../rbac/require-access.ts';
 import type { ScopeSet } from '../rbac/scope.ts';
-import type { UserFilter, UserMark } from '../users/user-filters-store.ts';
+import type { UserFilter, UserStatus } from '../users/user-filters-store.ts';
 import type { UsersQuery } from './users-query.ts';
 
 /** What must be held for each user of a list to see, sort by or ask for a part of what is known of them. */
@@ -24,7 +24,7 @@ type UserPart = keyof typeof scopeByPart;
 /** What a caller may know of every user whom the list shows. */
 export type KnownOfUsers = Readonly<Record<UserPart, boolean>>;
 
-export const partByMark: Readonly<Record<UserMark, UserPart>> = {
+export const fieldByStatus: Readonly<Record<UserStatus, UserPart>> = {
   running: 'servers',
   starting: 'servers',
   failed: 'servers',
@@ -69,17 +69,17 @@ function includes(
 export function usersFilterFor(
   { scopes }: Pick<Caller, 'scopes'>,
   membership: Membership,
-  { search, mark, group, sort }: UsersQuery,
+  { search, status, group, sort }: UsersQuery,
 ): UserFilter {
   const listed = listFilter(scopes, 'list:users');
   const known = knownOfUsers(scopes);
-  const asked = [mark && partByMark[mark], group && ('groups' as const), partBySort[sort]];
+  const asked = [status && fieldByStatus[status], group && ('groups' as const), partBySort[sort]];
   for (const part of asked)
     if (part && !known[part]) requireAccess(scopes, [scopeByPart[part]], membership);
   return {
     nameFilter: search,
     searchesInfoOf: userNamesFor(scopes, 'read:users:info', membership),
-    mark,
+    status,
     groupName: group,
     ...(listed !== 'all' && { onlyNames: listed ? listedUserNames(listed, membership) : [] }),
   };

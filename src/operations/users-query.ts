@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PageEdge } from '../store/page-edge.ts';
-import { type UserMark, userMarks } from '../users/user-filters-store.ts';
+import { type UserStatus, userStatuses } from '../users/user-filters-store.ts';
 import type { UserSort } from '../users/user-pages-store.ts';
 import { edgeOf, listQuery, searchText } from './list-query.ts';
 
@@ -8,7 +8,7 @@ import { edgeOf, listQuery, searchText } from './list-query.ts';
 export interface UsersQuery {
   /** Part of a name; empty for any. */
   readonly search: string;
-  readonly mark: UserMark | undefined;
+  readonly status: UserStatus | undefined;
   readonly group: string | undefined;
   readonly sort: UsersSort;
   /** Where the page borders on the one from which it was reached. */
@@ -36,7 +36,7 @@ export const usualSize = 50;
 
 /** The fields of an address or form; anything that cannot be is taken as not said. */
 export const usersQuery = listQuery.extend({
-  show: z.enum(userMarks).optional().catch(undefined),
+  show: z.enum(userStatuses).optional().catch(undefined),
   group: searchText,
   sort: z.enum(Object.keys(storeSorts) as UsersSort[]).catch('name'),
   size: z.coerce.number().pipe(z.literal(pageSizes)).catch(usualSize),
@@ -50,7 +50,7 @@ export function usersQueryOf({
   ...query
 }: z.output<typeof usersQuery>): UsersQuery {
   const edge = edgeOf({ after, before });
-  return { ...query, mark: show, group: group || undefined, ...(edge && { edge }) };
+  return { ...query, status: show, group: group || undefined, ...(edge && { edge }) };
 }
 
 /** The page and order of a query, as the store takes them. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Accounts, mostNewUsers } from '../accounts/accounts.ts';
+import { type Accounts, maxNewUsers } from '../accounts/accounts.ts';
 import type { AuthStates } from '../accounts/auth-states.ts';
 import type { UserProfiles } from '../accounts/user-profiles.ts';
 import { HubError } from '../errors.ts';
@@ -9,9 +9,9 @@ import { notReachable } from '../rbac/require-access.ts';
 import { text } from '../texts/text.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { createMay } from './authorise.ts';
+import type { CachedPages } from './cached-pages.ts';
 import { flag, freeData, userModel } from './models.ts';
 import { JsonText, type ModelOf, operation } from './operation.ts';
-import type { RememberedPages } from './remembered-pages.ts';
 import type { UserDirectory } from './user-directory.ts';
 import { presentUser, userReadScopes } from './user-model.ts';
 
@@ -22,9 +22,9 @@ export interface Deps {
   readonly userProfiles: Pick<UserProfiles, 'change'>;
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   readonly directory: UserDirectory;
-  readonly userPages: RememberedPages<ModelOf<typeof userModel>>;
+  readonly userPages: CachedPages<ModelOf<typeof userModel>>;
   /** Lets the stores know of activity that was only noted so far. */
-  readonly catchUpActivity: () => Promise<void>;
+  readonly flushActivity: () => Promise<void>;
 }
 
 /** The API's names for an order, and the store's. */
@@ -104,7 +104,7 @@ export const userOperations = [
     const { sort, state, name_filter: nameFilter } = query;
     const membership = await deps.authorizer.membershipFor(caller.scopes);
     // A culler must not take a server for idle that was used a moment ago.
-    await deps.catchUpActivity();
+    await deps.flushActivity();
     const read = async () => {
       const { items, total } = await deps.users.list({
         ...page,
@@ -140,7 +140,7 @@ export const userOperations = [
     scopes: ['admin:users'],
     needsRecentLogin: true,
     body: z.object({
-      usernames: z.array(z.string()).min(1).max(mostNewUsers),
+      usernames: z.array(z.string()).min(1).max(maxNewUsers),
       admin: isAdmin.default(false),
       authenticator,
     }),
@@ -166,7 +166,7 @@ export const userOperations = [
     query: z.object(stoppedServers),
     answers: { 200: { description: 'What the caller may see.', schema: userModel } },
   }).handle(async ({ params, query, caller, may }, deps: Deps) => {
-    await deps.catchUpActivity();
+    await deps.flushActivity();
     const details = await deps.directory.detailsOf(await deps.users.getByName(params.name), {
       withStoppedServers: query.include_stopped_servers ?? false,
     });

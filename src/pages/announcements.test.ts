@@ -19,19 +19,19 @@ test('tells when something else is announced, not whenever it may be', async () 
     now: () => 0,
   });
   await announcements.refresh();
-  const told: unknown[] = [];
-  announcements.onChange(() => told.push(announcements.everywhere().announcement?.text));
+  const reported: unknown[] = [];
+  announcements.onChange(() => reported.push(announcements.everywhere().announcement?.text));
   await announcements.refresh();
   announcements.update({ ...config, announcement_login: 'On one page.' });
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   notices = { announcement: { text: 'Down on Friday.', level: 'warning' } };
   // A page may have read it before.
   await announcements.at('/hub/home');
   await announcements.refresh();
   await announcements.refresh();
-  expect(told).toEqual(['Down on Friday.']);
+  expect(reported).toEqual(['Down on Friday.']);
   notices = {};
   announcements.update({ ...config, announcement: 'Of the file.' });
   await announcements.refresh();
-  expect(told).toEqual(['Down on Friday.', 'Of the file.']);
+  expect(reported).toEqual(['Down on Friday.', 'Of the file.']);
 });

@@ -45,7 +45,7 @@ export function createAnnouncements(deps: {
   const { hubPath, now } = deps;
   let { config } = deps;
   let known: Notices = {};
-  let told: string | undefined;
+  let reported: string | undefined;
   const listeners = new Set<() => void>();
 
   function pageAt(path: string): AnnouncedPage | undefined {
@@ -85,8 +85,8 @@ export function createAnnouncements(deps: {
   /** Every change of users, groups and rights leads here, and every gateway is told: only of what is new. */
   function tell(): void {
     const shown = JSON.stringify(noticesOn(undefined, known));
-    if (shown === told) return;
-    told = shown;
+    if (shown === reported) return;
+    reported = shown;
     for (const listener of listeners) listener();
   }
 

@@ -1,10 +1,10 @@
 import type { Context } from 'koa';
 import { callerOfLogin } from '../authentication/login-caller.ts';
+import type { CurrentBranding } from '../branding/branding.ts';
 import { HubError } from '../errors.ts';
 import { readFormBody } from '../http/body.ts';
 import type { Origins } from '../http/origins.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
-import type { CurrentLook } from '../look/look.ts';
 import { mayAccess } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
@@ -13,7 +13,7 @@ import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { Language } from '../texts/language.ts';
 import type { Languages } from '../texts/languages.ts';
-import { ownPhrase } from '../texts/own-text.ts';
+import { localizedPhrase } from '../texts/localized-text.ts';
 import { readPhrase, type SavedPhrase, savePhrase, type Text, text } from '../texts/text.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
@@ -28,10 +28,10 @@ import type {
 } from './elements/layout-props.ts';
 import { fillIn } from './fill-in.ts';
 import { type Html, renderHtml } from './html.ts';
-import type { Input, KeptInput } from './kept-input.ts';
 import { languageOf } from './language-of.ts';
 import type { PageUrls } from './page-urls.ts';
 import { readPreferences } from './preferences.ts';
+import type { Input, SavedInput } from './saved-input.ts';
 
 /** What every page route needs: the layout, forms that are safe, and who is logged in. */
 export interface PageContext {
@@ -75,18 +75,27 @@ export function createPageContext(deps: {
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
   readonly languages: Languages;
-  readonly look: CurrentLook;
+  readonly branding: CurrentBranding;
   readonly publicUrl: URL;
   readonly origins: Origins;
   readonly csrf: CsrfProtection;
-  readonly keptInput: KeptInput;
+  readonly savedInput: SavedInput;
   readonly authorizer: Authorizer;
   readonly userInfo: Pick<UserInfoStore, 'of'>;
   readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
-  const { urls, assets, look, publicUrl, origins, csrf, authorizer, announcements, keptInput } =
-    deps;
+  const {
+    urls,
+    assets,
+    branding,
+    publicUrl,
+    origins,
+    csrf,
+    authorizer,
+    announcements,
+    savedInput,
+  } = deps;
 
   function offeredLanguages(ctx: Context): OfferedLanguage[] {
     const { tag: current } = pages.languageOf(ctx);
@@ -101,10 +110,10 @@ export function createPageContext(deps: {
   async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
     const base = {
-      hubTitle: ownPhrase(look.current.title),
+      hubTitle: localizedPhrase(branding.current.title),
       urls,
       assets,
-      look,
+      branding,
       now: new Date(),
       languages: offeredLanguages(ctx),
       theme: readPreferences(ctx.req.headers.cookie).theme,
@@ -140,13 +149,13 @@ export function createPageContext(deps: {
     { user }: Login,
     show: () => Promise<void>,
   ): Promise<void> {
-    const input = await keptInput.take(ctx, user.id);
+    const input = await savedInput.take(ctx, user.id);
     if (input === undefined) return show();
     const kept = text`You had been logged out. What you typed is here again: send it once more.`;
     ctx['session'].notice ??= { kind: 'warn', text: savePhrase(kept) };
-    ctx.state['keptInput'] = input;
+    ctx.state['savedInput'] = input;
     await show();
-    if (ctx.state['keptInput'] !== undefined && typeof ctx.body === 'string')
+    if (ctx.state['savedInput'] !== undefined && typeof ctx.body === 'string')
       ctx.body = await fillIn(ctx.body, input.action, input.form);
   }
 
@@ -156,7 +165,7 @@ export function createPageContext(deps: {
       await run();
     } catch (error) {
       const form = ctx.state['refusedForm'] as URLSearchParams | undefined;
-      const address = form && (await keptInput.keep(ctx, form));
+      const address = form && (await savedInput.keep(ctx, form));
       if (address === undefined) throw error;
       ctx.redirect(address);
       ctx.status = 303;
@@ -210,9 +219,9 @@ export function createPageContext(deps: {
     },
 
     takeTyped(ctx, action) {
-      const input = ctx.state['keptInput'] as Input | undefined;
+      const input = ctx.state['savedInput'] as Input | undefined;
       if (input?.action !== action) return undefined;
-      delete ctx.state['keptInput'];
+      delete ctx.state['savedInput'];
       return input.form;
     },
 
@@ -225,7 +234,7 @@ export function createPageContext(deps: {
       const form = isSameOrigin(ctx, publicUrl)
         ? await readFormBody(ctx.req, deps.formLimitBytes)
         : undefined;
-      const address = form && (await keptInput.keep(ctx, form));
+      const address = form && (await savedInput.keep(ctx, form));
       if (address !== undefined) return pages.redirectToLogin(ctx, address);
       throw new HubError('forbidden', text`You are no longer logged in.`, {
         hint: text`Log in and try again.`,

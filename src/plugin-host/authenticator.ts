@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
-import type { OwnText } from '../texts/own-text.ts';
+import type { LocalizedText } from '../texts/localized-text.ts';
 
 /**
  * The version of the plugin contract that a plugin is written for; 1 when it says nothing. A version
@@ -143,7 +143,10 @@ export interface FormAuthenticator extends AuthenticatorHooks {
    * Says why a new password of an own account is not good enough, in one sentence for the person who
    * chose it, for all or by language; undefined when it is. Only for authenticators whose accounts have passwords in the hub.
    */
-  passwordProblem?(password: string, account: { readonly userName: string }): OwnText | undefined;
+  passwordProblem?(
+    password: string,
+    account: { readonly userName: string },
+  ): LocalizedText | undefined;
   /** Fewest characters of such a password: pages tell it beforehand, `passwordProblem` decides. */
   readonly minimumPasswordLength?: number;
 }
@@ -213,7 +216,7 @@ export type LoginMethod = FormMethod | ExternalMethod | RequestMethod;
 export interface FormMethod {
   readonly kind: 'form';
   /** One for all readers, or one for each language by BCP 47 tag. */
-  readonly label: OwnText;
+  readonly label: LocalizedText;
   /** One of them is called `username`: by it failed attempts are counted. */
   readonly fields: readonly LoginField[];
 }
@@ -221,7 +224,7 @@ export interface FormMethod {
 export interface ExternalMethod {
   readonly kind: 'external';
   /** One for all readers, or one for each language by BCP 47 tag. */
-  readonly label: OwnText;
+  readonly label: LocalizedText;
   readonly icon?: LoginIcon;
 }
 
@@ -229,7 +232,7 @@ export interface ExternalMethod {
 export interface RequestMethod {
   readonly kind: 'request';
   /** One for all readers, or one for each language by BCP 47 tag. */
-  readonly label: OwnText;
+  readonly label: LocalizedText;
 }
 
 /** Name of a built-in icon of the login page; anything else shows a neutral one. */
@@ -246,7 +249,7 @@ export type LoginIcon =
 export interface LoginField {
   readonly name: string;
   /** One for all readers, or one for each language by BCP 47 tag. */
-  readonly label: OwnText;
+  readonly label: LocalizedText;
   readonly type: 'text' | 'password' | 'one-time-code';
   /** Value of the HTML `autocomplete` attribute. */
   readonly autocomplete: string;

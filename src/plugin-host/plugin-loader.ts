@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { programFolder } from '../files/program-folder.ts';
 import type { AuthenticatorPlugin } from './authenticator.ts';
-import { lendPackages } from './lent-packages.ts';
+import { provideHostPackages } from './host-packages.ts';
 import { describeLoadFailure } from './load-failure.ts';
 import { shapeProblem } from './plugin-shape.ts';
 import type { SpawnHookPlugin } from './spawn-hook.ts';
@@ -120,7 +120,8 @@ interface PluginFile {
 function listPluginFiles(directories: readonly string[]): PluginFile[] {
   const existing = new Set(directories.flatMap((directory) => realPath(directory) ?? []));
   return [...existing].flatMap((directory) => {
-    if (directory !== builtInPluginsDirectory) lendPackages({ path: directory, isFolder: true });
+    if (directory !== builtInPluginsDirectory)
+      provideHostPackages({ path: directory, isFolder: true });
     return readEntries(directory).flatMap((entry) => pluginFileOf(directory, entry) ?? []);
   });
 }
@@ -136,7 +137,7 @@ function pluginFileOf(directory: string, entry: Dirent): PluginFile | undefined 
   if (index === undefined && (stem === undefined || /\.(d|test)$/.test(stem))) return undefined;
   if (entry.isSymbolicLink()) {
     // Modules are known by where they really are.
-    lendPackages({ path: realPath(path) ?? path, isFolder: index !== undefined });
+    provideHostPackages({ path: realPath(path) ?? path, isFolder: index !== undefined });
   }
   return index === undefined
     ? { stem: stem ?? name, file: path }

@@ -335,13 +335,13 @@ test('a spawner without options for profiles refuses those of a profile', async 
 });
 
 test('a spawner of servers on other machines needs a hub that can be reached from there', async () => {
-  const elsewhere = { Spawner: { class: 'batch' }, BatchSpawner: { is_remote: true } };
-  const { texts } = await prepare({ Hub: batch, ...elsewhere });
+  const remote = { Spawner: { class: 'batch' }, BatchSpawner: { is_remote: true } };
+  const { texts } = await prepare({ Hub: batch, ...remote });
   expect(texts).toEqual([
     expect.stringMatching(
       /^Hub\.hub_connect_url: http:\/\/127\.0\.0\.1:8080 \(hub_bind_url\) leads nowhere from the servers of "batch"/,
     ),
   ]);
   const reached = { ...batch, hub_connect_url: 'http://10.0.0.5:8080' };
-  expect((await prepare({ Hub: reached, ...elsewhere })).texts).toEqual([]);
+  expect((await prepare({ Hub: reached, ...remote })).texts).toEqual([]);
 });

@@ -7,7 +7,7 @@ import type { Config, SpawnerEntry } from '../config/config.ts';
 import { formatPath } from '../config/problem-path.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
 import type { ConfigProblem } from '../errors.ts';
-import { ownTextIn } from '../texts/own-text.ts';
+import { localizedTextIn } from '../texts/localized-text.ts';
 import type { PluginSurroundings } from './authenticator.ts';
 import {
   type PreparedAuthenticator,
@@ -268,7 +268,7 @@ function surroundingsOf({ Hub, publicUrl, directory }: Config, name: string): Pl
     publicUrl: publicUrl.href,
     isLoopbackOnly: isLoopback(new URL(Hub.bind_url).hostname),
     trustedLocalAddress: trustedLocalAddressOf(Hub),
-    hubTitle: ownTextIn(Hub.title, Hub.language),
+    hubTitle: localizedTextIn(Hub.title, Hub.language),
     directory,
   };
 }

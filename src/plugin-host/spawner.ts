@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
-import type { OwnText } from '../texts/own-text.ts';
+import type { LocalizedText } from '../texts/localized-text.ts';
 import type { Phrase, Text } from '../texts/text.ts';
 import type { CallOptions, PluginDeclaration, PluginSurroundings } from './authenticator.ts';
 import type { Finding } from './finding.ts';
@@ -62,7 +62,9 @@ export interface SpawnedServer {
    * afterwards: says in a sentence which other program has the address; undefined when it is the server. Left out
    * where no other program can take its address.
    */
-  readonly findStranger?: (seen?: { readonly isAnswered: boolean }) => Promise<Phrase | undefined>;
+  readonly findForeignProcess?: (seen?: {
+    readonly isAnswered: boolean;
+  }) => Promise<Phrase | undefined>;
   /** Resolves once when the server has ended; never rejects. Undefined when only polling can tell. */
   readonly exited?: Promise<ServerExit>;
 }
@@ -182,10 +184,10 @@ export interface OptionsForm {
 export interface OptionsField {
   readonly name: string;
   /** What the page calls it: for all readers, or in languages, by BCP 47 tag. */
-  readonly label: OwnText | Text;
-  readonly help?: OwnText | Text;
+  readonly label: LocalizedText | Text;
+  readonly help?: LocalizedText | Text;
   readonly type: 'text' | 'number' | 'checkbox' | 'select';
-  readonly choices?: readonly { readonly value: string; readonly label: OwnText }[];
+  readonly choices?: readonly { readonly value: string; readonly label: LocalizedText }[];
   readonly default?: string;
   readonly required?: boolean;
   readonly min?: number;

@@ -42,7 +42,7 @@ export async function switchTo(account: Account | undefined): Promise<AccountSwi
 }
 
 const timeoutMs = 30_000;
-const longestErrorCharacters = 500;
+const maxErrorCharacters = 500;
 
 /**
  * Runs a command under an account, for what the hub itself must not do in a folder of that account. Its environment is
@@ -61,11 +61,11 @@ export async function runAs(account: Account, command: readonly string[]): Promi
   });
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    if (said.length < longestErrorCharacters) said += String(chunk);
+    if (said.length < maxErrorCharacters) said += String(chunk);
   });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (code !== 0) throw new Error(said.trim().slice(0, longestErrorCharacters) || `code ${code}`);
+  if (code !== 0) throw new Error(said.trim().slice(0, maxErrorCharacters) || `code ${code}`);
 }

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const stranger = { userId: 65_000, groupIds: [65_000] };
+const foreignProcess = { userId: 65_000, groupIds: [65_000] };
 
 test.each([
   ['home/program', { path: 'home', mode: 0o700 }],
@@ -31,7 +31,7 @@ test.each([
   ['opt/nothing', undefined],
 ] as const)('what keeps others from %s is %o', async (file, expected) => {
   const place = expected && { ...expected, path: join(directory, expected.path) };
-  expect(await findClosedPlace(join(directory, file), stranger)).toEqual(place);
+  expect(await findClosedPlace(join(directory, file), foreignProcess)).toEqual(place);
   expect(await findClosedPlace(join(directory, file), 'others')).toEqual(place);
 });
 
@@ -43,6 +43,6 @@ test('a member of the group and root have their own ways in', async () => {
   const member = { userId: 65_000, groupIds: [65_000, gid] };
   expect(await findClosedPlace(file, member)).toBeUndefined();
   await chmod(join(directory, 'home'), 0o077);
-  expect(await findClosedPlace(file, stranger)).toBeUndefined();
+  expect(await findClosedPlace(file, foreignProcess)).toBeUndefined();
   await chmod(join(directory, 'home'), 0o700);
 });

@@ -9,7 +9,7 @@ function setUp() {
   const limit = createLineLimit({
     linesPerSecond: 3,
     onLine: (line) => lines.push(line),
-    onKeptBack: (count) => lines.push(`${count} more`),
+    onSuppressed: (count) => lines.push(`${count} more`),
   });
   return { lines, limit };
 }

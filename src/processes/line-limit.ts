@@ -12,20 +12,20 @@ const windowMs = 1_000;
 export function createLineLimit(options: {
   readonly linesPerSecond: number;
   readonly onLine: (line: string) => void;
-  readonly onKeptBack: (lines: number) => void;
+  readonly onSuppressed: (lines: number) => void;
 }): LineLimit {
-  const { linesPerSecond, onLine, onKeptBack } = options;
+  const { linesPerSecond, onLine, onSuppressed } = options;
   let passed = 0;
-  let keptBack = 0;
+  let suppressed = 0;
   let timer: NodeJS.Timeout | undefined;
 
   function endWindow(): void {
     clearTimeout(timer);
     timer = undefined;
-    const lines = keptBack;
+    const lines = suppressed;
     passed = 0;
-    keptBack = 0;
-    if (lines > 0) onKeptBack(lines);
+    suppressed = 0;
+    if (lines > 0) onSuppressed(lines);
   }
 
   return {
@@ -35,7 +35,7 @@ export function createLineLimit(options: {
         passed += 1;
         onLine(line);
       } else {
-        keptBack += 1;
+        suppressed += 1;
       }
     },
     [Symbol.dispose]: endWindow,

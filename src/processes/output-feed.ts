@@ -27,10 +27,10 @@ export interface OutputPart {
 /** Where output is read and followed, whichever instance of the hub keeps it. */
 export interface OutputSource {
   /**
-   * The lines after a position, or the last ones: `most` of them at most, and none that came earlier than
+   * The lines after a position, or the last ones: `max` of them at most, and none that came earlier than
    * `withinSeconds` ago. Throws `unavailable` when the instance that keeps them does not answer.
    */
-  read(after?: OutputPosition, most?: number, withinSeconds?: number): Promise<OutputPart>;
+  read(after?: OutputPosition, max?: number, withinSeconds?: number): Promise<OutputPart>;
   /** Calls a listener when there are more lines, as far as that is known here. Returns how to stop. */
   onMore(listener: () => void): () => void;
 }
@@ -46,12 +46,12 @@ export interface OutputFeed extends OutputSource {
 }
 
 /** Lines that are kept of one program, and that one answer has. */
-export const mostOutputLines = 1_000;
-const mostCharacters = 256 * 1024;
+export const maxOutputLines = 1_000;
+const maxTotalCharacters = 256 * 1024;
 
 export function createOutputFeed({
-  maxLines = mostOutputLines,
-  maxCharacters = mostCharacters,
+  maxLines = maxOutputLines,
+  maxCharacters = maxTotalCharacters,
   now = monotonicMs,
 } = {}): OutputFeed {
   const listeners = new Set<() => void>();
@@ -83,9 +83,9 @@ export function createOutputFeed({
       shorten();
       for (const listener of listeners) listener();
     },
-    tail(count = maxLines, mostCharacters = maxCharacters) {
+    tail(count = maxLines, maxTotalCharacters = maxCharacters) {
       let from = lines.length;
-      let left = mostCharacters;
+      let left = maxTotalCharacters;
       while (from > Math.max(0, lines.length - count)) {
         left -= lines[from - 1]?.length ?? 0;
         if (left < 0) break;
@@ -101,13 +101,13 @@ export function createOutputFeed({
       first = 0;
       for (const listener of listeners) listener();
     },
-    async read(after, most = maxLines, withinSeconds = Number.POSITIVE_INFINITY) {
+    async read(after, max = maxLines, withinSeconds = Number.POSITIVE_INFINITY) {
       const next = first + lines.length;
       const isContinued = after?.stream === stream && after.next <= next;
       const earliest = now() - withinSeconds * 1000;
       const recent = times.findIndex((time) => time >= earliest);
       const firstRecent = recent === -1 ? next : first + recent;
-      const from = Math.max(isContinued ? after.next : 0, firstRecent, next - most);
+      const from = Math.max(isContinued ? after.next : 0, firstRecent, next - max);
       return {
         lines: lines.slice(from - first),
         skipped: isContinued ? from - after.next : 0,
@@ -136,7 +136,7 @@ export interface OutputEvent {
 /** How often a source is read of which another instance keeps the lines. */
 const readAgainMs = 1_000;
 /** A program may write a line a millisecond; a follower gets them together. */
-const leastPauseMs = 100;
+const minPauseMs = 100;
 
 /**
  * The last lines of output and then those that come, until the signal. Nothing waits in memory for a slow reader, who
@@ -169,7 +169,7 @@ export async function* followOutput(
       if (!isSamePhrase(said, problem)) yield { lines: [], problem: said };
       problem = said;
     }
-    await sleep(leastPauseMs, undefined, { signal }).catch(() => undefined);
+    await sleep(minPauseMs, undefined, { signal }).catch(() => undefined);
     await more.come;
   }
 }

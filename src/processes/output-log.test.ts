@@ -24,11 +24,11 @@ afterEach(() => rm(directory, { recursive: true }));
 describe('the output log', () => {
   test('reads along what others append and keeps the last lines', async () => {
     const file = join(directory, 'deep', 'app.log');
-    const told: string[] = [];
+    const reported: string[] = [];
     await using output = await openOutputLog({
       file,
       tailLines: 2,
-      onLine: (line) => told.push(line),
+      onLine: (line) => reported.push(line),
     });
     await appendFile(file, 'one\ntwo\nthr');
     await output.flush();
@@ -37,7 +37,7 @@ describe('the output log', () => {
     await output.flush();
     expect(output.tail()).toEqual(['two', 'three']);
     expect(output.tail(1)).toEqual(['three']);
-    expect(told).toEqual(['one', 'two', 'three']);
+    expect(reported).toEqual(['one', 'two', 'three']);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
@@ -65,13 +65,13 @@ describe('the output log', () => {
   test('goes on with the file of a former hub: old lines are in the tail, but not told again', async () => {
     const file = join(directory, 'app.log');
     await appendFile(file, 'old\n');
-    const told: string[] = [];
-    await using output = await openOutputLog({ file, onLine: (line) => told.push(line) });
+    const reported: string[] = [];
+    await using output = await openOutputLog({ file, onLine: (line) => reported.push(line) });
     expect(output.tail()).toEqual(['old']);
     await appendFile(file, 'new\n');
     await output.flush();
     expect(output.tail()).toEqual(['old', 'new']);
-    expect(told).toEqual(['new']);
+    expect(reported).toEqual(['new']);
   });
 
   test('hides secrets that a program prints', async () => {
@@ -84,12 +84,12 @@ describe('the output log', () => {
 
   test('moves a full file away, keeps a number of old ones, and loses no line', async () => {
     const file = join(directory, 'app.log');
-    const told: string[] = [];
+    const reported: string[] = [];
     await using output = await openOutputLog({
       file,
       maxFileBytes: 100,
       oldFiles: 2,
-      onLine: (line) => told.push(line),
+      onLine: (line) => reported.push(line),
     });
     // Opened once, as a program would have it: it must go on at the start of the emptied file.
     await using program = await open(file, 'a');
@@ -98,7 +98,7 @@ describe('the output log', () => {
       await program.write(`${line}\n`);
       await output.flush();
     }
-    expect(told).toEqual(written);
+    expect(reported).toEqual(written);
     expect((await readdir(directory)).sort()).toEqual(['app.log', 'app.log.1', 'app.log.2']);
     expect(await readFile(file, 'utf8')).toBe('');
     expect(await readFile(`${file}.1`, 'utf8')).toBe(`${written.slice(6).join('\n')}\n`);
@@ -107,15 +107,15 @@ describe('the output log', () => {
 
   test('jumps over a flood, says so, and keeps its end', async () => {
     const file = join(directory, 'app.log');
-    const told: string[] = [];
-    await using output = await openOutputLog({ file, onLine: (line) => told.push(line) });
+    const reported: string[] = [];
+    await using output = await openOutputLog({ file, onLine: (line) => reported.push(line) });
     await appendFile(file, `${'x'.repeat(99)}\n`.repeat(20_000));
     await appendFile(file, 'the end\n');
     await output.flush();
     expect(output.tail(1)).toEqual(['the end']);
-    expect(told[0]).toMatch(/^\[… \d+ bytes of output not shown\]$/);
-    expect(told.length).toBeLessThanOrEqual(201);
-    expect(told.at(-1)).toMatch(/^\[… \d+ lines not shown\]$/);
+    expect(reported[0]).toMatch(/^\[… \d+ bytes of output not shown\]$/);
+    expect(reported.length).toBeLessThanOrEqual(201);
+    expect(reported.at(-1)).toMatch(/^\[… \d+ lines not shown\]$/);
   });
 
   test('starts over when the file is emptied', async () => {
@@ -131,13 +131,13 @@ describe('the output log', () => {
 
   test('adds remarks of the hub, and tells an unfinished last line when it closes', async () => {
     const file = join(directory, 'app.log');
-    const told: (string | boolean)[][] = [];
-    const output = await openOutputLog({ file, onLine: (...line) => told.push(line) });
+    const reported: (string | boolean)[][] = [];
+    const output = await openOutputLog({ file, onLine: (...line) => reported.push(line) });
     await output.note('exited with code 1');
     await appendFile(file, 'no newline');
     await output[Symbol.asyncDispose]();
     expect(output.tail()).toEqual(['[hub] exited with code 1', 'no newline']);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ['[hub] exited with code 1', true],
       ['no newline', false],
     ]);

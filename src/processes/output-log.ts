@@ -58,7 +58,7 @@ const floodBytes = 512 * 1024;
 /** Lines told to `onLine` in one poll; the file holds them all. */
 const maxLinesPerPoll = 200;
 const shortestPollMs = 100;
-const longestPollMs = 1_000;
+const maxPollMs = 1_000;
 
 /** Opens (or goes on with) the output file of a program and follows it. */
 export async function openOutputLog(options: OutputLogOptions): Promise<OutputLog> {
@@ -128,18 +128,19 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   }
 
   function tell(all: readonly string[]): void {
-    const told = all.map((line) => ({ line, isRemark: isRemark(line) }));
+    const reported = all.map((line) => ({ line, isRemark: isRemark(line) }));
     if (onLine === undefined) return;
-    for (const { line, isRemark } of told.slice(0, maxLinesPerPoll)) onLine(line, isRemark);
-    const untold = told.length - maxLinesPerPoll;
-    if (untold > 0) onLine(`[… ${untold} ${untold === 1 ? 'line' : 'lines'} not shown]`, false);
+    for (const { line, isRemark } of reported.slice(0, maxLinesPerPoll)) onLine(line, isRemark);
+    const unreported = reported.length - maxLinesPerPoll;
+    if (unreported > 0)
+      onLine(`[… ${unreported} ${unreported === 1 ? 'line' : 'lines'} not shown]`, false);
   }
 
   async function poll(): Promise<void> {
     const { size } = await handle.stat();
     // The file was emptied, for example by a program that opened /dev/stderr for writing.
     if (size < offset) offset = 0;
-    pollMs = size === offset ? Math.min(pollMs * 2, longestPollMs) : shortestPollMs;
+    pollMs = size === offset ? Math.min(pollMs * 2, maxPollMs) : shortestPollMs;
     const fresh = [...skipFlood(size), ...(await readUpTo(size))];
     if (size >= maxFileBytes) {
       const late = await rotateOutputFile({ handle, file, offset, maxFileBytes, oldFiles });

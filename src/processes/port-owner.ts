@@ -21,7 +21,7 @@ import { directView, type ProcessView } from './process-view.ts';
  * (nginx) holds the port 8080"; undefined when that is the group itself, when no program listens, and where
  * the system does not tell. Without a group every program is another one.
  */
-export type FindStranger = (
+export type FindForeignProcess = (
   url: string,
   group: ProcessGroup | undefined,
   seen?: Seen,
@@ -38,7 +38,7 @@ export interface Seen {
   readonly mayBeOld?: boolean;
 }
 
-const longestCommand = 40;
+const maxCommandLength = 40;
 
 /** Programs of root that listen on behalf of a container. */
 const portForwarders = /^(?:docker-proxy|rootlessport|rootlesskit|conmon|pasta|passt|slirp4netns)/;
@@ -48,7 +48,7 @@ const portForwarders = /^(?:docker-proxy|rootlessport|rootlesskit|conmon|pasta|p
  * sockets. The program that started it may hold its port for it; another program must not, of
  * whatever account.
  */
-export function createFindStranger({
+export function createFindForeignProcess({
   view = directView,
   accounts = () => [],
   trustsAccounts = false,
@@ -58,7 +58,7 @@ export function createFindStranger({
   readonly accounts?: () => readonly (number | undefined)[];
   /** Whether to trust them in any case: the program is known to have another one listen for it. */
   readonly trustsAccounts?: boolean;
-} = {}): FindStranger {
+} = {}): FindForeignProcess {
   const own = new Map<string, HeldDescriptor>();
   let lastHeld: { readonly url: string; readonly by: readonly HeldDescriptor[] } | undefined;
   let last: { readonly socketId: string; readonly sentence: Text } | undefined;
@@ -136,7 +136,7 @@ function commandOf(pid: number): string {
   try {
     const [first = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
     const name = basename(first) || readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
-    return name.replaceAll(/\P{ASCII}|[^ -~]/gu, '?').slice(0, longestCommand);
+    return name.replaceAll(/\P{ASCII}|[^ -~]/gu, '?').slice(0, maxCommandLength);
   } catch {
     return 'ended';
   }

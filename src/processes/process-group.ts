@@ -22,7 +22,7 @@ export interface EndedGroup {
 const stragglerGraceMs = 1_000;
 /** How long the kernel has to remove a process after SIGKILL. */
 const killPatienceMs = 5_000;
-const longestPollMs = 250;
+const maxPollMs = 250;
 
 /**
  * How long to wait for each further look when one has found nothing: a process that is forked, or
@@ -30,7 +30,7 @@ const longestPollMs = 250;
  */
 const secondLooksMs = [50, 200];
 /** How often what turns up late is ended as well, before it counts as a survivor. */
-const mostRounds = 5;
+const maxRounds = 5;
 
 /** How to look and wait; the defaults are right for those who end few processes. */
 export interface EndingTools {
@@ -67,7 +67,7 @@ export async function endProcessGroup(
   }
 
   let survivors = await scan();
-  for (let round = 0; round < mostRounds; round += 1) {
+  for (let round = 0; round < maxRounds; round += 1) {
     if (survivors.length > 0) {
       survivors = await endMembers(group, { graceMs, scan, clock, view, cgroups });
       if (survivors.length > 0) break;
@@ -221,7 +221,7 @@ async function waitUntilEmpty(
 ): Promise<readonly number[]> {
   const deadline = clock.monotonicMs() + patienceMs;
   let remaining = await scan();
-  for (let pollMs = 5; remaining.length > 0; pollMs = Math.min(pollMs * 2, longestPollMs)) {
+  for (let pollMs = 5; remaining.length > 0; pollMs = Math.min(pollMs * 2, maxPollMs)) {
     const leftMs = deadline - clock.monotonicMs();
     if (leftMs <= 0) break;
     await clock.sleep(Math.min(pollMs, leftMs));

@@ -127,11 +127,11 @@ describe('a readiness probe', () => {
       probe: async ({ timeoutMs }) => {
         probes.push(timeoutMs);
         const isFirst = probes.length === 1;
-        return { ready: false, problem: isFirst ? 'stranger' : 'timeout', reason: 'a reason' };
+        return { ready: false, problem: isFirst ? 'foreign' : 'timeout', reason: 'a reason' };
       },
     });
     expect(probes).toEqual([10_000, 5]);
-    expect(result).toMatchObject({ problem: 'stranger' });
+    expect(result).toMatchObject({ problem: 'foreign' });
   });
 
   test('ends at once when it is aborted', async () => {

@@ -13,10 +13,10 @@ export type ProbeResult =
   | {
       readonly ready: false;
       /**
-       * `refused`: no process listens there. `timeout`: one may, but does not answer. `stranger`: another program
+       * `refused`: no process listens there. `timeout`: one may, but does not answer. `foreignProcess`: another program
        * than the one that was started answers.
        */
-      readonly problem: 'refused' | 'stranger' | 'timeout' | 'status' | 'failed';
+      readonly problem: 'refused' | 'foreign' | 'timeout' | 'status' | 'failed';
       readonly reason: Phrase;
     };
 
@@ -60,12 +60,12 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
 /** A probe that takes no answer from another program than the one that was started. */
 export function createOwnProbe(
   probe: typeof probeReadiness,
-  findStranger: (url: string) => Promise<Phrase | undefined>,
+  findForeignProcess: (url: string) => Promise<Phrase | undefined>,
 ): typeof probeReadiness {
   return async (options) => {
     const result = await probe(options);
-    const reason = result.ready ? await findStranger(options.url) : undefined;
-    return reason === undefined ? result : { ready: false, problem: 'stranger', reason };
+    const reason = result.ready ? await findForeignProcess(options.url) : undefined;
+    return reason === undefined ? result : { ready: false, problem: 'foreign', reason };
   };
 }
 
@@ -83,8 +83,8 @@ export interface WaitOptions extends Omit<ProbeOptions, 'timeoutMs'> {
 }
 
 const firstPauseMs = 25;
-const longestPauseMs = 1_000;
-const longestProbeMs = 10_000;
+const maxPauseMs = 1_000;
+const maxProbeMs = 10_000;
 /** A probe that has less time says nothing of a server that does not answer it. */
 const tellingProbeMs = 1_000;
 
@@ -96,9 +96,9 @@ export async function waitUntilReady(options: WaitOptions): Promise<ProbeResult>
   const { timeoutMs, signal, clock = systemClock, probe = probeReadiness } = options;
   const deadline = clock.monotonicMs() + timeoutMs;
   let last: ProbeResult | undefined;
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     const leftMs = Math.max(1, deadline - clock.monotonicMs());
-    const probeMs = Math.min(Math.ceil(leftMs), longestProbeMs);
+    const probeMs = Math.min(Math.ceil(leftMs), maxProbeMs);
     const result = await probe({ ...options, timeoutMs: probeMs });
     if (result.ready) return result;
     if (result.problem !== 'timeout' || probeMs >= tellingProbeMs) last = result;

@@ -276,7 +276,7 @@ async function explainClosedProgram(
 }
 
 /** Linux, execve(2): one string, with its end. */
-const longestStringBytes = 128 * 1024;
+const maxStringBytes = 128 * 1024;
 
 function explainEnvironment(
   [program = '']: readonly string[],
@@ -286,7 +286,7 @@ function explainEnvironment(
   const variables = Object.entries(environment);
   if (variables.some(([, value]) => value.includes('\0')))
     return text`the environment holds a NUL character`;
-  if (variables.some((pair) => Buffer.byteLength(pair.join('=')) >= longestStringBytes))
+  if (variables.some((pair) => Buffer.byteLength(pair.join('=')) >= maxStringBytes))
     return text`arguments and environment of ${program} are too long`;
   const odd = user && variables.find(([name]) => !isShellName(name));
   return (

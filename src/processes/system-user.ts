@@ -91,19 +91,19 @@ export async function serverAccountProblem(
   if (userId === 0) {
     return text`No server runs under the account "${name}": it administers this machine.`;
   }
-  const least = await leastUserId();
-  if (userId >= least || allowed.includes(name) || allowed.includes(userId)) return undefined;
-  return text`No server runs under the account "${name}": its id ${String(userId)} is below UID_MIN (${String(least)}), so it is one of the system's own. The operator may name it in Spawner.allowed_system_users.`;
+  const min = await minUserId();
+  if (userId >= min || allowed.includes(name) || allowed.includes(userId)) return undefined;
+  return text`No server runs under the account "${name}": its id ${String(userId)} is below UID_MIN (${String(min)}), so it is one of the system's own. The operator may name it in Spawner.allowed_system_users.`;
 }
 
-async function leastUserId(): Promise<number> {
+async function minUserId(): Promise<number> {
   const text = await readFile('/etc/login.defs', 'latin1').catch(() => '');
   const value = Number(/^[ \t]*UID_MIN[ \t]+(\w+)/m.exec(text)?.[1] ?? Number.NaN);
-  return Number.isInteger(value) && value > 0 ? value : usualLeastUserId;
+  return Number.isInteger(value) && value > 0 ? value : usualMinUserId;
 }
 
 /** UID_MIN where login.defs does not say. */
-const usualLeastUserId = 1_000;
+const usualMinUserId = 1_000;
 
 /**
  * Finds the `setpriv` of util-linux, which can set supplementary groups; the one of BusyBox cannot.

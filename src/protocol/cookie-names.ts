@@ -8,7 +8,7 @@ export const sessionIdCookie = 'hub-session-id';
 export const jupyterHubSessionIdCookie = 'jupyterhub-session-id';
 
 /** That a visitor wants to open another user's server. */
-export const doorCookie = 'hub-door';
+export const serverGuardCookie = 'hub-door';
 
 /** A login under way at an external provider; each has a suffix to this name. */
 export const externalLoginCookie = 'hub-oauth-state';
@@ -23,16 +23,16 @@ export const loginRoundCookie = 'hub-login-round';
 export const knownBrowserCookie = 'hub-known-browser';
 
 /** On another host than the hub's: a browser on its way to the hub and back; each has a suffix to this name. */
-export const arrivalCookie = 'hub-arrival';
+export const handOffCookie = 'hub-arrival';
 
 /** On another host than the hub's: the login of a browser that was let in. */
-export const arrivedCookie = 'hub-arrived';
+export const handedOffCookie = 'hub-arrived';
 
 /** How a browser wants the pages to be. */
 export const preferencesCookie = 'hub-preferences';
 
 /** What was typed into a form whose login had ended, until the form is shown again. */
-export const keptInputCookie = 'hub-kept-input';
+export const savedInputCookie = 'hub-kept-input';
 
 /** What a form is bound to before login. */
 export const formCookie = 'hub-form';

@@ -12,8 +12,8 @@ import { createHash } from 'node:crypto';
 
 const serviceEnding = '--service';
 /** RFC 1035 §2.3.1 */
-const longestLabel = 63;
-const longestStub = 20;
+const maxLabelLength = 63;
+const maxStubLength = 20;
 /** Of base 32: 130 bits, more than anyone can make collide with names they choose. */
 const hashLength = 26;
 
@@ -80,7 +80,7 @@ const operatorLabels = new Set([
 export function userHostLabel(userName: string, taken?: string): string {
   const isPlain =
     isPlainName(userName) &&
-    userName.length <= longestLabel &&
+    userName.length <= maxLabelLength &&
     !operatorLabels.has(userName) &&
     userName !== taken;
   return isPlain ? userName : `u-${stubOf(userName)}--${readableHash(userName)}`;
@@ -90,7 +90,7 @@ export function userHostLabel(userName: string, taken?: string): string {
 export function serviceHostLabel(serviceName: string): string {
   const isPlain =
     isPlainName(serviceName) &&
-    serviceName.length + serviceEnding.length <= longestLabel &&
+    serviceName.length + serviceEnding.length <= maxLabelLength &&
     // `xn--service` would be read as punycode (RFC 5890 §2.3.1), as would others be one day.
     serviceName.length !== 2;
   const label = isPlain ? serviceName : `s-${stubOf(serviceName)}--${readableHash(serviceName)}`;
@@ -102,7 +102,7 @@ export function stubOf(name: string): string {
   const stub = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, longestStub)
+    .slice(0, maxStubLength)
     .replaceAll(/^-+|-+$/g, '');
   return stub === '' ? 'x' : stub;
 }

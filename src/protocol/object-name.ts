@@ -1,7 +1,7 @@
 import { isPlainName, readableHash, stubOf } from './host-label.ts';
 
 /** Leaves room for a prefix in the 63 characters of a DNS label (RFC 1123 §2.1). */
-const longestObjectName = 50;
+const maxObjectNameLength = 50;
 
 /**
  * The name under which an engine keeps what belongs to a user's server, such as a container: a DNS label
@@ -13,7 +13,7 @@ export function objectName(userName: string, serverName: string): string {
     ? userName
     : `u-${stubOf(userName)}--${readableHash(userName)}`;
   const name = serverName === '' ? user : `${user}---${serverName}`;
-  if (name.length <= longestObjectName) return name;
+  if (name.length <= maxObjectNameLength) return name;
   // No server name holds a slash, so that the two cannot be parted otherwise.
   return `${stubOf(userName)}----${readableHash(`${serverName}/${userName}`)}`;
 }

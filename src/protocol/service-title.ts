@@ -1,4 +1,4 @@
-import { ownPhrase, readOwnText } from '../texts/own-text.ts';
+import { localizedPhrase, readLocalizedText } from '../texts/localized-text.ts';
 import type { Phrase } from '../texts/text.ts';
 
 /** What a service is called on pages: its `info.title`, or its name. */
@@ -9,5 +9,5 @@ export function serviceTitle({
   readonly name: string;
   readonly info?: Readonly<Record<string, unknown>>;
 }): Phrase {
-  return ownPhrase(readOwnText(info?.['title']) ?? name);
+  return localizedPhrase(readLocalizedText(info?.['title']) ?? name);
 }

@@ -43,4 +43,4 @@ function isTokenPair(pair: string): boolean {
 }
 
 /** Characters; a longer one is none of the hub. */
-export const longestToken = 1024;
+export const maxTokenLength = 1024;

@@ -40,15 +40,15 @@ describe('a short answer, which goes out together with its head', () => {
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () => {
         peer.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nfour');
-        void eventually(() => arrivedFirst).then(() => peer.write('more'));
+        void eventually(() => handedOffFirst).then(() => peer.write('more'));
       });
     });
-    let arrivedFirst = false;
+    let handedOffFirst = false;
     await using proxy = await startProxy();
     proxy.addService('a', upstream.url);
     const client = await rawClient(proxy.port, head('GET /services/a/', 'Connection: close'));
     await client.until('four');
-    arrivedFirst = true;
+    handedOffFirst = true;
     await client.closed;
     expect(bodyOf(client.bytes()).toString()).toBe('fourmore');
   });

@@ -45,7 +45,7 @@ const plainReason = /^[\x20-\x7e]*$/;
  * How much of an answer may wait for its client before the upstream has to wait too. Node's own mark is
  * no more than one read of the upstream's socket, so that each would stop it and start it again.
  */
-const mostUnsentBytes = 128 * 1024;
+const maxUnsentBytes = 128 * 1024;
 /** Up to here Node copies head and body together on the stack and sends them by one plain write. */
 const largestJoinedBody = 12 * 1024;
 
@@ -122,19 +122,19 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     this.#isEventStream = String(headers['content-type']).startsWith('text/event-stream');
   }
 
-  onResponseData(lent: Buffer): void {
+  onResponseData(borrowedChunk: Buffer): void {
     this.touch();
     this.#writeHead();
     // Nothing can follow a chunk as long as the announced length, so its end comes in this very turn.
-    if (lent.length === this.#joinedLength && lent.length <= largestJoinedBody) {
+    if (borrowedChunk.length === this.#joinedLength && borrowedChunk.length <= largestJoinedBody) {
       // Latin-1 is every byte as it is. As text, the body is joined to the head, and both go by one write.
-      this.#joinedBody = lent.toString('latin1');
+      this.#joinedBody = borrowedChunk.toString('latin1');
       return;
     }
-    const chunk = SentPieces.copyOf(lent);
+    const chunk = SentPieces.copyOf(borrowedChunk);
     this.#sentPieces ??= new SentPieces(() => this.#allSent());
     this.#res.write(chunk, this.#sentPieces.sending(chunk));
-    if (this.#res.writableLength < mostUnsentBytes && !this.#sentPieces.isFull) return;
+    if (this.#res.writableLength < maxUnsentBytes && !this.#sentPieces.isFull) return;
     this.#isPaused = true;
     this.#control?.pause();
   }

@@ -207,13 +207,13 @@ describe('an answer', () => {
     socket.write(head('GET /services/a/', 'Connection: close'));
     await eventually(() => response?.writableNeedDrain === true);
     let received = 0;
-    let mostBuffered = 0;
+    let maxBuffered = 0;
     for await (const chunk of socket) {
       received += (chunk as Buffer).length;
-      mostBuffered = Math.max(mostBuffered, response?.writableLength ?? 0);
+      maxBuffered = Math.max(maxBuffered, response?.writableLength ?? 0);
     }
     expect(received).toBeGreaterThan(total);
-    expect(mostBuffered).toBeLessThan(1024 * 1024);
+    expect(maxBuffered).toBeLessThan(1024 * 1024);
   });
 
   test('waits for an upstream that reads slowly, without piling the upload up in memory', async () => {
@@ -233,14 +233,14 @@ describe('an answer', () => {
       proxy.port,
       head('POST /services/a/', `Content-Length: ${total}`, 'Connection: close'),
     );
-    let mostBuffered = 0;
+    let maxBuffered = 0;
     for (let sent = 0; sent < total; sent += 65_536) {
       if (!client.write(Buffer.alloc(65_536))) await once(client.socket, 'drain');
-      mostBuffered = Math.max(mostBuffered, request?.readableLength ?? 0);
+      maxBuffered = Math.max(maxBuffered, request?.readableLength ?? 0);
     }
     await client.until('done');
     expect(received).toBe(total);
-    expect(mostBuffered).toBeLessThan(1024 * 1024);
+    expect(maxBuffered).toBeLessThan(1024 * 1024);
   });
 
   test('that comes before the upload is over reaches the client, whose connection goes on', async () => {

@@ -57,7 +57,7 @@ export interface Forwarder extends AsyncDisposable {
 }
 
 /** A larger body is not kept: then a PUT under way when its application restarts is lost. */
-const mostKeptBytes = 64 * 1024;
+const maxRetainedBytes = 64 * 1024;
 
 /** Routes removed from the table lose their connections to the upstream. */
 export function createForwarder(options: {
@@ -143,7 +143,7 @@ export function createForwarder(options: {
       if (hasBody(req)) {
         request.body = new RequestBody(req, {
           limitBytes: config.max_body_size,
-          keepBytes: keptBytesOf(req),
+          keepBytes: retainedBytesOf(req),
           onTraffic: () => exchange.touch(),
         });
       }
@@ -170,9 +170,9 @@ export function createForwarder(options: {
 }
 
 /** How much of a body to keep until its answer begins, for the case that it has to be sent once more. */
-function keptBytesOf({ method = '', headers }: IncomingMessage): number {
+function retainedBytesOf({ method = '', headers }: IncomingMessage): number {
   const announced = Number(headers['content-length'] ?? 0);
-  return isIdempotent(method) && announced <= mostKeptBytes ? mostKeptBytes : 0;
+  return isIdempotent(method) && announced <= maxRetainedBytes ? maxRetainedBytes : 0;
 }
 
 function refusalOf(

@@ -10,7 +10,7 @@ export interface SocketPairOwner {
 }
 
 /** Each piece costs some hundred bytes beside what is in it. */
-const mostUnsentPieces = 256;
+const maxUnsentPieces = 256;
 
 const pairKey = Symbol('pair');
 const unsentKey = Symbol('unsent pieces');
@@ -64,7 +64,7 @@ function onData(this: PairedSocket, chunk: Buffer): void {
   }
   const unsent = other.writableLength === 0 ? 1 : (other[unsentKey] ?? 0) + 1;
   other[unsentKey] = unsent;
-  if (unsent < mostUnsentPieces) {
+  if (unsent < maxUnsentPieces) {
     if (!other.write(chunk)) this.pause();
   } else {
     this.pause();

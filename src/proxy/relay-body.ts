@@ -5,7 +5,7 @@ import { startReading, stopReading } from '../undocumented/node-http.ts';
 import { SentPieces } from '../undocumented/sent-pieces.ts';
 
 /** Small pieces that are gathered before they are joined. */
-const mostGathered = 64;
+const maxGathered = 64;
 
 /** Joins the small pieces of one turn of the event loop. */
 export class SmallPieces {
@@ -22,7 +22,7 @@ export class SmallPieces {
   add(piece: Buffer): void {
     this.#pieces.push(piece);
     if (this.#pieces.length === 1) atEndOfTurn(this.#onEndOfTurn, undefined);
-    else if (this.#pieces.length === mostGathered) this.#pieces = [Buffer.concat(this.#pieces)];
+    else if (this.#pieces.length === maxGathered) this.#pieces = [Buffer.concat(this.#pieces)];
   }
 
   /** All that was added since the last call, as one piece. */

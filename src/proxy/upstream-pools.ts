@@ -27,7 +27,7 @@ export type UpstreamOptions = Pick<
  * How much of a body may wait for its upstream before the client has to wait too. Node's own mark is no
  * more than one read of the client's socket, so that each would stop it and start it again.
  */
-const mostUnsentBytes = 128 * 1024;
+const maxUnsentBytes = 128 * 1024;
 /** How often connections are checked for timeouts: as exact as any of them has to be. */
 const checkMs = 250;
 
@@ -104,7 +104,7 @@ function unlessOff(timeoutMs: number): number {
 function connectTo(upstream: Route['upstream'], onread: OnReadOpts): Socket {
   const { protocol, hostname, port, servername, socketPath } = upstream;
   // The types of Node know of the first for plain connections only, and of the second for none.
-  const buffering = { onread, highWaterMark: mostUnsentBytes };
+  const buffering = { onread, highWaterMark: maxUnsentBytes };
   if (protocol === 'https:') {
     return connectTls({ host: hostname, port, servername, lookup, ...buffering });
   }

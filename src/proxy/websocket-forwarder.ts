@@ -97,7 +97,7 @@ export function createWebSocketForwarder(options: {
   }
 
   function failed({ tags, requestId }: WebSocketTunnel, error: unknown): void {
-    log.warn({ requestId, route: tags.route.prefix, err: error }, 'upstream refused a WebSocket');
+    log.warn({ requestId, route: tags.route.prefix, err: error }, 'upstream refused WebSocket');
   }
 
   function hostOf({ upstreamTimeoutMs }: Route): TunnelHost {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkAccess, listFilter, mayGrant, type Resource, scopesBeyond } from './access-check.ts';
+import { checkAccess, excessScopes, listFilter, mayGrant, type Resource } from './access-check.ts';
 import { createMembership, emptyMembership } from './membership.ts';
 
 const membership = createMembership(new Map([['staff', new Set(['alice'])]]));
@@ -54,13 +54,13 @@ describe('checkAccess', () => {
     ['xy', undefined, 'missing'],
     ['xy!user=alice', user('alice'), 'missing'],
     ['y', user('alice'), 'missing'],
-  ])('holding %s, x on %o is %s', (held, resource, outcome) => {
-    expect(checkAccess(new Set([held]), 'x', resource, membership)).toBe(outcome);
+  ])('holding %s, x on %o is %s', (grantedScopes, resource, outcome) => {
+    expect(checkAccess(new Set([grantedScopes]), 'x', resource, membership)).toBe(outcome);
   });
 
   test('GHSA-69wv: a filtered scope does not satisfy an unfiltered requirement', () => {
-    const held = new Set(['admin:users!group=staff', 'admin:users!user=alice']);
-    expect(checkAccess(held, 'admin:users', undefined, membership)).toBe('filtered');
+    const grantedScopes = new Set(['admin:users!group=staff', 'admin:users!user=alice']);
+    expect(checkAccess(grantedScopes, 'admin:users', undefined, membership)).toBe('filtered');
   });
 
   test.each([
@@ -73,26 +73,32 @@ describe('checkAccess', () => {
     ['x!user', 'filtered'],
     ['y!service=wiki', 'missing'],
   ])('takes the filter of the requirement %s for the resource', (required, outcome) => {
-    const held = new Set(['x!service=wiki', 'x!group=staff']);
-    expect(checkAccess(held, required, undefined, membership)).toBe(outcome);
+    const grantedScopes = new Set(['x!service=wiki', 'x!group=staff']);
+    expect(checkAccess(grantedScopes, required, undefined, membership)).toBe(outcome);
   });
 
   test('takes both spellings of access to servers', () => {
-    const held = new Set(['access:servers!user=alice']);
+    const grantedScopes = new Set(['access:servers!user=alice']);
     for (const name of ['access:servers', 'access:users:servers']) {
-      expect(checkAccess(held, name, server('alice', ''), emptyMembership)).toBe('granted');
-      expect(checkAccess(held, `${name}!server=alice/`, undefined, emptyMembership)).toBe(
+      expect(checkAccess(grantedScopes, name, server('alice', ''), emptyMembership)).toBe(
         'granted',
       );
-      expect(checkAccess(held, name, server('bob', ''), emptyMembership)).toBe('filtered');
+      expect(checkAccess(grantedScopes, `${name}!server=alice/`, undefined, emptyMembership)).toBe(
+        'granted',
+      );
+      expect(checkAccess(grantedScopes, name, server('bob', ''), emptyMembership)).toBe('filtered');
     }
   });
 
   test('a user name that looks like a filter reaches no other user', () => {
-    const held = new Set(['x!user=mallory!user=alice', 'x!user=mallory/', 'x!user=y!group=staff']);
-    expect(checkAccess(held, 'x', user('alice'), membership)).toBe('filtered');
-    expect(checkAccess(held, 'x', server('mallory', ''), membership)).toBe('filtered');
-    expect(checkAccess(held, 'x', group('staff'), membership)).toBe('filtered');
+    const grantedScopes = new Set([
+      'x!user=mallory!user=alice',
+      'x!user=mallory/',
+      'x!user=y!group=staff',
+    ]);
+    expect(checkAccess(grantedScopes, 'x', user('alice'), membership)).toBe('filtered');
+    expect(checkAccess(grantedScopes, 'x', server('mallory', ''), membership)).toBe('filtered');
+    expect(checkAccess(grantedScopes, 'x', group('staff'), membership)).toBe('filtered');
   });
 });
 
@@ -127,7 +133,7 @@ describe('mayGrant', () => {
     ['read:groups'],
   ])('refuses to hand on %s, which reaches further', (wanted) => {
     expect(mayGrant(granter, new Set([wanted]), membership)).toBe(false);
-    expect(scopesBeyond(granter, new Set(['users', wanted]), membership)).toEqual([wanted]);
+    expect(excessScopes(granter, new Set(['users', wanted]), membership)).toEqual([wanted]);
   });
 
   test('allows to hand on nothing', () => {
@@ -141,7 +147,7 @@ describe('listFilter', () => {
   });
 
   test('collects the filters held, whatever their kind', () => {
-    const held = new Set([
+    const grantedScopes = new Set([
       'list:users!user=a',
       'list:users!user=b',
       'list:users!group=g',
@@ -150,7 +156,7 @@ describe('listFilter', () => {
       'list:groups!group=other',
       'read:hub',
     ]);
-    expect(listFilter(held, 'list:users')).toEqual({
+    expect(listFilter(grantedScopes, 'list:users')).toEqual({
       users: new Set(['a', 'b']),
       groups: new Set(['g']),
       servers: new Set(['c/x']),

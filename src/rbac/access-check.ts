@@ -26,85 +26,93 @@ export type Access = 'granted' | 'filtered' | 'missing';
  * a resource, as in `access:services!service=wiki`.
  */
 export function checkAccess(
-  held: ScopeSet,
+  grantedScopes: ScopeSet,
   required: string,
   resource: Resource | undefined,
   membership: Membership,
 ): Access {
-  if (mayAccess(held, required, resource, membership)) return 'granted';
+  if (mayAccess(grantedScopes, required, resource, membership)) return 'granted';
   const [name = ''] = required.split('!');
   const filteredPrefix = `${canonicalScopeName(name)}!`;
-  for (const scope of held) if (scope.startsWith(filteredPrefix)) return 'filtered';
+  for (const scope of grantedScopes) if (scope.startsWith(filteredPrefix)) return 'filtered';
   return 'missing';
 }
 
 /** Whether the outcome of a check is `granted`; quicker where nothing else matters. */
 export function mayAccess(
-  held: ScopeSet,
+  grantedScopes: ScopeSet,
   required: string,
   resource: Resource | undefined,
   membership: Membership,
 ): boolean {
-  if (held.has(required)) return true;
+  if (grantedScopes.has(required)) return true;
   if (!required.includes('!')) {
-    return holds(held, canonicalScopeName(required), resource, membership);
+    return holds(grantedScopes, canonicalScopeName(required), resource, membership);
   }
   const scope = parseScope(required);
-  return holds(held, scope.name, resourceOf(scope), membership);
+  return holds(grantedScopes, scope.name, resourceOf(scope), membership);
 }
 
 /** Whether a scope is held for a server of this user by name. */
-export function mayAccessServerOf(held: ScopeSet, name: string, userName: string): boolean {
+export function mayAccessServerOf(
+  grantedScopes: ScopeSet,
+  name: string,
+  userName: string,
+): boolean {
   const prefix = `${name}!server=${userName}/`;
-  for (const scope of held) if (scope.startsWith(prefix)) return true;
+  for (const scope of grantedScopes) if (scope.startsWith(prefix)) return true;
   return false;
 }
 
 /** Whether a scope is held for a resource, through the hierarchy group → user → server. */
 function holds(
-  held: ScopeSet,
+  grantedScopes: ScopeSet,
   name: string,
   resource: Resource | undefined,
   membership: Membership,
 ): boolean {
-  if (held.has(name)) return true;
+  if (grantedScopes.has(name)) return true;
   switch (resource?.kind) {
     case undefined:
       return false;
     case 'user':
-      return holdsForUser(held, name, resource.name, membership);
+      return holdsForUser(grantedScopes, name, resource.name, membership);
     case 'server':
       return (
-        held.has(`${name}!server=${resource.userName}/${resource.serverName}`) ||
-        holdsForUser(held, name, resource.userName, membership)
+        grantedScopes.has(`${name}!server=${resource.userName}/${resource.serverName}`) ||
+        holdsForUser(grantedScopes, name, resource.userName, membership)
       );
     case 'group':
-      return held.has(`${name}!group=${resource.name}`);
+      return grantedScopes.has(`${name}!group=${resource.name}`);
     case 'service':
-      return held.has(`${name}!service=${resource.name}`);
+      return grantedScopes.has(`${name}!service=${resource.name}`);
   }
 }
 
 function holdsForUser(
-  held: ScopeSet,
+  grantedScopes: ScopeSet,
   name: string,
   userName: string,
   membership: Membership,
 ): boolean {
-  if (held.has(`${name}!user=${userName}`)) return true;
+  if (grantedScopes.has(`${name}!user=${userName}`)) return true;
   for (const group of membership.groupsOf(userName)) {
-    if (held.has(`${name}!group=${group}`)) return true;
+    if (grantedScopes.has(`${name}!group=${group}`)) return true;
   }
   return false;
 }
 
 /** Whether held scopes include another scope with everything it reaches at this moment. */
-export function includesScope(held: ScopeSet, scope: Scope, membership: Membership): boolean {
-  return holds(held, scope.name, resourceOf(scope), membership);
+export function includesScope(
+  grantedScopes: ScopeSet,
+  scope: Scope,
+  membership: Membership,
+): boolean {
+  return holds(grantedScopes, scope.name, resourceOf(scope), membership);
 }
 
 /** Lists the wanted scopes that reach beyond what the granter holds. Both sets are expanded. */
-export function scopesBeyond(
+export function excessScopes(
   granter: ScopeSet,
   wanted: ScopeSet,
   membership: Membership,
@@ -119,7 +127,7 @@ export function scopesBeyond(
  * Also the test for acting on an account: who may not grant what it holds may not take it over.
  */
 export function mayGrant(granter: ScopeSet, wanted: ScopeSet, membership: Membership): boolean {
-  return scopesBeyond(granter, wanted, membership).length === 0;
+  return excessScopes(granter, wanted, membership).length === 0;
 }
 
 /** What the rows of a list are cut down to. */
@@ -132,8 +140,8 @@ export interface ListFilter {
 }
 
 /** Tells which rows a `list:*` scope shows: all, those of the filters held, or undefined for no right to list. */
-export function listFilter(held: ScopeSet, name: string): 'all' | ListFilter | undefined {
-  if (held.has(name)) return 'all';
+export function listFilter(grantedScopes: ScopeSet, name: string): 'all' | ListFilter | undefined {
+  if (grantedScopes.has(name)) return 'all';
   const prefix = `${name}!`;
   const values = {
     user: new Set<string>(),
@@ -142,7 +150,7 @@ export function listFilter(held: ScopeSet, name: string): 'all' | ListFilter | u
     service: new Set<string>(),
   };
   let isHeld = false;
-  for (const text of held) {
+  for (const text of grantedScopes) {
     if (!text.startsWith(prefix)) continue;
     const { filter } = parseScope(text);
     if (filter?.value === undefined) continue;
@@ -169,11 +177,11 @@ export function listedUserNames(
 
 /** The users for whom a scope is held. */
 export function userNamesFor(
-  held: ScopeSet,
+  grantedScopes: ScopeSet,
   name: string,
   membership: Membership,
 ): 'all' | string[] {
-  const filter = listFilter(held, name);
+  const filter = listFilter(grantedScopes, name);
   if (filter === 'all') return 'all';
   return filter === undefined ? [] : listedUserNames(filter, membership);
 }

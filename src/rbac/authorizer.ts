@@ -37,7 +37,7 @@ export interface Authorizer {
   effectiveScopes(token: TokenGrant): Promise<ScopeSet>;
   membership(): Promise<Membership>;
   /** The membership as far as it can matter to these scopes: none when no scope names a group. */
-  membershipFor(held: ScopeSet): Promise<Membership>;
+  membershipFor(grantedScopes: ScopeSet): Promise<Membership>;
   /** Groups of a user by name; none for a user that does not exist. */
   groupNamesOf(userName: string): Promise<readonly string[]>;
   readonly catalogue: ScopeCatalogue;
@@ -72,7 +72,7 @@ export function createAuthorizer({
   const changes = watchChanges(database);
   // What an owner may do depends on users, groups, roles and shares, never on a login or another token.
   const createCache = <Value extends {}, Miss extends undefined>(max: number) =>
-    createChangeAwareCache<Value, Miss>({ changes, max, voidedBy: { newUsers: true } });
+    createChangeAwareCache<Value, Miss>({ changes, max, invalidatedBy: { newUsers: true } });
   const userHolders = createCache<Extract<RoleHolder, { kind: 'user' }>, undefined>(cacheSize);
   const ownerScopes = {
     user: createCache<ScopeSet, never>(cacheSize),
@@ -85,7 +85,8 @@ export function createAuthorizer({
     memberships.getOrLoad('current', async () => createMembership(await groups.memberships()));
 
   const noMembership = Promise.resolve(emptyMembership);
-  const membershipFor = (held: ScopeSet) => (hasGroupFilter(held) ? membership() : noMembership);
+  const membershipFor = (grantedScopes: ScopeSet) =>
+    hasGroupFilter(grantedScopes) ? membership() : noMembership;
 
   const findUser = (name: string) =>
     userHolders.getOrLoad(name, async () => {
@@ -104,12 +105,12 @@ export function createAuthorizer({
   const loadScopes = async (owner: Owner): Promise<ScopeSet> => {
     const holder = owner.kind === 'user' ? await findUser(owner.name) : findService(owner.name);
     if (holder === undefined) return new Set();
-    const [held, shared] = await Promise.all([
+    const [grantedScopes, shared] = await Promise.all([
       roles.heldBy(holder),
       holder.kind === 'user' ? shares.scopesGivenTo(holder.name) : [],
     ]);
     const { scopes, unresolved } = resolveScopes(
-      [...held.flatMap((role) => role.scopes), ...shared],
+      [...grantedScopes.flatMap((role) => role.scopes), ...shared],
       { catalogue, owner: { kind: owner.kind, name: holder.name } },
     );
     if (unresolved.length > 0) {

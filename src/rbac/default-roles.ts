@@ -86,7 +86,7 @@ export function adminScopes(catalogue: ScopeCatalogue): ScopeSet {
  * What a holder of these scopes may hand to others. Custom scopes are power in services and none over the
  * hub, so a caller who may do all that an administrator may is stopped by none of them.
  */
-export function grantableScopes(held: ScopeSet, catalogue: ScopeCatalogue): ScopeSet {
-  if (!mayGrant(held, adminScopes(catalogue), emptyMembership)) return held;
-  return held.union(new Set(catalogue.names.filter((name) => name.startsWith('custom:'))));
+export function grantableScopes(grantedScopes: ScopeSet, catalogue: ScopeCatalogue): ScopeSet {
+  if (!mayGrant(grantedScopes, adminScopes(catalogue), emptyMembership)) return grantedScopes;
+  return grantedScopes.union(new Set(catalogue.names.filter((name) => name.startsWith('custom:'))));
 }

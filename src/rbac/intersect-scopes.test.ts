@@ -83,9 +83,11 @@ describe('in a small world, for any scopes and any groups', () => {
       createMembership(new Map(groups.map((group, index) => [group, new Set(members[index])]))),
     );
 
-  const permissions = (held: ScopeSet, membership: Membership) =>
+  const permissions = (grantedScopes: ScopeSet, membership: Membership) =>
     scopeNames.flatMap((name) =>
-      resources.map((resource) => checkAccess(held, name, resource, membership) === 'granted'),
+      resources.map(
+        (resource) => checkAccess(grantedScopes, name, resource, membership) === 'granted',
+      ),
     );
   const property = (
     check: (left: ScopeSet, right: ScopeSet, membership: Membership) => void,

@@ -144,7 +144,7 @@ test('removes roles that left the configuration, and no others', async () => {
   expect(left).toEqual(['admin', 'by-api', 'by-oidc', 'server', 'token', 'user']);
   expect(await world.members()).toEqual([]);
   expect(world.lines).toContainEqual(
-    expect.objectContaining({ msg: 'roles left the configuration', roles: ['reader'] }),
+    expect.objectContaining({ msg: 'roles removed from configuration', roles: ['reader'] }),
   );
 });
 
@@ -254,7 +254,7 @@ test('warns of what is probably not meant', async () => {
   await using world = await openWorld();
   await world.load([{ name: 'user', scopes: ['read:hub'] }]);
   expect(world.lines).toContainEqual(
-    expect.objectContaining({ path: 'Hub.load_roles[0].scopes', msg: 'role of the configuration' }),
+    expect.objectContaining({ path: 'Hub.load_roles[0].scopes', msg: 'role set by configuration' }),
   );
 });
 

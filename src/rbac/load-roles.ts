@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { RoleConfig } from '../config/config.ts';
 import type { GroupStore } from '../users/group-store.ts';
-import { scopesBeyond } from './access-check.ts';
+import { excessScopes } from './access-check.ts';
 import { defaultRoles, findDefaultRole } from './default-roles.ts';
 import { expandForAnyHolder } from './expand-scopes.ts';
 import { emptyMembership } from './membership.ts';
@@ -47,7 +47,7 @@ export async function applyRoles(
   context: ApplyRolesContext,
 ): Promise<readonly string[]> {
   const { roles, catalogue, log } = context;
-  for (const warning of roleWarnings(configured)) log.warn(warning, 'role of the configuration');
+  for (const warning of roleWarnings(configured)) log.warn(warning, 'role set by configuration');
 
   const wanted = wantedRoles(configured);
   const stored = await roles.list();
@@ -64,12 +64,12 @@ export async function applyRoles(
     const before = stored.find(({ name }) => name === role.name);
     if (before !== undefined) reportGrowth(before, role, catalogue, log);
   }
-  if (remove.length > 0) log.info({ roles: remove }, 'roles left the configuration');
+  if (remove.length > 0) log.info({ roles: remove }, 'roles removed from configuration');
   const taken = stored.filter(({ name, origin }) => origin === runtimeOrigin && wanted.has(name));
   for (const { name, description, scopes } of taken) {
     log.warn(
       { role: name, former: { description, scopes } },
-      'the configuration now defines this role, which was made at run time: what it allowed is replaced, and no one to whom it was given at run time keeps it',
+      'role made at run time replaced by configuration, its permissions and holders too',
     );
   }
 
@@ -197,10 +197,7 @@ function reportLosses(
     const holders = assignments.map(
       ({ subjectKind, subjectName }) => `${subjectKind} ${subjectName}`,
     );
-    log.warn(
-      { role, holders },
-      'a role that was given at run time is taken back by the configuration',
-    );
+    log.warn({ role, holders }, 'role assignment revoked by configuration');
   }
 }
 
@@ -208,7 +205,7 @@ function reportGrowth(before: Role, after: Role, catalogue: ScopeCatalogue, log:
   const had = expandForAnyHolder(before.scopes, catalogue);
   const gained = after.scopes.filter(
     (scope) =>
-      scopesBeyond(had, expandForAnyHolder([scope], catalogue), emptyMembership).length > 0,
+      excessScopes(had, expandForAnyHolder([scope], catalogue), emptyMembership).length > 0,
   );
   if (gained.length > 0) {
     log.warn({ role: after.name, scopes: gained }, 'role has obtained extra permissions');

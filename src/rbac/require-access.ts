@@ -12,12 +12,12 @@ import type { ScopeSet } from './scope.ts';
  * others.
  */
 export function requireAccess(
-  held: ScopeSet,
+  grantedScopes: ScopeSet,
   anyOf: readonly string[],
   membership: Membership,
   resource?: Resource,
 ): void {
-  const verdicts = anyOf.map((scope) => checkAccess(held, scope, resource, membership));
+  const verdicts = anyOf.map((scope) => checkAccess(grantedScopes, scope, resource, membership));
   if (verdicts.includes('granted')) return;
   if (verdicts.includes('filtered') && resource !== undefined) {
     throw notReachable();

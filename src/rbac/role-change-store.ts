@@ -5,7 +5,7 @@ import { textsOf } from '../store/json-list.ts';
 import type { Tables } from '../store/tables.ts';
 import { text } from '../texts/text.ts';
 import type { Role, RoleSubjectKind } from './role.ts';
-import { assignmentDeed, roleDeed } from './role-deeds.ts';
+import { assignmentAuditEvent, roleAuditEvent } from './role-audit-events.ts';
 import { toAssignment } from './role-store.ts';
 
 /** Whom a role is given to or taken from, by name. */
@@ -17,7 +17,7 @@ export type RoleMembers = Readonly<Record<RoleSubjectKind, readonly string[]>>;
  */
 export interface RoleChangeStore {
   /** `taken` when there is one of that name, `full` when there are as many as there may be. */
-  create(role: Role, mostRoles: number): Promise<'created' | 'taken' | 'full'>;
+  create(role: Role, maxRoles: number): Promise<'created' | 'taken' | 'full'>;
   replace(before: Role, after: Role): Promise<boolean>;
   /** With its assignments. */
   delete(role: Role): Promise<boolean>;
@@ -87,21 +87,21 @@ export function createRoleChangeStore(
   }
 
   return {
-    async create({ name, description, scopes, origin }, mostRoles) {
+    async create({ name, description, scopes, origin }, maxRoles) {
       const outcome = await database.transaction(async (transaction) => {
         const { count } = await transaction
           .selectFrom('roles')
           .select(({ fn }) => fn.countAll<number>().as('count'))
           .where('origin', '=', origin)
           .executeTakeFirstOrThrow();
-        if (Number(count) >= mostRoles) return 'full';
+        if (Number(count) >= maxRoles) return 'full';
         const { numInsertedOrUpdatedRows = 0n } = await transaction
           .insertInto('roles')
           .values({ name, description, scopes: JSON.stringify(scopes), origin })
           .onConflict((conflict) => conflict.column('name').doNothing())
           .executeTakeFirst();
         if (numInsertedOrUpdatedRows === 0n) return 'taken';
-        await audit.record(transaction, roleDeed('role.save', name, { scopes }));
+        await audit.record(transaction, roleAuditEvent('role.save', name, { scopes }));
         return 'created';
       });
       if (outcome === 'created') database.announceChange({ kind: 'rights_changed' });
@@ -115,13 +115,13 @@ export function createRoleChangeStore(
           .set({ description, scopes: JSON.stringify(scopes) })
           .where('name', '=', before.name)
           .execute();
-        await audit.record(transaction, roleDeed('role.save', before.name, { scopes }));
+        await audit.record(transaction, roleAuditEvent('role.save', before.name, { scopes }));
       }),
 
     delete: (role) =>
       change(role, async (transaction) => {
         await transaction.deleteFrom('roles').where('name', '=', role.name).execute();
-        await audit.record(transaction, roleDeed('role.delete', role.name));
+        await audit.record(transaction, roleAuditEvent('role.delete', role.name));
       }),
 
     assign: (role, members) =>
@@ -144,7 +144,7 @@ export function createRoleChangeStore(
             )
             .executeTakeFirst();
           if (numInsertedOrUpdatedRows !== 1n) continue;
-          await audit.record(transaction, assignmentDeed('role.assign', toAssignment(row)));
+          await audit.record(transaction, assignmentAuditEvent('role.assign', toAssignment(row)));
         }
       }),
 
@@ -160,8 +160,10 @@ export function createRoleChangeStore(
             .where('origin', '=', runtimeOrigin)
             .returningAll()
             .execute();
-          const deeds = deleted.map((row) => assignmentDeed('role.unassign', toAssignment(row)));
-          await audit.record(transaction, ...deeds);
+          const auditEvents = deleted.map((row) =>
+            assignmentAuditEvent('role.unassign', toAssignment(row)),
+          );
+          await audit.record(transaction, ...auditEvents);
         }
       }),
   };

@@ -76,33 +76,40 @@ describeEachDatabase('role store', (open) => {
   test('lists a page of those who hold a role', async () => {
     const roles = createRoleStore(await open());
     await roles.apply({ save: [role('reader'), role('writer')] });
-    const held = ['ada', 'bob', 'cleo'].map((name) => given('reader', 'user', name));
+    const grantedScopes = ['ada', 'bob', 'cleo'].map((name) => given('reader', 'user', name));
     const team = given('reader', 'group', 'team');
-    await roles.apply({ assign: [...held.toReversed(), team, given('writer', 'user', 'ann')] });
+    await roles.apply({
+      assign: [...grantedScopes.toReversed(), team, given('writer', 'user', 'ann')],
+    });
     const page = await roles.listHolders('reader', {
       limit: 2,
       edge: { side: 'after', key: holderKey(team) },
     });
-    expect(page).toEqual({ items: held.slice(0, 2), total: 4, isFirst: false, isLast: false });
+    expect(page).toEqual({
+      items: grantedScopes.slice(0, 2),
+      total: 4,
+      isFirst: false,
+      isLast: false,
+    });
     const first = await roles.listHolders('reader', { limit: 1 });
     expect(first).toEqual({ items: [team], total: 4, isFirst: true, isLast: false });
     const last = await roles.listHolders('reader', { limit: 2, edge: lastPage });
-    expect(last).toEqual({ items: held.slice(1), total: 4, isFirst: false, isLast: true });
+    expect(last).toEqual({ items: grantedScopes.slice(1), total: 4, isFirst: false, isLast: true });
   });
 
   test('goes on in the list of holders where a page ended, whoever comes or goes', async () => {
     const roles = createRoleStore(await open());
-    const held = [
+    const grantedScopes = [
       given('reader', 'group', 'b'),
       given('reader', 'group', 'd:e'),
       given('reader', 'service', 'a'),
       given('reader', 'user', 'a'),
       given('reader', 'user', 'c'),
     ];
-    await roles.apply({ save: [role('reader'), role('writer')], assign: held });
+    await roles.apply({ save: [role('reader'), role('writer')], assign: grantedScopes });
     const other = given('writer', 'service', 'b');
     await roles.apply({ assign: [other] });
-    const [, second, third, fourth, fifth] = held as [
+    const [, second, third, fourth, fifth] = grantedScopes as [
       RoleAssignment,
       RoleAssignment,
       RoleAssignment,
@@ -112,18 +119,30 @@ describeEachDatabase('role store', (open) => {
     const at = (side: 'after' | 'before', holder: RoleAssignment) =>
       roles.listHolders('reader', { limit: 2, edge: { side, key: holderKey(holder) } });
     expect(await at('after', second)).toEqual({
-      items: held.slice(2, 4),
+      items: grantedScopes.slice(2, 4),
       total: 5,
       isFirst: false,
       isLast: false,
     });
-    expect(await at('before', fifth)).toMatchObject({ items: held.slice(2, 4), isFirst: false });
-    expect(await at('before', fourth)).toMatchObject({ items: held.slice(1, 3), isFirst: false });
-    const first = { items: held.slice(0, 2), isFirst: true, isLast: false };
+    expect(await at('before', fifth)).toMatchObject({
+      items: grantedScopes.slice(2, 4),
+      isFirst: false,
+    });
+    expect(await at('before', fourth)).toMatchObject({
+      items: grantedScopes.slice(1, 3),
+      isFirst: false,
+    });
+    const first = { items: grantedScopes.slice(0, 2), isFirst: true, isLast: false };
     expect(await at('before', third)).toMatchObject(first);
     expect(await at('before', second)).toMatchObject(first);
-    await roles.apply({ revoke: held.slice(0, 2), assign: [given('reader', 'group', 'a')] });
-    expect(await at('after', second)).toMatchObject({ items: held.slice(2, 4), isLast: false });
+    await roles.apply({
+      revoke: grantedScopes.slice(0, 2),
+      assign: [given('reader', 'group', 'a')],
+    });
+    expect(await at('after', second)).toMatchObject({
+      items: grantedScopes.slice(2, 4),
+      isLast: false,
+    });
     expect(await at('after', fourth)).toMatchObject({ items: [fifth], total: 4, isLast: true });
     // Nothing is after it any more.
     expect(await at('after', fifth)).toMatchObject({ items: [fourth, fifth], isLast: true });
@@ -157,18 +176,21 @@ describeEachDatabase('role store', (open) => {
       { kind: 'group', name: 'team' },
       { kind: 'group', name: 'other' },
     ] as const;
-    expect([...(await roles.namesHeldBy(users))]).toEqual([
+    expect([...(await roles.namesGrantedTo(users))]).toEqual([
       ['alice', ['a-writer', 'reader', 'user']],
       ['bob', ['admin', 'user']],
     ]);
-    expect([...(await roles.namesHeldBy(groups))]).toEqual([
+    expect([...(await roles.namesGrantedTo(groups))]).toEqual([
       ['team', ['a-writer']],
       ['other', []],
     ]);
     for (const holders of [users, groups]) {
-      for (const [index, [, held]] of [...(await roles.namesHeldBy(holders))].entries()) {
+      for (const [index, [, grantedScopes]] of [
+        ...(await roles.namesGrantedTo(holders)),
+      ].entries()) {
         const holder = holders[index];
-        if (holder !== undefined) expect(names(await roles.heldBy(holder)).sort()).toEqual(held);
+        if (holder !== undefined)
+          expect(names(await roles.heldBy(holder)).sort()).toEqual(grantedScopes);
       }
     }
   });

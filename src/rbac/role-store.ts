@@ -13,7 +13,7 @@ import {
   type RoleHolder,
   type RoleSubjectKind,
 } from './role.ts';
-import { assignmentDeed, roleDeed } from './role-deeds.ts';
+import { assignmentAuditEvent, roleAuditEvent } from './role-audit-events.ts';
 
 /** A set of changes made together. */
 export interface RoleChanges {
@@ -47,7 +47,7 @@ export interface RoleStore {
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
   heldBy(holder: RoleHolder): Promise<readonly Role[]>;
   /** The sorted names of all roles of many holders of one kind, by the holder's name. */
-  namesHeldBy(holders: readonly RoleHolder[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  namesGrantedTo(holders: readonly RoleHolder[]): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Gives a user exactly these roles as far as this origin is concerned, ignoring unknown ones, which it returns. */
   syncRolesOfUser(
     userName: string,
@@ -116,14 +116,14 @@ export function createRoleStore(
       for (const assignment of assign) await saveAssignment(transaction, assignment);
       await database.audit.record(
         transaction,
-        ...revoke.map((assignment) => assignmentDeed('role.unassign', assignment)),
-        ...remove.map((name) => roleDeed('role.delete', name)),
+        ...revoke.map((assignment) => assignmentAuditEvent('role.unassign', assignment)),
+        ...remove.map((name) => roleAuditEvent('role.delete', name)),
         // The hub's own are made at its first start.
         ...save
           .filter(({ origin }) => origin !== 'default')
-          .map(({ name, scopes }) => roleDeed('role.save', name, { scopes })),
+          .map(({ name, scopes }) => roleAuditEvent('role.save', name, { scopes })),
         ...assign.map(({ users = [], ...assignment }) => ({
-          ...assignmentDeed('role.assign', assignment),
+          ...assignmentAuditEvent('role.assign', assignment),
           users,
         })),
       );
@@ -154,10 +154,10 @@ export function createRoleStore(
           const rows = inOrder(isBackwards ? 'desc' : 'asc')
             .limit(limit)
             .offset(offset);
-          const beyond = sql.raw(isBackwards ? '<' : '>');
+          const excess = sql.raw(isBackwards ? '<' : '>');
           return place === undefined
             ? rows.execute()
-            : rows.where(sql<boolean>`(subject_kind, subject_name) ${beyond} ${place}`).execute();
+            : rows.where(sql<boolean>`(subject_kind, subject_name) ${excess} ${place}`).execute();
         },
       });
       return { ...page, items: page.items.map(toAssignment) };
@@ -203,7 +203,7 @@ export function createRoleStore(
       return [...roles, ...absent.flatMap((name) => findDefaultRole(name) ?? [])];
     },
 
-    async namesHeldBy(holders) {
+    async namesGrantedTo(holders) {
       const subjects = Map.groupBy(holders.flatMap(subjectsOf), ({ kind }) => kind);
       const rows = await kysely
         .selectFrom('role_assignments')
@@ -233,16 +233,18 @@ export function createRoleStore(
     async syncRolesOfUser(userName, roleNames, origin) {
       const wanted = new Set(roleNames);
       const known = new Set((await list()).map(({ name }) => name));
-      const held = await listAssignments({ subjectKind: 'user', subjectName: userName });
-      const heldNames = new Set(held.map(({ roleName }) => roleName));
+      const grantedScopes = await listAssignments({ subjectKind: 'user', subjectName: userName });
+      const grantedNames = new Set(grantedScopes.map(({ roleName }) => roleName));
       await apply({
-        assign: [...wanted.intersection(known).difference(heldNames)].map((roleName) => ({
+        assign: [...wanted.intersection(known).difference(grantedNames)].map((roleName) => ({
           roleName,
           subjectKind: 'user',
           subjectName: userName,
           origin,
         })),
-        revoke: held.filter((held) => held.origin === origin && !wanted.has(held.roleName)),
+        revoke: grantedScopes.filter(
+          (grantedScopes) => grantedScopes.origin === origin && !wanted.has(grantedScopes.roleName),
+        ),
       });
       return [...wanted.difference(known)];
     },

@@ -10,8 +10,8 @@ const catalogue = createScopeCatalogue({
 });
 
 function choicesOf(scopes: readonly string[], serviceNames: readonly string[] = []) {
-  const held = expandScopes(scopes, { catalogue, owner: { kind: 'user', name: 'ada' } });
-  return scopeChoices(held, { reader: { userName: 'ada' }, catalogue, serviceNames });
+  const grantedScopes = expandScopes(scopes, { catalogue, owner: { kind: 'user', name: 'ada' } });
+  return scopeChoices(grantedScopes, { reader: { userName: 'ada' }, catalogue, serviceNames });
 }
 
 /** `group: scope (parts)` for each to tick. */
@@ -43,8 +43,12 @@ test('a user chooses among what is theirs, by a filter that follows them', () =>
 });
 
 test('services, and servers that others share, are chosen one by one', () => {
-  const held = ['access:services!service=wiki', 'access:servers!server=bob/', 'custom:a:x'];
-  expect(outline(held, ['not', 'held'])).toEqual([
+  const grantedScopes = [
+    'access:services!service=wiki',
+    'access:servers!server=bob/',
+    'custom:a:x',
+  ];
+  expect(outline(grantedScopes, ['not', 'held'])).toEqual([
     'services: custom:a:x (custom:a:y)',
     'services: access:services!service=wiki',
     'sharing: access:servers!server=bob/',

@@ -7,7 +7,7 @@ import {
 } from './scope.ts';
 import { metascopes, type ScopeCatalogue, type ScopeDefinition } from './scope-definitions.ts';
 import { describeScope, type PlacedScope, type ScopeReader } from './scope-descriptions.ts';
-import { type ScopeGroup, scopeGroupTitles } from './scope-words.ts';
+import { type ScopeGroup, scopeGroupTitles } from './scope-labels.ts';
 
 /** One scope to tick, with those that come with it. */
 export interface ScopeChoice extends PlacedScope {
@@ -53,7 +53,7 @@ export function takesReach(name: string, definition: ScopeDefinition): boolean {
  * by one, and what reaches others once by name, to be given a filter of `reaches`.
  */
 export function scopeChoices(
-  held: ScopeSet,
+  grantedScopes: ScopeSet,
   {
     reader,
     catalogue,
@@ -84,7 +84,7 @@ export function scopeChoices(
     for (const kind of filterKindsOf(definition)) reachKinds.add(kind);
   };
 
-  for (const text of held) {
+  for (const text of grantedScopes) {
     const { scope } = readScope(text);
     const definition = scope && catalogue.get(scope.name);
     if (scope === undefined || definition === undefined || metascopes.has(scope.name)) continue;

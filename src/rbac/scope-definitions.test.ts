@@ -8,7 +8,7 @@ import {
   scopeDefinitions,
   selfScopes,
 } from './scope-definitions.ts';
-import { scopeGroupTitles } from './scope-words.ts';
+import { scopeGroupTitles } from './scope-labels.ts';
 
 const sourceDirectory = join(import.meta.dirname, '..');
 

@@ -1,7 +1,7 @@
-import { type ScopeWords, scopeWords } from './scope-words.ts';
+import { type ScopeLabels, scopeLabels } from './scope-labels.ts';
 
 /** The name of a scope that the hub itself checks. */
-export type BuiltInScope = keyof typeof scopeWords;
+export type BuiltInScope = keyof typeof scopeLabels;
 
 /** What a scope brings along, and who can hold it. */
 interface ScopeRule {
@@ -14,7 +14,7 @@ interface ScopeRule {
 }
 
 /** What a scope allows, in words and by the scopes that come with it. */
-export interface ScopeDefinition extends ScopeWords, ScopeRule {}
+export interface ScopeDefinition extends ScopeLabels, ScopeRule {}
 
 /** A scope of the operator's own services, as `Hub.custom_scopes` defines it. */
 export interface CustomScope {
@@ -110,7 +110,7 @@ const rules = {
 export const scopeDefinitions = Object.fromEntries(
   Object.entries<ScopeRule>(rules).map(([name, rule]) => [
     name,
-    { ...scopeWords[name as BuiltInScope], ...rule },
+    { ...scopeLabels[name as BuiltInScope], ...rule },
   ]),
 ) as Readonly<Record<BuiltInScope, ScopeDefinition>>;
 

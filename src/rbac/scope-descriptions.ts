@@ -1,7 +1,7 @@
 import { type Phrase, text } from '../texts/text.ts';
 import { readScope, type Scope, splitServerValue } from './scope.ts';
 import { metascopes, type ScopeCatalogue, type ScopeDefinition } from './scope-definitions.ts';
-import type { ScopeGroup } from './scope-words.ts';
+import type { ScopeGroup } from './scope-labels.ts';
 
 /** What one scope allows, for people. */
 export interface ScopeDescription {

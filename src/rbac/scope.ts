@@ -25,7 +25,7 @@ export type ScopeReading =
 
 const canonicalAccessScope = 'access:servers';
 const otherAccessScope = 'access:users:servers';
-const longestQuote = 100;
+const maxQuoteLength = 100;
 
 /** Gives the one spelling of a scope name under which it is held and checked. */
 export function canonicalScopeName(name: string): string {
@@ -110,7 +110,7 @@ const presentedScopes = new WeakMap<ScopeSet | readonly string[], readonly strin
 
 /** Quotes a scope for a message, cut to a bounded length. */
 export function quoteScope(text: string): string {
-  return JSON.stringify(text.length > longestQuote ? `${text.slice(0, longestQuote)}…` : text);
+  return JSON.stringify(text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength)}…` : text);
 }
 
 /** Sets of scopes are remembered as they are, so each is searched once. */

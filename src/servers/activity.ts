@@ -17,11 +17,11 @@ export interface ActivityLog extends AsyncDisposable {
 }
 
 /** A clock may be wrong by this much before what it says is taken for a mistake. */
-const mostFutureMs = 59 * 60_000;
+const maxFutureMs = 59 * 60_000;
 
 /** Whether a time can be that of an activity: a date, and none of the future. */
 export function isActivityTime(at: Date): boolean {
-  return at.getTime() <= Date.now() + mostFutureMs;
+  return at.getTime() <= Date.now() + maxFutureMs;
 }
 
 /** How often what was noted is stored. */
@@ -45,10 +45,10 @@ export function createActivityLog(deps: {
   let users = new Map<string, Date>();
   let servers = new Map<string, Date>();
 
-  function note(entries: Map<string, Date>, id: string, told: Date): void {
-    if (!isActivityTime(told)) return;
+  function note(entries: Map<string, Date>, id: string, reported: Date): void {
+    if (!isActivityTime(reported)) return;
     // What is told ahead of its time would be in use until then.
-    const at = told.getTime() > Date.now() ? new Date() : told;
+    const at = reported.getTime() > Date.now() ? new Date() : reported;
     const known = entries.get(id);
     if (known === undefined || known < at) entries.set(id, at);
   }
@@ -97,7 +97,7 @@ export function createActivityLog(deps: {
         if (isStorageUnavailable(error)) {
           outage = error;
           putBack(id, at);
-        } else deps.log.warn({ err: error, id, at }, 'left out an activity that cannot be stored');
+        } else deps.log.warn({ err: error, id, at }, 'activity skipped, cannot be stored');
       }
     }
     if (outage !== undefined) throw outage;

@@ -11,7 +11,7 @@ export function createEngineSilence(log: Pick<Logger, 'info' | 'warn'>) {
       isKnown = true;
       return true;
     }
-    if (isKnown) log.info('the engine of a server answers again');
+    if (isKnown) log.info('engine of server reachable again');
     isKnown = false;
     return false;
   };

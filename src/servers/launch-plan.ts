@@ -166,8 +166,8 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
   return {
     planResume(server) {
       const { state, spawnerState } = server;
-      const hasKept = state === 'starting' && Object.keys(spawnerState).length > 0;
-      if (!hasKept || !deps.spawner.canResume(spawnerState)) return undefined;
+      const hasSaved = state === 'starting' && Object.keys(spawnerState).length > 0;
+      if (!hasSaved || !deps.spawner.canResume(spawnerState)) return undefined;
       return {
         ...waitsFor(server),
         userOptions: server.userOptions,
@@ -238,7 +238,7 @@ export function identityOf(
 }
 
 async function requireAnswer(
-  { url, findStranger }: Parameters<LaunchPlan['waitUntilReady']>[0],
+  { url, findForeignProcess }: Parameters<LaunchPlan['waitUntilReady']>[0],
   options: {
     readonly path: string;
     readonly seconds: number;
@@ -248,9 +248,9 @@ async function requireAnswer(
 ): Promise<void> {
   const { path, seconds, signal } = options;
   const probe =
-    findStranger === undefined
+    findForeignProcess === undefined
       ? options.probe
-      : createOwnProbe(options.probe, () => findStranger({ isAnswered: true }));
+      : createOwnProbe(options.probe, () => findForeignProcess({ isAnswered: true }));
   const result = await waitUntilReady({ url, path, timeoutMs: seconds * 1000, signal, probe });
   if (result.ready) return;
   const duration = inSeconds(String(seconds));

@@ -20,15 +20,15 @@ interface Known {
   readonly profile: string | undefined;
 }
 
-const longestIntervalMs = 30_000;
+const maxIntervalMs = 30_000;
 const shortestIntervalMs = 1_000;
 const soonMs = 1_000;
 /** Servers and gateways tell within this time of a hub that was away, or of another one, in what use they were. */
 const reportsWithinMs = 10 * 60_000;
 /** A clock that goes wrong by more between two looks was set. */
-const leastJumpMs = 60_000;
+const minJumpMs = 60_000;
 /** Without a look for so much longer than planned, it is not known what was used in between. */
-const longestPauseMs = 60_000;
+const maxPauseMs = 60_000;
 const parallelStops = 32;
 
 export function createLimitWatch(deps: {
@@ -48,10 +48,7 @@ export function createLimitWatch(deps: {
   readonly monotonic?: () => number;
 }): LimitWatch {
   const { rules, store, instanceId, log, monotonic = monotonicMs } = deps;
-  const intervalMs = Math.min(
-    longestIntervalMs,
-    Math.max(shortestIntervalMs, rules.shortestMs / 100),
-  );
+  const intervalMs = Math.min(maxIntervalMs, Math.max(shortestIntervalMs, rules.shortestMs / 100));
   const stopping = createLimiter(parallelStops);
   const ends = new Map<string, Promise<void>>();
   let known: ReadonlyMap<string, Known> = new Map();
@@ -88,7 +85,7 @@ export function createLimitWatch(deps: {
       return;
     }
     const jumpMs = jumpTo(nowMs, atMs, atMs - askedAtMs);
-    const isUnwatched = last === undefined || atMs - last.atMs > intervalMs + longestPauseMs;
+    const isUnwatched = last === undefined || atMs - last.atMs > intervalMs + maxPauseMs;
     const before = known;
     known = await learn(servers, before);
     const kept: LimitRecord[] = [];
@@ -115,10 +112,10 @@ export function createLimitWatch(deps: {
   function jumpTo(nowMs: number, atMs: number, takenMs: number): number {
     if (last === undefined) return 0;
     const jumpMs = nowMs - last.nowMs - (atMs - last.atMs);
-    if (Math.abs(jumpMs) <= leastJumpMs + takenMs) return 0;
+    if (Math.abs(jumpMs) <= minJumpMs + takenMs) return 0;
     log.warn(
       { seconds: Math.round(jumpMs / 1000) },
-      'the clock was set; time limits keep counting',
+      'system clock changed, time limits keep counting',
     );
     return Math.round(jumpMs);
   }
@@ -157,7 +154,7 @@ export function createLimitWatch(deps: {
     const maxAgeMs = limits.maxAgeMs ?? null;
     let { lastActivityAt, idleFrom, ageFrom } = server;
     // A time of the future, from a clock that was set since, would keep it for ever.
-    if (lastActivityAt !== null && lastActivityAt > nowMs + leastJumpMs) lastActivityAt = nowMs;
+    if (lastActivityAt !== null && lastActivityAt > nowMs + minJumpMs) lastActivityAt = nowMs;
     if (idleFrom !== null && idleFrom > nowMs) idleFrom = nowMs;
     // With a clock that is set, the server gets no older, nor younger.
     if (jumpMs !== 0) ageFrom = isNew ? nowMs : (ageFrom ?? server.startedAt) + jumpMs;
@@ -172,13 +169,13 @@ export function createLimitWatch(deps: {
     // Its use may still be told, and its user is to be warned.
     if (idleTimeoutMs !== null) {
       const leftMs = Math.min(idleTimeoutMs, Math.max(reportsWithinMs, deps.warningMs));
-      const leastMs = nowMs - idleTimeoutMs + leftMs;
+      const minMs = nowMs - idleTimeoutMs + leftMs;
       const usedMs = Math.max(lastActivityAt ?? server.startedAt, idleFrom ?? 0);
-      if (usedMs < leastMs) idleFrom = leastMs;
+      if (usedMs < minMs) idleFrom = minMs;
     }
     if (maxAgeMs !== null) {
-      const leastMs = nowMs - maxAgeMs + Math.min(maxAgeMs, deps.warningMs);
-      if ((ageFrom ?? server.startedAt) < leastMs) ageFrom = leastMs;
+      const minMs = nowMs - maxAgeMs + Math.min(maxAgeMs, deps.warningMs);
+      if ((ageFrom ?? server.startedAt) < minMs) ageFrom = minMs;
     }
     return { id: server.id, idleTimeoutMs, maxAgeMs, idleFrom, ageFrom, lastActivityAt };
   }
@@ -189,7 +186,7 @@ export function createLimitWatch(deps: {
         if (!isClosed) await deps.stop(id, reason);
       });
     } catch (error) {
-      log.error({ err: error, serverId: id }, 'a server over a time limit could not be stopped');
+      log.error({ err: error, serverId: id }, 'server over time limit could not be stopped');
     } finally {
       ends.delete(id);
     }

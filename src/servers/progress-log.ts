@@ -1,6 +1,6 @@
 import type { ServerProgress } from './server.ts';
 
-const keptEvents = 100;
+const maxEvents = 100;
 
 /** The steps of one start: the last hundred, so that late readers get them all but for those of a very long one. */
 export interface ProgressLog {
@@ -39,7 +39,7 @@ export function createProgressLog(): ProgressLog {
     add(event) {
       if (isEnded) return;
       // A job in a queue is told of for hours: what is new counts.
-      const excess = Math.max(0, events.length + 1 - keptEvents);
+      const excess = Math.max(0, events.length + 1 - maxEvents);
       events = [...events.slice(excess), event];
       dropped += excess;
       announce();

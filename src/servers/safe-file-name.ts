@@ -7,9 +7,9 @@ export function safeFileName(userName: string): string {
     .map((character) => (/[A-Z]/.test(character) ? `^${character.toLowerCase()}` : character))
     .join('');
   const name = /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2e') : encoded;
-  if (name.length <= longestFileName) return name;
+  if (name.length <= maxFileNameLength) return name;
   // No short name has an equals sign, so that no user can choose the folder of a long one.
   return `${name.slice(0, 100)}=${hashSecret(userName)}`;
 }
 
-const longestFileName = 200;
+const maxFileNameLength = 200;

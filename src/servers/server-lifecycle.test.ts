@@ -274,12 +274,12 @@ describeEachDatabase('the life of servers', (open) => {
     const server = await world.addServer('ann');
     await world.start(server);
     const poll = () => world.lifecycle.unitOf(server.id)?.poll();
-    world.spawner.script.stranger = 'pid 812 (thief) holds the port 9000';
+    world.spawner.script.foreignProcess = 'pid 812 (thief) holds the port 9000';
     await poll();
-    delete world.spawner.script.stranger;
+    delete world.spawner.script.foreignProcess;
     await poll();
     expect(world.routes.size).toBe(1);
-    world.spawner.script.stranger = 'pid 812 (thief) holds the port 9000';
+    world.spawner.script.foreignProcess = 'pid 812 (thief) holds the port 9000';
     await poll();
     await poll();
     expect(world.routes.size).toBe(0);

@@ -94,7 +94,7 @@ export function createServerLifecycle(deps: {
   /** How to go on with a start of an earlier hub; undefined where its spawner cannot. */
   readonly planResume?: (server: Server) => LaunchPlan | undefined;
   readonly events: UnitEvents;
-  readonly routes: Pick<ServerRoutes, 'leadElsewhere' | 'isOpen'>;
+  readonly routes: Pick<ServerRoutes, 'routeToRemote' | 'isOpen'>;
   readonly limits: LifecycleLimits;
   readonly pollIntervalMs: number;
   readonly stopGraceMs: number;
@@ -180,14 +180,14 @@ export function createServerLifecycle(deps: {
     }
   }
 
-  function isElsewhere({ id, state, instance: owner }: Server): boolean {
+  function isRemote({ id, state, instance: owner }: Server): boolean {
     return (
       state !== 'stopped' && !units.has(id) && owner?.isLive === true && owner.id !== instance.id
     );
   }
 
   /** Joins what another instance does with a server; undefined when that has just come to an end. */
-  async function joinElsewhere(server: Server): Promise<AcceptedStart | undefined> {
+  async function joinRemote(server: Server): Promise<AcceptedStart | undefined> {
     if (server.state === 'running') throw runsAlready();
     if (server.state === 'stopping') {
       const left = await watch.untilDown(server.id);
@@ -207,7 +207,7 @@ export function createServerLifecycle(deps: {
 
   async function startFrom(server: Server, plan: () => LaunchPlan): Promise<AcceptedStart> {
     await requireReachable(server);
-    const joined = isElsewhere(server) ? await joinElsewhere(server) : undefined;
+    const joined = isRemote(server) ? await joinRemote(server) : undefined;
     return joined ?? begin(server, plan);
   }
 
@@ -221,7 +221,7 @@ export function createServerLifecycle(deps: {
       await unit.start(launchPlan);
     } catch (error) {
       const now = await store.findById(server.id).catch(() => undefined);
-      if (now === undefined || !isElsewhere(now) || now.state === 'stopping') throw error;
+      if (now === undefined || !isRemote(now) || now.state === 'stopping') throw error;
       // Another instance was faster, and may be done.
       const ready = watch.untilReady(server.id);
       ready.catch(() => undefined);
@@ -239,9 +239,9 @@ export function createServerLifecycle(deps: {
     const unit = units.get(server.id);
     if (unit !== undefined) return unit.stop();
     if (server.state === 'stopped') return { stopped: Promise.resolve() };
-    if (isElsewhere(server)) {
+    if (isRemote(server)) {
       await ownership.requestStop(server.id);
-      return { stopped: stoppedElsewhere(server) };
+      return { stopped: stoppedRemotely(server) };
     }
     if (unreachableSince(server) !== undefined) return { stopped: giveUp(server) };
     // Of this instance, but not found again yet: what the spawner knows of it is all there is.
@@ -249,7 +249,7 @@ export function createServerLifecycle(deps: {
     return { stopped: clearAway(server, null) };
   }
 
-  async function stoppedElsewhere({ id }: Server): Promise<void> {
+  async function stoppedRemotely({ id }: Server): Promise<void> {
     try {
       const left = await watch.untilDown(id);
       if (left !== undefined && left.state !== 'stopped') await giveUp(left);
@@ -265,7 +265,7 @@ export function createServerLifecycle(deps: {
     if (!(await ownership.forget(server.id))) return;
     log.warn(
       { user: server.userName, server: server.name, instance: server.instance?.name },
-      'a server that cannot be reached was given up',
+      'unreachable server given up',
     );
     await deps.events.onGone(server);
   }

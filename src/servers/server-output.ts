@@ -21,7 +21,7 @@ export const serverOutputOperation = 'server-output';
 interface Question {
   readonly serverId: string;
   readonly after?: OutputPosition | undefined;
-  readonly most?: number | undefined;
+  readonly max?: number | undefined;
   readonly withinSeconds?: number | undefined;
 }
 
@@ -32,8 +32,8 @@ export function answerServerOutput(
   lifecycle: Pick<ServerLifecycle, 'unitOf'>,
   question: unknown,
 ): Promise<OutputPart> {
-  const { serverId, after, most, withinSeconds } = question as Question;
-  return (lifecycle.unitOf(serverId)?.output ?? nothing).read(after, most, withinSeconds);
+  const { serverId, after, max, withinSeconds } = question as Question;
+  return (lifecycle.unitOf(serverId)?.output ?? nothing).read(after, max, withinSeconds);
 }
 
 export function createServerOutput(deps: {
@@ -47,13 +47,13 @@ export function createServerOutput(deps: {
   return {
     of: (serverId) => ({
       // Looked up at each read: a follower goes with its server.
-      async read(after, most, withinSeconds) {
+      async read(after, max, withinSeconds) {
         const unit = lifecycle.unitOf(serverId);
-        if (unit !== undefined) return unit.output.read(after, most, withinSeconds);
+        if (unit !== undefined) return unit.output.read(after, max, withinSeconds);
         const { instance } = (await store.findById(serverId)) ?? {};
-        if (instance === undefined || instance.id === here.id) return nothing.read(after, most);
+        if (instance === undefined || instance.id === here.id) return nothing.read(after, max);
         const address = directory.addressOf(instance.id) ?? { ...instance, url: undefined };
-        const question: Question = { serverId, after, most, withinSeconds };
+        const question: Question = { serverId, after, max, withinSeconds };
         return (await caller.call(address, serverOutputOperation, question)) as OutputPart;
       },
       onMore: (listener) =>

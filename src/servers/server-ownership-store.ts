@@ -10,7 +10,7 @@ import {
   endedNow,
   type ServerChange,
   selectServers,
-  serverDeed,
+  serverAuditEvent,
   toRowChange,
   toServer,
 } from './server-row-store.ts';
@@ -141,10 +141,10 @@ export function createServerOwnership(
       .where(isHeld)
       .executeTakeFirst();
     if (numUpdatedRows > 0n) {
-      const deed = serverDeed('server.start', { name, user_name: userName });
+      const auditEvent = serverAuditEvent('server.start', { name, user_name: userName });
       // Single statements wait for one another less than transactions: many may start at once.
-      if (on === kysely) await database.audit.recordAlone(deed);
-      else await database.audit.record(on, deed);
+      if (on === kysely) await database.audit.recordAlone(auditEvent);
+      else await database.audit.record(on, auditEvent);
       return 'claimed';
     }
     const { held } = await on.selectNoFrom(isHeld.as('held')).executeTakeFirstOrThrow();
@@ -203,7 +203,7 @@ export function createServerOwnership(
           ...found
             .filter(({ id }) => ids.has(id))
             .map(({ name, userName, instance: from }) => ({
-              ...serverDeed('server.take_over', { name, user_name: userName }),
+              ...serverAuditEvent('server.take_over', { name, user_name: userName }),
               detail: { from: from?.name ?? null },
             })),
         );

@@ -45,7 +45,7 @@ export interface ServerRecord {
 }
 
 const ownershipRetryMs = 500;
-const throttleRetrySeconds = { least: 5, spread: 10 };
+const throttleRetrySeconds = { min: 5, spread: 10 };
 
 export interface ServerRecordDeps {
   readonly store: ServerStore;
@@ -69,7 +69,7 @@ export function createServerRecord(
   /** When it was asked for. */
   let claimedAtMs = Number.NEGATIVE_INFINITY;
   /** An end that the database could not be told of: it is told later, or before the next start. */
-  let untold: { readonly failure: ServerFailure | null } | undefined;
+  let unreported: { readonly failure: ServerFailure | null } | undefined;
   /** Whether what belongs to the run that ended is cleaned up. */
   let isCleanedUp = false;
   /** Whether the run that ended was this instance's to its end, once that is known. */
@@ -89,12 +89,12 @@ export function createServerRecord(
   }
 
   async function stopped(failure: ServerFailure | null): Promise<void> {
-    const wasUntold = untold !== undefined;
-    untold = undefined;
+    const wasUnreported = unreported !== undefined;
+    unreported = undefined;
     const isLate = (error: unknown, message: string): void => {
-      untold = { failure };
+      unreported = { failure };
       // Said once; it is tried again every few seconds.
-      if (!wasUntold) log.error({ err: error }, message);
+      if (!wasUnreported) log.error({ err: error }, message);
     };
     try {
       await cleanUp();
@@ -107,7 +107,7 @@ export function createServerRecord(
       const nothing = { url: null, spawnerState: {}, startedAt: null };
       // Of the last failure is told until a start goes well.
       await store.moveTo(id, 'stopped', { ...(failure && { failure }), ...nothing }, me);
-      if (wasUntold && untold === undefined) log.info('recorded late that a server is stopped');
+      if (wasUnreported && unreported === undefined) log.info('server stop recorded late');
     } catch (error) {
       isLate(error, 'could not record yet that a server is stopped');
     }
@@ -118,11 +118,11 @@ export function createServerRecord(
       return ownedSinceMs;
     },
     get isBehind() {
-      return untold !== undefined;
+      return unreported !== undefined;
     },
 
     async claim({ userOptions }) {
-      if (untold !== undefined) await stopped(null);
+      if (unreported !== undefined) await stopped(null);
       begin();
       ownedSinceMs = undefined;
       claimedAtMs = monotonicMs();
@@ -173,14 +173,13 @@ export function createServerRecord(
     stopped,
 
     async catchUp() {
-      if (untold !== undefined) await stopped(untold.failure);
+      if (unreported !== undefined) await stopped(unreported.failure);
     },
   };
 }
 
 function refusal(outcome: Exclude<ClaimOutcome, 'claimed'>): HubError {
-  const retryAfterSeconds =
-    throttleRetrySeconds.least + Math.random() * throttleRetrySeconds.spread;
+  const retryAfterSeconds = throttleRetrySeconds.min + Math.random() * throttleRetrySeconds.spread;
   switch (outcome) {
     case 'taken':
       return new HubError('conflict', text`The server is being started or stopped elsewhere.`);

@@ -22,10 +22,10 @@ describeEachDatabase('servers over a restart of the hub', (open) => {
     world.readiness = () => new Promise(() => undefined);
     world.lifecycle.start(half, world.plan(half)).catch(() => undefined);
     await until(async () => (await world.stored(half)).url !== undefined, 'half is stored');
-    const beforeTold = hold();
-    spawner.script.afterStart = beforeTold.wait;
+    const beforeReported = hold();
+    spawner.script.afterStart = beforeReported.wait;
     world.lifecycle.start(unwritten, world.plan(unwritten)).catch(() => undefined);
-    await until(beforeTold.isReached, 'unwritten is there');
+    await until(beforeReported.isReached, 'unwritten is there');
     spawner.script.beforeStop = () => new Promise(() => undefined);
     await world.lifecycle.stop(ending);
     world.kill();
@@ -73,10 +73,10 @@ describeEachDatabase('servers over a restart of the hub', (open) => {
       return ends.wait();
     };
     let recording = 0;
-    let mostRecording = 0;
+    let maxRecording = 0;
     next.gone = async () => {
       recording += 1;
-      mostRecording = Math.max(mostRecording, recording);
+      maxRecording = Math.max(maxRecording, recording);
       await new Promise((resolve) => setImmediate(resolve));
       recording -= 1;
     };
@@ -84,8 +84,8 @@ describeEachDatabase('servers over a restart of the hub', (open) => {
     await until(() => ending === servers.length, 'all are being ended');
     ends.release();
     await cleared;
-    expect(mostRecording).toBeLessThanOrEqual(4);
-    expect(mostRecording).toBeGreaterThan(1);
+    expect(maxRecording).toBeLessThanOrEqual(4);
+    expect(maxRecording).toBeGreaterThan(1);
     const stored = await Promise.all(servers.map((server) => next.stored(server)));
     expect(new Set(stored.map(({ state }) => state))).toEqual(new Set(['stopped']));
   });

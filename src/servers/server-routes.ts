@@ -13,7 +13,7 @@ interface Traffic {
 }
 
 /** Where a server answers that another instance runs. */
-export interface Elsewhere {
+export interface RemoteOwner {
   readonly url: string;
   /** Id of the instance to which requests are passed on; undefined where its server is reached from here. */
   readonly via: string | undefined;
@@ -29,7 +29,7 @@ export interface ServerRoutes {
    * Leads to these servers of other instances, and to no others of theirs; what this instance runs is left
    * as it is.
    */
-  leadElsewhere(servers: Iterable<readonly [Server, Elsewhere]>): void;
+  routeToRemote(servers: Iterable<readonly [Server, RemoteOwner]>): void;
   /** Whether there is a route to a server, whichever instance runs it. */
   isOpen(server: Server): boolean;
   /** The routes of servers, with their ids, and whether this instance runs them. */
@@ -46,7 +46,7 @@ export interface ServerLoad {
 
 interface OpenRoute extends Omit<Traffic, 'at'> {
   /** Undefined for a server of this instance. */
-  readonly elsewhere: Elsewhere | undefined;
+  readonly remote: RemoteOwner | undefined;
   /** What the route has for its last activity before there was any. */
   readonly openedAtMs: number | undefined;
 }
@@ -62,12 +62,12 @@ export function createServerRoutes(deps: {
   let collectedAtMs = monotonicMs();
   const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
 
-  function lead(server: Server, target: string, elsewhere: Elsewhere | undefined): string {
+  function lead(server: Server, target: string, remote: RemoteOwner | undefined): string {
     const { id: serverId, userId, userName, name: serverName } = server;
     const prefix = prefixOf(server);
     const current = open.get(prefix)?.serverId === serverId ? routes.find(prefix) : undefined;
     // Connections to a server that only passed to another instance go on.
-    if (current?.target !== target || current.via !== elsewhere?.via) {
+    if (current?.target !== target || current.via !== remote?.via) {
       routes.replace({
         prefix,
         target,
@@ -75,11 +75,11 @@ export function createServerRoutes(deps: {
         owner: { kind: 'server', userName, serverName },
         serverId,
         clientId: serverClientId(userName, serverName),
-        via: elsewhere?.via,
+        via: remote?.via,
       });
     }
     const openedAtMs = routes.find(prefix)?.lastActivityMs;
-    open.set(prefix, { serverId, userId, elsewhere, openedAtMs });
+    open.set(prefix, { serverId, userId, remote, openedAtMs });
     return prefix;
   }
 
@@ -93,33 +93,33 @@ export function createServerRoutes(deps: {
 
     close(server) {
       const prefix = prefixOf(server);
-      if (open.get(prefix)?.elsewhere === undefined) remove(prefix);
+      if (open.get(prefix)?.remote === undefined) remove(prefix);
     },
 
-    leadElsewhere(servers) {
+    routeToRemote(servers) {
       const wanted = new Set<string>();
-      for (const [server, elsewhere] of servers) {
+      for (const [server, remote] of servers) {
         const prefix = prefixOf(server);
         wanted.add(prefix);
         const current = open.get(prefix);
-        const isLocal = current !== undefined && current.elsewhere === undefined;
+        const isLocal = current !== undefined && current.remote === undefined;
         const isSame =
           current?.serverId === server.id &&
-          current.elsewhere?.url === elsewhere.url &&
-          current.elsewhere.via === elsewhere.via;
-        if (!isLocal && !isSame) lead(server, elsewhere.url, elsewhere);
+          current.remote?.url === remote.url &&
+          current.remote.via === remote.via;
+        if (!isLocal && !isSame) lead(server, remote.url, remote);
       }
-      for (const [prefix, { elsewhere }] of open) {
-        if (elsewhere !== undefined && !wanted.has(prefix)) remove(prefix);
+      for (const [prefix, { remote }] of open) {
+        if (remote !== undefined && !wanted.has(prefix)) remove(prefix);
       }
     },
 
     isOpen: (server) => open.get(prefixOf(server))?.serverId === server.id,
 
     *loads() {
-      for (const [prefix, { serverId, elsewhere }] of open) {
+      for (const [prefix, { serverId, remote }] of open) {
         const load = routes.find(prefix)?.load;
-        if (load !== undefined) yield { serverId, isHere: elsewhere === undefined, load };
+        if (load !== undefined) yield { serverId, isHere: remote === undefined, load };
       }
     },
 

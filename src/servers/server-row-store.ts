@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { AuditAction } from '../audit/actions.ts';
-import type { Deed } from '../audit/deed.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { databaseTimeMs } from '../store/lease-clock.ts';
@@ -29,10 +29,10 @@ export interface StartTime {
 }
 
 /** Something done to a server; it is found under the name of its user. */
-export function serverDeed(
+export function serverAuditEvent(
   action: AuditAction,
   { name, user_name }: Pick<ServerRow, 'name' | 'user_name'>,
-): Deed {
+): AuditEvent {
   return { action, target: { kind: 'server', name: user_name, part: name } };
 }
 

@@ -1,7 +1,7 @@
 import type { SpawnerConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ResourceLimits } from '../plugin-host/spawn-request.ts';
-import { ownPhrase } from '../texts/own-text.ts';
+import { localizedPhrase } from '../texts/localized-text.ts';
 import type { Phrase } from '../texts/text.ts';
 import type { Server } from './server.ts';
 import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
@@ -15,7 +15,7 @@ export interface ServerSetup {
   readonly limits: ResourceLimits;
 }
 
-const longestValue = 200;
+const maxValueLength = 200;
 
 /** Describes the last choice for a server; one that the configuration does not know any more by its names alone. */
 export function describeSetup(
@@ -27,11 +27,11 @@ export function describeSetup(
   const profile = choices.profiles.find(({ name }) => name === chosenName);
   const fields = choices.forms.get(choices.spawnerOf(profile))?.fields ?? [];
   const options = Object.entries(answers).map(([name, value]) => ({
-    label: ownPhrase(fields.find((field) => field.name === name)?.label ?? name),
-    value: (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, longestValue),
+    label: localizedPhrase(fields.find((field) => field.name === name)?.label ?? name),
+    value: (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, maxValueLength),
   }));
   return {
-    profile: profile ? ownPhrase(profile.display_name ?? profile.name) : textOf(chosenName),
+    profile: profile ? localizedPhrase(profile.display_name ?? profile.name) : textOf(chosenName),
     options,
     limits: limitsOf(userOptions, choices, config),
   };

@@ -21,7 +21,7 @@ export interface LaunchPlan {
   }): Promise<SpawnedServer>;
   /** Resolves when the server itself answers at its address; rejects when it takes too long. */
   waitUntilReady(
-    server: Pick<SpawnedServer, 'url' | 'findStranger'>,
+    server: Pick<SpawnedServer, 'url' | 'findForeignProcess'>,
     signal: AbortSignal,
   ): Promise<void>;
   readonly startTimeoutMs: number;

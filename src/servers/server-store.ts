@@ -17,7 +17,7 @@ import {
   instanceColumns,
   type ServerChange,
   selectServers,
-  serverDeed,
+  serverAuditEvent,
   toRowChange,
   toServer,
 } from './server-row-store.ts';
@@ -127,7 +127,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
     if (row === undefined) throw noSuchUser();
     // The default server is every user's.
     if (inserted.numInsertedOrUpdatedRows === 1n && serverName !== '') {
-      await audit.record(on, serverDeed('server.create', row));
+      await audit.record(on, serverAuditEvent('server.create', row));
     }
     return toServer(row);
   }
@@ -234,8 +234,8 @@ export function createServerStore(database: HubDatabase): ServerStore {
             .executeTakeFirst();
           if (changed === undefined) return false;
           const user_name = (await userNameOf(transaction, changed.user_id)) ?? '';
-          const deed = serverDeed('server.change', { ...changed, user_name });
-          await audit.record(transaction, { ...deed, detail: { changed: Object.keys(row) } });
+          const auditEvent = serverAuditEvent('server.change', { ...changed, user_name });
+          await audit.record(transaction, { ...auditEvent, detail: { changed: Object.keys(row) } });
           return true;
         });
         // Scopes name the server: another one may get this name.
@@ -281,7 +281,10 @@ export function createServerStore(database: HubDatabase): ServerStore {
           .executeTakeFirst();
         if (deleted === undefined) return false;
         const user_name = (await userNameOf(transaction, deleted.user_id)) ?? '';
-        await audit.record(transaction, serverDeed('server.delete', { ...deleted, user_name }));
+        await audit.record(
+          transaction,
+          serverAuditEvent('server.delete', { ...deleted, user_name }),
+        );
         const clientId = serverClientId(user_name, deleted.name);
         const hadGrants = await forgetClient(transaction, database, clientId);
         return hadGrants || share !== undefined;

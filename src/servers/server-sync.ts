@@ -9,7 +9,7 @@ import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Server } from './server.ts';
 import type { ServerOwnership, TakenServer } from './server-ownership-store.ts';
-import type { Elsewhere, ServerRoutes } from './server-routes.ts';
+import type { RemoteOwner, ServerRoutes } from './server-routes.ts';
 import type { ServerStore } from './server-store.ts';
 import type { ServerUnit } from './server-unit.ts';
 
@@ -28,7 +28,7 @@ export interface ServerSync extends AsyncDisposable {
 
 const intervalMs = 2_000;
 /** Between two comparisons, however much is announced. */
-const leastIntervalMs = 200;
+const minIntervalMs = 200;
 const takenAtOnce = 50;
 const parallelTakeovers = 16;
 
@@ -37,7 +37,7 @@ export function createServerSync(deps: {
   readonly store: Pick<ServerStore, 'listActive'>;
   readonly ownership: ServerOwnership;
   readonly instance: Pick<InstanceLease, 'machineId' | 'isHeld' | 'onRegained'>;
-  readonly routes: Pick<ServerRoutes, 'leadElsewhere'>;
+  readonly routes: Pick<ServerRoutes, 'routeToRemote'>;
   /** False where no other process can come: then only the command line changes servers. */
   readonly isShared: boolean;
   /** Whether there is a spawner that can go on with the servers of others. */
@@ -83,7 +83,7 @@ export function createServerSync(deps: {
       const servers = new Map(active.map((server) => [server.id, server]));
       if (isClosed) return;
       const isWhole = compareUnits(servers, sentAtMs);
-      routes.leadElsewhere(elsewhere(active));
+      routes.routeToRemote(remote(active));
       // Not of the survey: an instance may have been away for the moment between the two.
       seen = isWhole ? ownership.signatureOf(active) : undefined;
       seenAtMs = sentAtMs;
@@ -115,7 +115,7 @@ export function createServerSync(deps: {
     return isWhole;
   }
 
-  function* elsewhere(servers: Iterable<Server>): Iterable<readonly [Server, Elsewhere]> {
+  function* remote(servers: Iterable<Server>): Iterable<readonly [Server, RemoteOwner]> {
     for (const server of servers) {
       const { state, url, instance: owner } = server;
       if (state !== 'running' || url === undefined) continue;
@@ -137,17 +137,21 @@ export function createServerSync(deps: {
       seen = undefined;
       await forEachAtOnce(parallelTakeovers, taken, async ({ server, from }) => {
         log.warn(
-          { user: server.userName, server: server.name, from: from?.name, state: server.state },
-          from === undefined
-            ? 'took over a server without an instance'
-            : `took over a server of the instance "${from.name}", which has no lease since ${from.leaseUntil.toISOString()}`,
+          {
+            user: server.userName,
+            server: server.name,
+            from: from?.name,
+            leaseUntil: from?.leaseUntil,
+            state: server.state,
+          },
+          'server taken over',
         );
         await goOn(server);
       });
     } while (taken.length === takenAtOnce);
   }
 
-  const restMs = () => Math.max(0, startedAtMs + leastIntervalMs - monotonicMs());
+  const restMs = () => Math.max(0, startedAtMs + minIntervalMs - monotonicMs());
 
   function runSoon(): void {
     if (timer !== undefined || isClosed) return;

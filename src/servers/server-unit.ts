@@ -65,7 +65,7 @@ export interface ServerUnit {
    * Parts with a server that another instance took over: ends what runs here, unless that is what the other
    * one runs now.
    */
-  partWith(runsElsewhere: SpawnerState | undefined): void;
+  partWith(runsRemotely: SpawnerState | undefined): void;
   /** Leaves a running server alone from now on. */
   release(): void;
 }
@@ -79,7 +79,7 @@ interface Start {
 }
 
 const maxFailureCharacters = 8 * 1024;
-const keptOutput = { maxLines: 500, maxCharacters: 64 * 1024 };
+const retainedOutput = { maxLines: 500, maxCharacters: 64 * 1024 };
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
 
@@ -108,8 +108,8 @@ export function createServerUnit(
   let ready: Promise<void> = Promise.resolve();
   let start: Start | undefined;
   let spawned: SpawnedServer | undefined;
-  const output = createOutputFeed(keptOutput);
-  let lastStranger: Phrase | undefined;
+  const output = createOutputFeed(retainedOutput);
+  let lastForeignProcess: Phrase | undefined;
 
   const failureOf = (message: Phrase): ServerFailure => ({
     message,
@@ -142,7 +142,7 @@ export function createServerUnit(
     state = 'stopping';
     events.onUnavailable(server);
     const failure = failureOf(message);
-    log.warn({ output: failure.output.slice(-5) }, `${message} Its route is closed.`);
+    log.warn({ reason: message, output: failure.output.slice(-5) }, 'server died, route closed');
     await then(async () => {
       await end(dead.state);
       await record.stopped(failure);
@@ -198,8 +198,8 @@ export function createServerUnit(
       steps.add({ progress: 100, failed: true, message: failure.message, output: failure.output });
       events.onStartEnded(isCancelled ? 'cancelled' : 'failed', seconds());
       const why = { err: error, output: failure.output.slice(-5) };
-      if (isCancelled) log.info('the start of a server was cancelled');
-      else log.warn(why, `a server did not start: ${failure.message}`);
+      if (isCancelled) log.info('server start cancelled');
+      else log.warn({ ...why, reason: failure.message }, 'server start failed');
       settle();
       if (isCancelled) throw new HubError('conflict', startCancelled);
       throw startError(error, failure.message);
@@ -223,7 +223,7 @@ export function createServerUnit(
       const signal = timeLimit(stopGraceMs + stopReserveMs);
       await spawner.stop(spawnerState, { graceMs: stopGraceMs, signal });
     } catch (error) {
-      log.error({ err: error }, 'a server could not be stopped; processes of it may be left');
+      log.error({ err: error }, 'server could not be stopped, processes may be left');
     }
   }
 
@@ -364,27 +364,27 @@ export function createServerUnit(
       const result = await spawner.poll(running.state);
       if (isSilent(result)) return;
       if (!result.running) return onDeath(running, endMessage(result.exit));
-      const stranger = await running.findStranger?.();
+      const foreignProcess = await running.findForeignProcess?.();
       // Once may be a server that is about to listen again.
-      if (stranger !== undefined && isSamePhrase(stranger, lastStranger))
-        await onDeath(running, addressTaken(stranger));
-      lastStranger = stranger;
+      if (foreignProcess !== undefined && isSamePhrase(foreignProcess, lastForeignProcess))
+        await onDeath(running, addressTaken(foreignProcess));
+      lastForeignProcess = foreignProcess;
     },
 
-    partWith(runsElsewhere) {
+    partWith(runsRemotely) {
       // What it kept is what the other one goes on with.
       if (unit.leaveWaiting()) settle();
       else if (state === 'starting') void unit.stop();
       if (state !== 'running' || spawned === undefined) return;
       const { state: spawnerState } = spawned;
       events.onUnavailable(server);
-      if (isDeepStrictEqual(JSON.parse(JSON.stringify(spawnerState)), runsElsewhere)) {
-        log.info('left a server to the instance that took it over');
+      if (isDeepStrictEqual(JSON.parse(JSON.stringify(spawnerState)), runsRemotely)) {
+        log.info('server left to the instance that took it over');
         settle();
         return;
       }
       state = 'stopping';
-      log.warn('ended a server that is another one now, or none');
+      log.warn('stale server ended');
       void then(async () => {
         await end(spawnerState);
         settle();

@@ -3,7 +3,7 @@ import { HubError } from '../errors.ts';
 import { requireBoundedDepth } from '../http/body.ts';
 import type { ResourceGuarantees, ResourceLimits, Volume } from '../plugin-host/spawn-request.ts';
 import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
-import { ownPhrase } from '../texts/own-text.ts';
+import { localizedPhrase } from '../texts/localized-text.ts';
 import { type Text, text } from '../texts/text.ts';
 
 /** What a user may choose at the start of a server. */
@@ -39,7 +39,7 @@ export function hasChoices({ profiles, forms }: SpawnChoices): boolean {
 }
 
 /** Of the choices for all servers of a user, as JSON: they are stored, and shown with the user. */
-const mostChoiceBytes = 64 * 1024;
+const maxChoiceBytes = 64 * 1024;
 
 /**
  * Checks a choice and works out what it means. Throws `bad_request` naming the field. Profiles and the
@@ -109,10 +109,10 @@ export function chooseOptions(
 
 /** Throws `bad_request` for a choice that is too large beside those for the other servers of the user. */
 export function requireRoom(choice: Readonly<Record<string, unknown>>, otherBytes = 0): void {
-  if (Buffer.byteLength(JSON.stringify(choice)) + otherBytes <= mostChoiceBytes) return;
+  if (Buffer.byteLength(JSON.stringify(choice)) + otherBytes <= maxChoiceBytes) return;
   throw new HubError(
     'bad_request',
-    text`The options of all servers of a user may take ${mostChoiceBytes / 1024} KiB together, written as JSON.`,
+    text`The options of all servers of a user may take ${maxChoiceBytes / 1024} KiB together, written as JSON.`,
     { hint: text`Choose less, or delete a server that is no longer needed.` },
   );
 }
@@ -142,7 +142,7 @@ function checkField(
   submitted: unknown,
 ): string | number | boolean | undefined {
   const refuse = (problem: Text) =>
-    new HubError('bad_request', text`${ownPhrase(field.label)}: ${problem}`);
+    new HubError('bad_request', text`${localizedPhrase(field.label)}: ${problem}`);
   if (field.type === 'checkbox')
     return submitted === true || submitted === 'on' || submitted === 'true';
   const value = submitted === undefined || submitted === '' ? field.default : submitted;

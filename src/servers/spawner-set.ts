@@ -47,8 +47,8 @@ export function joinSpawners(
   );
 
   function find(stored: SpawnerState): { name: string; spawner: Spawner; state: SpawnerState } {
-    const { [spawnerKey]: told, ...state } = stored;
-    const name = typeof told === 'string' ? told : members[0].name;
+    const { [spawnerKey]: reported, ...state } = stored;
+    const name = typeof reported === 'string' ? reported : members[0].name;
     const spawner = byName.get(name);
     if (spawner === undefined) throw new TextError(notConfigured(name));
     return { name, spawner, state };
@@ -79,8 +79,8 @@ export function joinSpawners(
     },
 
     canResume(stored) {
-      const { [spawnerKey]: told = members[0].name } = stored;
-      return typeof told === 'string' && byName.get(told)?.resume !== undefined;
+      const { [spawnerKey]: reported = members[0].name } = stored;
+      return typeof reported === 'string' && byName.get(reported)?.resume !== undefined;
     },
 
     async resume(stored, request) {
@@ -96,9 +96,9 @@ export function joinSpawners(
     },
 
     async poll(stored): Promise<PollResult> {
-      const { [spawnerKey]: told } = stored;
-      if (typeof told === 'string' && !byName.has(told)) {
-        return { running: 'unknown', reason: notConfigured(told) };
+      const { [spawnerKey]: reported } = stored;
+      if (typeof reported === 'string' && !byName.has(reported)) {
+        return { running: 'unknown', reason: notConfigured(reported) };
       }
       const { spawner, state } = find(stored);
       return spawner.poll(state);
@@ -120,13 +120,17 @@ export function joinSpawners(
 
     async usage(states) {
       const places = states.map((state, place) => {
-        const { [spawnerKey]: told, ...own } = state;
-        return { name: typeof told === 'string' ? told : members[0].name, state: own, place };
+        const { [spawnerKey]: reported, ...own } = state;
+        return {
+          name: typeof reported === 'string' ? reported : members[0].name,
+          state: own,
+          place,
+        };
       });
       const usages: (ResourceUsage | undefined)[] = states.map(() => undefined);
       const asked = [...Map.groupBy(places, ({ name }) => name)].map(async ([name, own]) => {
-        const told = (await usageByName.get(name)?.(own.map(({ state }) => state))) ?? [];
-        for (const [index, { place }] of own.entries()) usages[place] = told[index];
+        const reported = (await usageByName.get(name)?.(own.map(({ state }) => state))) ?? [];
+        for (const [index, { place }] of own.entries()) usages[place] = reported[index];
       });
       await Promise.all(asked);
       return usages;

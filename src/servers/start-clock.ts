@@ -20,7 +20,7 @@ export function createStartClock(timeoutMs: number): StartClock {
 
   function begin(): void {
     stop();
-    timer = setTimeout(() => over.abort(), Math.min(timeoutMs, longestTimerMs));
+    timer = setTimeout(() => over.abort(), Math.min(timeoutMs, maxTimerMs));
     timer.unref();
   }
 
@@ -42,4 +42,4 @@ export function createStartClock(timeoutMs: number): StartClock {
 }
 
 /** Beyond it a timer fires at once (Node.js, `setTimeout`). */
-const longestTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;

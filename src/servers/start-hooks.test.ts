@@ -107,10 +107,10 @@ test('an error of a hook fails the start, and those after it do not run', async 
 });
 
 test('a hook that hangs fails the start when its time is over, and is told', async () => {
-  let told: AbortSignal | undefined;
+  let reported: AbortSignal | undefined;
   const hangs: SpawnHook = {
     beforeStart: (_, { signal }) => {
-      told = signal;
+      reported = signal;
       return new Promise(() => undefined);
     },
   };
@@ -118,7 +118,7 @@ test('a hook that hangs fails the start when its time is over, and is told', asy
   await expect(beforeStart(settings, never)).rejects.toThrow(
     'The hook "slow" failed before the start: no answer within 0.02 seconds',
   );
-  expect(told?.aborted).toBe(true);
+  expect(reported?.aborted).toBe(true);
 });
 
 test('a start that is cancelled does not wait for a hook, and is no failure of it', async () => {

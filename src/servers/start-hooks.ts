@@ -79,7 +79,7 @@ export function createStartHooks(deps: {
         } catch (error) {
           const { userName: user, serverName } = server;
           const fields = { err: error, user, server: serverName, hook: name };
-          log.warn(fields, 'what a hook does after a server stopped has failed');
+          log.warn(fields, 'post-stop hook failed');
         }
       }
     },

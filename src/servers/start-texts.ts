@@ -11,6 +11,6 @@ export function isAlready(state: string): Text {
   );
 }
 
-export function addressTaken(stranger: Phrase): Text {
-  return text`Another program has the address of the server: ${stranger}.`;
+export function addressTaken(foreignProcess: Phrase): Text {
+  return text`Another program has the address of the server: ${foreignProcess}.`;
 }

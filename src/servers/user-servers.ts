@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { DeedDetail } from '../audit/detail-words.ts';
+import type { AuditDetail } from '../audit/detail-labels.ts';
 import type { Config } from '../config/config.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
 import { HubError } from '../errors.ts';
@@ -16,7 +16,7 @@ import { isServerName, type Server, serverPrefix } from './server.ts';
 import type { DecideAccount } from './server-accounts.ts';
 import { createServerDeletion } from './server-deletion.ts';
 import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-lifecycle.ts';
-import { serverDeed } from './server-row-store.ts';
+import { serverAuditEvent } from './server-row-store.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
 import { chooseOptions, requireRoom, type SpawnChoices } from './spawn-options.ts';
@@ -112,7 +112,7 @@ export function createUserServers(deps: {
   readonly requireNoMaintenance: () => Promise<void>;
   readonly audit: Pick<AuditTrail, 'recordAlone'>;
   /** Stores that a server is used now. */
-  readonly noteUse: (serverId: string) => Promise<void>;
+  readonly recordUse: (serverId: string) => Promise<void>;
   /** A limit has stopped a server. */
   readonly onStopAtLimit: (reason: LimitKind) => void;
   readonly log: Logger;
@@ -185,12 +185,12 @@ export function createUserServers(deps: {
   }
 
   /** An end takes its time and may be that of a process elsewhere: it is recorded once it has begun. */
-  async function stop(server: Server, detail?: DeedDetail): Promise<AcceptedStop> {
+  async function stop(server: Server, detail?: AuditDetail): Promise<AcceptedStop> {
     const accepted = await lifecycle.stop(server);
     if (server.state !== 'stopped') {
       const { userName: user_name, name } = server;
-      const deed = serverDeed('server.stop', { user_name, name });
-      await deps.audit.recordAlone(detail === undefined ? deed : { ...deed, detail });
+      const auditEvent = serverAuditEvent('server.stop', { user_name, name });
+      await deps.audit.recordAlone(detail === undefined ? auditEvent : { ...auditEvent, detail });
     }
     return accepted;
   }
@@ -264,7 +264,7 @@ export function createUserServers(deps: {
       if (server.state !== 'stopped') await userServers.stop(user.name, serverName, askedBy);
       const accepted = userServers.start(request);
       accepted.catch((error: unknown) =>
-        log.warn({ err: error, user: user.name, server: serverName }, 'a restart was refused'),
+        log.warn({ err: error, user: user.name, server: serverName }, 'restart refused'),
       );
       return { accepted };
     },
@@ -285,7 +285,7 @@ export function createUserServers(deps: {
           await stop(server);
         } catch (error) {
           const fields = { err: error, user: userName, server: server.name };
-          log.error(fields, 'a server of a user who logged out could not be stopped');
+          log.error(fields, 'server of logged-out user could not be stopped');
         }
       }
     },
@@ -303,7 +303,7 @@ export function createUserServers(deps: {
       if (server?.state !== 'running' || lifecycle.unitOf(serverId)?.state !== 'running') return;
       const { userName: user, name } = server;
       const seconds = (limitMs(server.limits, reason) ?? 0) / 1000;
-      log.info({ user, server: name, reason, seconds }, `stopping a server ${sentences[reason]}`);
+      log.info({ user, server: name, reason, seconds }, 'stopping server at limit');
       const { stopped } = await stop(server, { reason, seconds });
       deps.onStopAtLimit(reason);
       await stopped;
@@ -319,7 +319,7 @@ export function createUserServers(deps: {
       if (server.state !== 'running') {
         throw new HubError('conflict', text`The server does not run.`);
       }
-      await deps.noteUse(server.id);
+      await deps.recordUse(server.id);
       const extended = await existing(userName, serverName);
       const stopAfter = comingStop(extended);
       if (stopBefore?.reason === 'max_age' && stopAfter?.reason === 'max_age') {
@@ -337,11 +337,6 @@ export function createUserServers(deps: {
   return userServers;
 }
 
-const sentences = {
-  idle_timeout: 'that was not used',
-  max_age: 'that has run as long as it may',
-} as const satisfies Record<LimitKind, string>;
-
 function requireServerName(name: string): void {
   if (isServerName(name)) return;
   throw new HubError('bad_request', text`This cannot be the name of a server.`, {
@@ -350,11 +345,13 @@ function requireServerName(name: string): void {
 }
 
 function tooManyServers(limit: number): HubError {
-  const told = message(
+  const reported = message(
     '{limit, plural, one {There is # named server already, the most that a user may have here.} other {There are # named servers already, the most that a user may have here.}}',
     { limit },
   );
-  return new HubError('bad_request', told, { hint: text`Delete one that is no longer needed.` });
+  return new HubError('bad_request', reported, {
+    hint: text`Delete one that is no longer needed.`,
+  });
 }
 
 function namedServersOff(): HubError {

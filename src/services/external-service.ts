@@ -64,7 +64,7 @@ export function createExternalService(options: {
     const watched = { ...service, url };
     watchHealth({ service: watched, signal, probe, clock, onReady, onUnhealthy }).catch(
       (thrown: unknown) =>
-        log.error({ service: service.name, err: thrown }, 'the watch over a service has failed'),
+        log.error({ service: service.name, err: thrown }, 'service watch failed'),
     );
   }
 

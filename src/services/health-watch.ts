@@ -17,7 +17,7 @@ export interface HealthWatchOptions {
 const calmPauseMs = 10_000;
 /** While something is wrong, so that a service that comes back is seen within a second. */
 const alarmedPauseMs = 1_000;
-const longestProbeMs = 10_000;
+const maxProbeMs = 10_000;
 /** One slow answer is not a failure yet; a port on which nothing listens is. */
 const missesUntilUnhealthy = 3;
 
@@ -28,7 +28,7 @@ const missesUntilUnhealthy = 3;
 export async function watchHealth(options: HealthWatchOptions): Promise<void> {
   const { service, signal, probe, clock, onReady, onUnhealthy } = options;
   const { url, healthPath: path, readyTimeoutMs } = service;
-  const timeoutMs = Math.min(readyTimeoutMs, longestProbeMs);
+  const timeoutMs = Math.min(readyTimeoutMs, maxProbeMs);
   const isStarting = service.kind === 'managed';
   const first = isStarting
     ? await waitUntilReady({ url, path, timeoutMs: readyTimeoutMs, signal, clock, probe })
@@ -53,7 +53,7 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
       continue;
     }
     misses += 1;
-    const isCertain = result.problem === 'refused' || result.problem === 'stranger';
+    const isCertain = result.problem === 'refused' || result.problem === 'foreign';
     if (misses < missesUntilUnhealthy && !isCertain) continue;
     isReady = false;
     onUnhealthy(result.reason);

@@ -12,7 +12,7 @@ export interface ManagedProcess {
 
 /** The children of the hub, so that the next hub finds those it left behind. */
 export interface ManagedProcessStore {
-  remember(serviceName: string, identity: ProcessIdentity, startedAt: Date): Promise<void>;
+  record(serviceName: string, identity: ProcessIdentity, startedAt: Date): Promise<void>;
   /** Forgets what this instance started, or one that is gone. */
   forget(serviceName: string): Promise<void>;
   /** Those that this instance started, and those of instances that are gone. */
@@ -31,7 +31,7 @@ export function createManagedProcessStore(
     and managed_processes.instance_id <> ${instanceId}
     and ${leaseIsLive(database, 'managed_processes.instance_id')})`;
   return {
-    async remember(serviceName, { pid, startTime }, startedAt) {
+    async record(serviceName, { pid, startTime }, startedAt) {
       const started_at = startedAt.getTime();
       const values = { pid, start_time: startTime, started_at, instance_id: instanceId };
       await kysely

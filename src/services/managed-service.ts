@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../processes/clock.ts';
 import { createLineLimit } from '../processes/line-limit.ts';
 import type { OutputFeed } from '../processes/output-feed.ts';
 import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
-import { createFindStranger } from '../processes/port-owner.ts';
+import { createFindForeignProcess } from '../processes/port-owner.ts';
 import { endProcessGroup } from '../processes/process-group.ts';
 import { createOwnProbe, type probeReadiness } from '../processes/readiness-probe.ts';
 import {
@@ -54,7 +54,7 @@ const settleMs = 1_000;
 const startGateMs = 250;
 /** Of a service's output in the hub's own log; its file holds the rest. */
 const loggedLinesPerSecond = 20;
-const longestLoggedLine = 1_000;
+const maxLoggedLineLength = 1_000;
 
 /**
  * The watchdog of one managed service: it starts the command and starts it again whenever it
@@ -64,13 +64,13 @@ const longestLoggedLine = 1_000;
 export function createManagedService(options: ManagedServiceOptions): SupervisedService {
   const { logFile, tag, routes, store, clock = systemClock, random = Math.random } = options;
   const { launch } = options.service;
-  const findStranger = createFindStranger({
+  const findForeignProcess = createFindForeignProcess({
     accounts: () => [0, geteuid?.(), user?.userId],
     trustsAccounts: launch.listensElsewhere,
   });
   // While it is down, any program of the machine could listen on its port and get its visitors.
   const probe = createOwnProbe(options.probe, (url) =>
-    findStranger(url, { groupId: process?.identity.pid, tag }),
+    findForeignProcess(url, { groupId: process?.identity.pid, tag }),
   );
   const limits = options.limits ?? defaultRestartLimits;
   const stopping = new AbortController();
@@ -80,8 +80,8 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   const loggedOutput = createLineLimit({
     linesPerSecond: loggedLinesPerSecond,
     onLine: (line) =>
-      log.info({ servicePid: process?.identity.pid }, line.slice(0, longestLoggedLine)),
-    onKeptBack: (lines) =>
+      log.info({ servicePid: process?.identity.pid }, line.slice(0, maxLoggedLineLength)),
+    onSuppressed: (lines) =>
       log.info({ lines, file: logFile }, 'more lines of its output are in its file only'),
   });
   /** What the present run is at; while runs keep failing, `stateNow` tells that instead. */
@@ -162,11 +162,11 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
           reason: text`there is no user "${launch.user}" on this machine`,
         };
       }
-      const stranger =
+      const foreignProcess =
         service.url === undefined || launch.listensElsewhere
           ? undefined
-          : await findStranger(service.url, undefined);
-      if (stranger !== undefined) return { started: false, reason: stranger };
+          : await findForeignProcess(service.url, undefined);
+      if (foreignProcess !== undefined) return { started: false, reason: foreignProcess };
       const { command, workingDirectory } = launch;
       const environment = options.environmentFor(service, user);
       return await startProcess({
@@ -214,7 +214,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     uptimeMs = () => clock.monotonicMs() - beganMs;
     log.info({ servicePid: started.identity.pid }, 'service started');
     options.onChange?.();
-    await remember(started);
+    await record(started);
     if (stopping.signal.aborted) await started.stop({ graceMs: launch.stopGraceMs });
     const life = new AbortController();
     const watching = watch(life.signal);
@@ -281,15 +281,15 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     const { stopGraceMs: graceMs } = launch;
     const { found, survivors } = await endProcessGroup({ groupId: undefined, tag }, { graceMs });
     if (found > 0)
-      log.warn({ processes: found, survivors }, 'ended what a service left in the background');
+      log.warn({ processes: found, survivors }, 'background processes of service ended');
   }
 
-  async function remember(started: SupervisedProcess): Promise<void> {
-    await store.remember(service.name, started.identity, new Date(clock.now())).catch(warnOfStore);
+  async function record(started: SupervisedProcess): Promise<void> {
+    await store.record(service.name, started.identity, new Date(clock.now())).catch(warnOfStore);
   }
 
   function warnOfStore(thrown: unknown): void {
-    log.warn({ err: thrown }, 'the process of a service could not be written down');
+    log.warn({ err: thrown }, 'process of service could not be recorded');
   }
 
   return {
@@ -300,14 +300,14 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       running = run().catch((thrown: unknown) => {
         lastError = text`the watchdog itself has failed`;
         enter('stopped');
-        log.error({ err: thrown }, 'the watchdog of a service has failed');
+        log.error({ err: thrown }, 'service watchdog failed');
       });
     },
-    async stop({ longestGraceMs = Number.POSITIVE_INFINITY } = {}) {
+    async stop({ maxGraceMs = Number.POSITIVE_INFINITY } = {}) {
       stopping.abort();
       if (state !== 'stopped') enter('stopping');
       closeRoute();
-      await process?.stop({ graceMs: Math.min(launch.stopGraceMs, longestGraceMs) });
+      await process?.stop({ graceMs: Math.min(launch.stopGraceMs, maxGraceMs) });
       await running;
     },
     restart() {
@@ -317,7 +317,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       wake.abort();
       process
         ?.stop({ graceMs: launch.stopGraceMs })
-        .catch((thrown: unknown) => log.error({ err: thrown }, 'a service could not be ended'));
+        .catch((thrown: unknown) => log.error({ err: thrown }, 'service could not be ended'));
     },
     update(changed) {
       service = changed;

@@ -112,17 +112,17 @@ describe('a managed web service', () => {
       console.log(this.address().port);
     })`;
       await using programs = await sharePrograms();
-      const stranger = spawn(programs.node, ['-e', script], { uid: 65534, gid: 65534 });
+      const foreignProcess = spawn(programs.node, ['-e', script], { uid: 65534, gid: 65534 });
       try {
-        const [port] = await once(createInterface(stranger.stdout), 'line');
+        const [port] = await once(createInterface(foreignProcess.stdout), 'line');
         const url = `http://127.0.0.1:${port}`;
         const entry = { name: 'a', url, command: app('never-listens'), timeout: 0.3 };
         const registry = await started([entry]);
         const { lastError } = await untilStatus(registry, inState('crash_looping'));
-        expect(String(lastError)).toBe(`pid ${stranger.pid} (node) holds the port ${port}`);
+        expect(String(lastError)).toBe(`pid ${foreignProcess.pid} (node) holds the port ${port}`);
         expect(world.routes.get('a')).toBe('closed');
       } finally {
-        stranger.kill('SIGKILL');
+        foreignProcess.kill('SIGKILL');
       }
     },
   );
@@ -143,15 +143,17 @@ describe('the port of a managed service', () => {
   }
 
   test('that another program of its account holds keeps it from starting, until it is free', async () => {
-    const stranger = await listen();
-    const registry = await started([{ name: 'a', url: stranger.url, command: app('web-server') }]);
+    const foreignProcess = await listen();
+    const registry = await started([
+      { name: 'a', url: foreignProcess.url, command: app('web-server') },
+    ]);
     const { lastError, pid } = await untilStatus(registry, inState('crash_looping'));
     expect(String(lastError)).toMatch(
-      new RegExp(`^pid ${ownPid} \\(.+\\) holds the port ${new URL(stranger.url).port}$`),
+      new RegExp(`^pid ${ownPid} \\(.+\\) holds the port ${new URL(foreignProcess.url).port}$`),
     );
     expect(pid).toBeUndefined();
     expect(world.routes.get('a')).toBe('closed');
-    await stranger[Symbol.asyncDispose]();
+    await foreignProcess[Symbol.asyncDispose]();
     await untilStatus(registry, ({ isReady }) => isReady);
     expect(world.routes.get('a')).toBe('open');
   });
@@ -161,7 +163,7 @@ describe('the port of a managed service', () => {
     const entry = { name: 'a', url, command: app('never-listens'), timeout: 0.3 };
     const registry = await started([entry]);
     await untilStatus(registry, ({ pid }) => pid !== undefined);
-    await using _stranger = await listen(Number(new URL(url).port));
+    await using _foreignProcess = await listen(Number(new URL(url).port));
     await untilStatus(
       registry,
       ({ lastError }) =>

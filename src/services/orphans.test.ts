@@ -38,7 +38,7 @@ describe('what a killed hub left running', () => {
     const orphans = await Promise.all(
       ['a', 'former'].map(async (name) => {
         const { file, identity } = await orphan(name, 'hub-1', app('leaves-children', 'stay'));
-        await store.remember(name, identity, new Date());
+        await store.record(name, identity, new Date());
         const children = await vi.waitFor(
           async () =>
             JSON.parse(await readFile(file, 'utf8')) as { sameGroup: number; daemon: number },
@@ -99,7 +99,7 @@ describe('what a killed hub left running', () => {
   test('is not waited for when the start is ended, and stays known to the next one', async () => {
     const store = createManagedProcessStore(world.database, world.lease.id);
     const { identity } = await orphan('a', 'hub-1', app('ignores-sigterm'));
-    await store.remember('a', identity, new Date());
+    await store.record('a', identity, new Date());
     const registry = createRegistry([{ name: 'a', command: app('never-listens') }]);
     const ending = new AbortController();
     const starting = registry.start(ending.signal);
@@ -117,7 +117,7 @@ describe('what a killed hub left running', () => {
     try {
       const identity = identifyProcess(innocent.pid ?? 0);
       if (identity === undefined) throw new Error('the other program has not started');
-      await store.remember('former', { ...identity, startTime: 'another boot/1' }, new Date());
+      await store.record('former', { ...identity, startTime: 'another boot/1' }, new Date());
       await started([]);
       expect(isSameProcess(identity)).toBe(true);
       expect(await store.list()).toEqual([]);

@@ -43,6 +43,6 @@ export async function endLeftover(
   const survivors = ended.flatMap((each) => each.survivors);
   log.warn(
     { service: serviceName, servicePid: groupId, processes: found, survivors },
-    'ended what a former hub left running',
+    'processes of former hub ended',
   );
 }

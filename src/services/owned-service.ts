@@ -21,7 +21,7 @@ export interface OwnedService extends SupervisedService {
   /** Runs it here from now on. `token` is what its copy is given where the configuration has none. */
   gain(token: Secret | undefined): void;
   /** Ends what runs here, for another instance to run it. */
-  lose(options?: { readonly longestGraceMs?: number }): Promise<void>;
+  lose(options?: { readonly maxGraceMs?: number }): Promise<void>;
   /** The last lines of what ran here last. */
   readonly feed: OutputFeed;
   /** Goes by what the instance tells that runs it; undefined while none does. */
@@ -74,11 +74,11 @@ export function createOwnedService(
       routes.close(service);
       return;
     }
-    const isElsewhere = host?.machineId !== here.machineId && isOfOneMachine(service.url);
-    routes.open(service, isElsewhere ? host?.id : undefined);
+    const isRemote = host?.machineId !== here.machineId && isOfOneMachine(service.url);
+    routes.open(service, isRemote ? host?.id : undefined);
   }
 
-  async function end(stopOptions?: { readonly longestGraceMs?: number }): Promise<void> {
+  async function end(stopOptions?: { readonly maxGraceMs?: number }): Promise<void> {
     const ending = local;
     await ending?.stop(stopOptions);
     last = ending?.status(undefined) ?? last;

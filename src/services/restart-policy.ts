@@ -2,7 +2,7 @@
 export interface RestartLimits {
   /** Wait before the second restart in a row; it doubles with each further one. */
   readonly firstDelayMs: number;
-  readonly longestDelayMs: number;
+  readonly maxDelayMs: number;
   /** A run of this length clears what went before it. */
   readonly stableRunMs: number;
   /** Failures in a row from which the service counts as crash looping. */
@@ -11,7 +11,7 @@ export interface RestartLimits {
 
 export const defaultRestartLimits: RestartLimits = {
   firstDelayMs: 1_000,
-  longestDelayMs: 60_000,
+  maxDelayMs: 60_000,
   stableRunMs: 60_000,
   crashLoopFailures: 5,
 };
@@ -38,7 +38,7 @@ export function decideRestart(
   if (failures === 1) return { delayMs: 0, failures, isCrashLooping };
   // The exponent is bounded: 2 ** 1100 is Infinity, and a crash loop may run for years.
   const growth = 2 ** Math.min(failures - 2, 30);
-  const fullDelayMs = Math.min(limits.firstDelayMs * growth, limits.longestDelayMs);
+  const fullDelayMs = Math.min(limits.firstDelayMs * growth, limits.maxDelayMs);
   // Jitter keeps services that failed together from starting together every time.
   return { delayMs: Math.round(fullDelayMs * (0.5 + random() / 2)), failures, isCrashLooping };
 }

@@ -40,7 +40,7 @@ export function createRuntimeServiceStore(
     const { name } = row;
     const definition = serviceDefinition.safeParse(JSON.parse(row.definition));
     if (!definition.success) {
-      log.error({ service: name }, 'a service of another version of the hub is left out');
+      log.error({ service: name }, 'service of another hub version skipped');
       return [];
     }
     const environment = readEnvironment(row);
@@ -61,7 +61,7 @@ export function createRuntimeServiceStore(
     if (opened !== undefined) return JSON.parse(opened) as Record<string, string>;
     log.error(
       { service: name },
-      'the environment of a service was encrypted with a cookie_secret that is gone: set it again',
+      'service environment encrypted with a lost cookie_secret, set it again',
     );
     return {};
   }

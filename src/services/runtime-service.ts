@@ -16,7 +16,7 @@ export interface RuntimeService {
 export const serviceDefinition = serviceSchema.omit({ name: true, api_token: true });
 
 /** Characters of a token. */
-export const longestSecret = 1_000;
+export const maxSecretLength = 1_000;
 
 export type ServiceDefinition = z.output<typeof serviceDefinition>;
 

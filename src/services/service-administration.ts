@@ -83,7 +83,7 @@ export interface ServiceAdministrationDeps {
   readonly allowsManaged: boolean;
   readonly catalogue: ScopeCatalogue;
   /** Those that the caller does not hold and so may not give. */
-  readonly scopesBeyond: (
+  readonly excessScopes: (
     caller: Caller,
     scopes: readonly string[],
     options?: { readonly forAnyHolder: boolean },
@@ -95,7 +95,7 @@ export interface ServiceAdministrationDeps {
 }
 
 /** Services that are added at run time. */
-export const mostRuntimeServices = 200;
+export const maxRuntimeServices = 200;
 /** What decides neither who gets in nor where visitors, logins and the hub's own requests go; all else may. */
 const harmlessFields: ReadonlySet<string> = new Set([
   'display',
@@ -105,14 +105,14 @@ const harmlessFields: ReadonlySet<string> = new Set([
   'upstream_timeout',
 ]);
 /** Characters of JSON of one service. */
-const longestDefinition = 64 * 1024;
+const maxDefinitionLength = 64 * 1024;
 /** What a caller needs who has the hub send requests to an address. */
 const routingScopes = ['access:servers', 'access:services'];
 
 export function createServiceAdministration(
   deps: ServiceAdministrationDeps,
 ): ServiceAdministration {
-  const { store, scopesBeyond } = deps;
+  const { store, excessScopes } = deps;
 
   async function find(name: string): Promise<RuntimeService | undefined> {
     return (await store.list()).find(({ definition }) => definition.name === name);
@@ -136,20 +136,20 @@ export function createServiceAdministration(
   async function requireMayTakeOver(caller: Caller, service: RuntimeService): Promise<void> {
     const { definition } = service;
     const held = [...(await deps.scopesOfService(definition.name))];
-    const beyond = [...(await scopesBeyond(caller, held)), ...(await beyondOf(caller, definition))];
-    if (beyond.length === 0) return;
-    throw new HubError('forbidden', text`This service may do more than you may.`, lacking(beyond));
+    const excess = [...(await excessScopes(caller, held)), ...(await excessOf(caller, definition))];
+    if (excess.length === 0) return;
+    throw new HubError('forbidden', text`This service may do more than you may.`, lacking(excess));
   }
 
-  async function beyondOf(
+  async function excessOf(
     caller: Caller,
     { admin, command, oauth_no_confirm, oauth_client_allowed_scopes }: ServiceConfig,
   ): Promise<readonly string[]> {
     // A command runs as the hub, and who takes consent in the place of users acts for all of them.
     const needsAdmin = admin || command !== undefined || oauth_no_confirm === true;
     return [
-      ...(await scopesBeyond(caller, needsAdmin ? defaultRoles.admin.scopes : [])),
-      ...(await scopesBeyond(caller, oauth_client_allowed_scopes, { forAnyHolder: true })),
+      ...(await excessScopes(caller, needsAdmin ? defaultRoles.admin.scopes : [])),
+      ...(await excessScopes(caller, oauth_client_allowed_scopes, { forAnyHolder: true })),
     ];
   }
 
@@ -164,15 +164,15 @@ export function createServiceAdministration(
         hint: text`Commands run as the hub; Hub.allow_managed_services_at_runtime allows them.`,
       });
     }
-    const beyond = await beyondOf(caller, after);
-    if (beyond.length > 0) {
+    const excess = await excessOf(caller, after);
+    if (excess.length > 0) {
       const message = text`This service would do more than you may.`;
-      throw new HubError('bad_request', message, { ...lacking(beyond), isRefusal: true });
+      throw new HubError('bad_request', message, { ...lacking(excess), isRefusal: true });
     }
     if (after.url === undefined || after.url === before?.definition.url) return;
-    const missing = await scopesBeyond(caller, routingScopes);
+    const missing = await excessScopes(caller, routingScopes);
     if (missing.length === 0) return;
-    // Else the hub would be a way around the door of servers and services, which listen there, too.
+    // Else the hub would be a way around the server guard of servers and services, which listen there, too.
     throw new HubError('forbidden', text`You may not have the hub send visitors to an address.`, {
       hint: text`That needs access to all servers and services: you lack ${missing.join(', ')}.`,
     });
@@ -188,7 +188,7 @@ export function createServiceAdministration(
     const isReached = [before, after].some((service) => isReachable(service?.definition));
     if (!isReached || fields.length === 0) return;
     const needed = `access:services${before === undefined ? '' : `!service=${after.definition.name}`}`;
-    const [missing] = await scopesBeyond(caller, [needed]);
+    const [missing] = await excessScopes(caller, [needed]);
     if (missing !== undefined) {
       const message = text`You may not decide who gets into this service, or where its visitors go.`;
       throw new HubError('forbidden', message, {
@@ -228,10 +228,10 @@ export function createServiceAdministration(
       throw new HubError('bad_request', fieldProblem('name', issueProblem(name.error.issues[0])));
     }
     const { url, command, oauth_client_allowed_scopes } = definition;
-    if (JSON.stringify(definition).length > longestDefinition) {
+    if (JSON.stringify(definition).length > maxDefinitionLength) {
       throw new HubError(
         'bad_request',
-        text`A service has ${longestDefinition} characters at most.`,
+        text`A service has ${maxDefinitionLength} characters at most.`,
       );
     }
     if (command !== undefined && api_token !== undefined) {
@@ -277,10 +277,10 @@ export function createServiceAdministration(
     await store.change((services) => {
       const current = services.find((each) => each.definition.name === name);
       requireSame(name, before, current);
-      if (before === undefined && services.length >= mostRuntimeServices) {
+      if (before === undefined && services.length >= maxRuntimeServices) {
         throw new HubError(
           'conflict',
-          text`There are ${mostRuntimeServices} such services already.`,
+          text`There are ${maxRuntimeServices} such services already.`,
         );
       }
       const others = services.filter((each) => each !== current);
@@ -338,7 +338,7 @@ export function createServiceAdministration(
  * Deletes the services that the configuration has under the same name or client id: what was trusted by that name is
  * not for another one. The log says what they were.
  */
-export async function giveWayToConfig(
+export async function removeShadowedServices(
   configured: readonly ServiceConfig[],
   { store, log }: { readonly store: RuntimeServiceStore; readonly log: Logger },
 ): Promise<void> {
@@ -354,7 +354,7 @@ export async function giveWayToConfig(
     const { environment, ...former } = definition;
     log.warn(
       { service: definition.name, former },
-      'the configuration now has this service, which was added at run time: that one is deleted, with its token and its roles',
+      'service added at run time deleted with its token and roles, the configuration has it now',
     );
   }
 }

@@ -42,8 +42,8 @@ function startOf(service: Service) {
   const { apiToken, clientId, redirectUri, allowedScopes } = service;
   const shared = { kind, url, prefix, host, healthPath, readyTimeoutMs };
   // Only a managed service is told these by the hub; an external one goes on as it is.
-  const told = { token: apiToken?.reveal(), clientId, redirectUri, allowedScopes };
-  return kind === 'managed' ? { ...shared, launch, ...told } : shared;
+  const reported = { token: apiToken?.reveal(), clientId, redirectUri, allowedScopes };
+  return kind === 'managed' ? { ...shared, launch, ...reported } : shared;
 }
 
 function withoutToken({ apiToken, ...service }: Service) {

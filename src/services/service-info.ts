@@ -2,7 +2,7 @@ import type { ServiceConfig } from '../config/config.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { serviceTitle } from '../protocol/service-title.ts';
 import { english, type Language } from '../texts/language.ts';
-import { ownPhrase, readOwnText } from '../texts/own-text.ts';
+import { localizedPhrase, readLocalizedText } from '../texts/localized-text.ts';
 import { type Phrase, phraseIn } from '../texts/text.ts';
 
 /** What the free data of a service (`info`) tells visitors of it; what is not as it should be is left out. */
@@ -41,8 +41,8 @@ export function serviceText(
   { info }: { readonly info: Readonly<Record<string, unknown>> },
   key: string,
 ): Phrase | undefined {
-  const own = readOwnText(info[key]);
-  return own && ownPhrase(own);
+  const own = readLocalizedText(info[key]);
+  return own && localizedPhrase(own);
 }
 
 export type ServiceIcon =
@@ -50,7 +50,7 @@ export type ServiceIcon =
   /** An emoji or a few letters. */
   | { readonly kind: 'text'; readonly text: string };
 
-const longestIcon = 3;
+const maxIconLength = 3;
 let segmenter: Intl.Segmenter | undefined;
 
 /** Made on first use: the data of languages stays in memory. */
@@ -72,9 +72,9 @@ export function readIcon(
     const path = ownPathOf(icon);
     return path === undefined ? undefined : { kind: 'image', url: path };
   }
-  if (icon.length <= longestIcon) return { kind: 'text', text: icon };
+  if (icon.length <= maxIconLength) return { kind: 'text', text: icon };
   // One letter may be a megabyte of marks.
-  if (icon.length > 50 || [...graphemes().segment(icon)].length > longestIcon) return undefined;
+  if (icon.length > 50 || [...graphemes().segment(icon)].length > maxIconLength) return undefined;
   return { kind: 'text', text: icon };
 }
 

@@ -20,12 +20,12 @@ export interface ServiceLeftovers {
 }
 
 /** How often an instance is asked to end what is left on its machine. */
-const mostAttempts = 3;
+const maxAttempts = 3;
 
 export function createServiceLeftovers(deps: {
   readonly processes: ManagedProcessStore;
   /** Has an instance on the machine of another one, which is gone, end what that left of a service. */
-  readonly endLeftElsewhere: (host: ServiceHost, name: string, tag: string) => Promise<void>;
+  readonly endLeftRemote: (host: ServiceHost, name: string, tag: string) => Promise<void>;
   /** Names of the managed services of the configuration in force. */
   readonly names: () => readonly string[];
   /** Tag of the processes that this run of the hub starts for a service. */
@@ -66,14 +66,14 @@ export function createServiceLeftovers(deps: {
     async endAt(host, name, tag) {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          await deps.endLeftElsewhere(host, name, tag);
+          await deps.endLeftRemote(host, name, tag);
           return;
         } catch (error) {
           // Rather late than twice, but not never: that machine may be gone with all that is on it.
-          if (attempt < mostAttempts) continue;
+          if (attempt < maxAttempts) continue;
           log.warn(
             { service: name, from: host.name, err: error },
-            'what a service may have left running on the machine of its instance could not be ended',
+            'leftover processes of service could not be ended',
           );
           return;
         }

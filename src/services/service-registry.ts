@@ -22,12 +22,12 @@ import { isDisplaced, type RuntimeService } from './runtime-service.ts';
 import { createService, type Service } from './service.ts';
 import { compareServices, type ServiceDifference } from './service-difference.ts';
 import { type HubLocation, serviceEnvironment } from './service-environment.ts';
-import {
-  createServiceKeeper,
-  type ServiceKeeperDeps,
-  type ServicesElsewhere,
-} from './service-keeper.ts';
 import type { ServiceHost, ServiceOwnerStore } from './service-owner-store.ts';
+import {
+  createServiceReconciler,
+  type RemoteServices,
+  type ServiceReconcilerDeps,
+} from './service-reconciler.ts';
 import type { ServiceRoutes } from './service-routes.ts';
 import type { PlacedStatus, SupervisedService } from './service-status.ts';
 import type { ServiceStopStore } from './service-stop-store.ts';
@@ -93,12 +93,12 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly owners: ServiceOwnerStore;
   readonly stops: ServiceStopStore;
   /** The lease of this instance. */
-  readonly lease: ServiceKeeperDeps['lease'] & ServiceHost;
-  readonly database: ServiceKeeperDeps['database'] & Pick<HubDatabase, 'audit'>;
+  readonly lease: ServiceReconcilerDeps['lease'] & ServiceHost;
+  readonly database: ServiceReconcilerDeps['database'] & Pick<HubDatabase, 'audit'>;
   /** Whether other instances may use the database. */
   readonly isShared: boolean;
   /** How the instances that run services are asked for something. */
-  readonly elsewhere: ServicesElsewhere;
+  readonly remote: RemoteServices;
   /** Told each service's token. */
   readonly tokens: Pick<ServiceTokens, 'set' | 'setHash' | 'delete'>;
   /** Called after the set of services or their tokens changed. */
@@ -133,7 +133,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   const tagPrefixOf = (name: string): string => `${logFileOf(name)}#${options.hubId}`;
   // Instances share the database, and so the id of the hub.
   const tagOf = (name: string): string => `${tagPrefixOf(name)}#${options.lease.id}`;
-  const keeper = createServiceKeeper({
+  const reconciler = createServiceReconciler({
     ...options,
     processes: store,
     services: () => [...supervised.values()].filter(isOwned),
@@ -174,7 +174,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       ...shared,
       here: options.lease,
       mayStart: () => options.lease.isHeld(),
-      onChange: () => keeper.report(service.name),
+      onChange: () => reconciler.report(service.name),
       service: { ...service, launch },
       environmentFor: (current, user) => serviceEnvironment(current, { ...options, user }),
       logFile: logFileOf(service.name),
@@ -208,7 +208,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   }
 
   async function end(each: SupervisedService): Promise<void> {
-    if (isOwned(each)) await keeper.release(each);
+    if (isOwned(each)) await reconciler.release(each);
     else await each.stop();
   }
 
@@ -249,7 +249,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     await Promise.all(difference.removed.map(remove));
     await Promise.all(pick(difference.restarted).map(replace));
     for (const service of pick(difference.added)) add(service).start();
-    keeper.review();
+    reconciler.review();
     announceChange();
     return difference;
   }
@@ -313,7 +313,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   return {
     watchExternal,
     async start(signal) {
-      await keeper.start(signal);
+      await reconciler.start(signal);
       if (signal?.aborted) return;
       if (isDisposed) return;
       void watchExternal();
@@ -336,7 +336,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       if (found === undefined) return false;
       if (isOwned(found) && found.stopped !== undefined) return startService(name);
       if (!isOwned(found) || found.isLocal) found.restart();
-      else if (found.host !== undefined) await options.elsewhere.restart(found.host, name);
+      else if (found.host !== undefined) await options.remote.restart(found.host, name);
       // Of what another instance asks for, it has recorded who wanted it.
       if (currentActor() !== undefined) {
         const target = { kind: 'service', name } as const;
@@ -364,12 +364,12 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
           const host =
             found !== undefined && isOwned(found) && !found.isLocal ? found.host : undefined;
           if (host === undefined) return feedOf().read(...from);
-          return options.elsewhere.readOutput(host, name, ...from);
+          return options.remote.readOutput(host, name, ...from);
         },
         onMore: (listener) => feedOf().onMore(listener),
       };
     },
-    endLeft: keeper.endLeft,
+    endLeft: reconciler.endLeft,
     applyConfig: (configs) =>
       changeNext(() => {
         configured = configs;
@@ -381,7 +381,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     async [Symbol.asyncDispose]() {
       isDisposed = true;
       sampling?.[Symbol.dispose]();
-      await keeper[Symbol.asyncDispose]();
+      await reconciler[Symbol.asyncDispose]();
       await Promise.all([...supervised.values()].map(end));
       await changing;
     },

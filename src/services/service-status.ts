@@ -71,7 +71,7 @@ export interface SupervisedService {
   /** Begins; returns at once, and never throws. */
   start(): void;
   /** Ends it within its grace, or a shorter one; afterwards it can be discarded. */
-  stop(options?: { readonly longestGraceMs?: number }): Promise<void>;
+  stop(options?: { readonly maxGraceMs?: number }): Promise<void>;
   /** Starts it again, at once, and forgets earlier failures. An external one is probed again. */
   restart(): void;
   /** Takes over changes that need no restart. */

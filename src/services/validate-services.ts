@@ -41,7 +41,7 @@ export interface ServiceProblem {
 type Report = (field: string, message: Phrase, options?: { readonly isTaken: boolean }) => void;
 
 /** A token this short could be guessed (specification, Limits). */
-const longestRefusedSecret = 8;
+const maxRefusedSecretLength = 8;
 const managedOnlyFields = ['environment', 'user', 'cwd'] as const;
 
 /** Finds every problem of `Hub.services` at once; each message names the service. */
@@ -110,8 +110,8 @@ function checkRules({ access, rules, strip_prefix }: ServiceConfig, report: Repo
 function checkFields(service: ServiceConfig, report: Report): void {
   const { url, access, api_token, place } = service;
   checkRules(service, report);
-  if (api_token !== undefined && api_token.reveal().length <= longestRefusedSecret) {
-    report('api_token', `must be longer than ${longestRefusedSecret} characters`);
+  if (api_token !== undefined && api_token.reveal().length <= maxRefusedSecretLength) {
+    report('api_token', `must be longer than ${maxRefusedSecretLength} characters`);
   }
   if (url === undefined) {
     const needsUrl = access !== 'service' && place?.isBehindProxy !== true;

@@ -66,7 +66,7 @@ export function createLoginSessions(deps: {
     changes,
     max: cachedLogins,
     expiresAtMs: ({ session }) => session.expiresAt.getTime(),
-    voidedBy: { endOf: ({ session }) => [session.sessionId] },
+    invalidatedBy: { endOf: ({ session }) => [session.sessionId] },
   });
   let seen = new Map<string, Date>();
   const endListeners = new Set<(sessionId: string) => void>();

@@ -110,11 +110,11 @@ export function createBrowserSessions(options: {
    */
   function readKey(ctx: Context): string {
     const { cookie } = ctx.req.headers;
-    if (cookieValues(cookie, loginCookie).length > 1) expireElsewhere(ctx);
+    if (cookieValues(cookie, loginCookie).length > 1) expireRemote(ctx);
     return openOnlyCookie(sealer, cookie, loginCookie) ?? '';
   }
 
-  function expireElsewhere(ctx: Context): void {
+  function expireRemote(ctx: Context): void {
     for (const other of pathsAbove(ctx.path)) {
       if (other === path) continue;
       setCookie(ctx, loginCookie, '', { path: other, secure: isSecure, maxAgeSeconds: 0 });

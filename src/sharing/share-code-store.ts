@@ -9,10 +9,10 @@ import { isForeignKeyViolation } from '../store/storage-error.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { text } from '../texts/text.ts';
 import type { ShareCode } from './share.ts';
-import { recordSharing } from './share-deeds-store.ts';
+import { recordSharing } from './share-audit-store.ts';
 import { grantShare, namesIn } from './share-rows-store.ts';
 
-const mostCodesOfServer = 100;
+const maxCodesOfServer = 100;
 
 /** Which codes a list holds. */
 export type ShareCodeFilter =
@@ -106,8 +106,8 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
           .where('server_id', '=', server.id)
           .where('expires_at', '>', database.now())
           .executeTakeFirstOrThrow();
-        if (Number(count) >= mostCodesOfServer) {
-          throw new HubError('conflict', text`A server has ${mostCodesOfServer} links at most.`, {
+        if (Number(count) >= maxCodesOfServer) {
+          throw new HubError('conflict', text`A server has ${maxCodesOfServer} links at most.`, {
             hint: text`Delete one that is no longer needed.`,
           });
         }
@@ -117,8 +117,8 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
           if (!isForeignKeyViolation(error)) throw error;
           throw new HubError('not_found', text`The server is gone.`, { cause: error });
         }
-        const deed = { serverId: server.id, scopeNames };
-        await recordSharing(transaction, database, 'share_code.create', deed);
+        const auditEvent = { serverId: server.id, scopeNames };
+        await recordSharing(transaction, database, 'share_code.create', auditEvent);
       });
       return {
         code,
@@ -173,8 +173,8 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
         // Deleted since it was read; what was granted with it is undone.
         if (numUpdatedRows === 0n) throw new HubError('not_found', text`This link is gone.`);
         const recipient = { kind: 'user', id: userId } as const;
-        const deed = { serverId: server.id, recipient, scopeNames };
-        await recordSharing(transaction, database, 'share_code.accept', deed);
+        const auditEvent = { serverId: server.id, recipient, scopeNames };
+        await recordSharing(transaction, database, 'share_code.accept', auditEvent);
         return shareCode;
       });
       if (exchanged !== undefined) database.announceChange({ kind: 'rights_changed' });

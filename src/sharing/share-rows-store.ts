@@ -9,7 +9,7 @@ import { lockUser } from '../store/user-lock.ts';
 import { text } from '../texts/text.ts';
 
 /** With more, the list of who may use a server is of no use to anyone; share it with a group. */
-const mostSharesOfServer = 1_000;
+const maxSharesOfServer = 1_000;
 
 /** Whom a share is for, by id. */
 export type RecipientId =
@@ -55,8 +55,8 @@ export async function grantShare(
     .select((select) => select.fn.countAll<number>().as('count'))
     .where('server_id', '=', serverId)
     .executeTakeFirstOrThrow();
-  if (Number(count) >= mostSharesOfServer) {
-    throw new HubError('conflict', text`A server is shared with ${mostSharesOfServer} at most.`, {
+  if (Number(count) >= maxSharesOfServer) {
+    throw new HubError('conflict', text`A server is shared with ${maxSharesOfServer} at most.`, {
       hint: text`End one of the shares first, or share it with a group.`,
     });
   }

@@ -13,7 +13,7 @@ interface SharedServer {
 }
 
 /** Most scopes in one request; there are not as many that a server can be shared with. */
-export const mostScopes = 100;
+export const maxScopes = 100;
 
 /**
  * The names of scopes to share a server with; access to it where none are given. They come without a filter or with
@@ -58,11 +58,11 @@ export async function requireMayShare(
   caller: Caller,
   server: SharedServer,
   scopeNames: readonly string[],
-  acting: Pick<ActingOnUsers, 'scopesBeyond'>,
+  acting: Pick<ActingOnUsers, 'excessScopes'>,
 ): Promise<void> {
-  const beyond = await acting.scopesBeyond(caller, scopesOfShare({ server, scopeNames }));
-  if (beyond.length === 0) return;
+  const excess = await acting.excessScopes(caller, scopesOfShare({ server, scopeNames }));
+  if (excess.length === 0) return;
   throw new HubError('forbidden', text`No one can share more than they may do themselves.`, {
-    hint: text`You lack ${beyond.slice(0, 5).map(quoteScope).join(', ')}${beyond.length > 5 ? ', …' : ''}.`,
+    hint: text`You lack ${excess.slice(0, 5).map(quoteScope).join(', ')}${excess.length > 5 ? ', …' : ''}.`,
   });
 }

@@ -6,7 +6,7 @@ import { type ListPage, type OffsetPageAsked, readPage } from '../store/page-edg
 import type { Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { type ListedShare, type Share, type ShareRecipient, scopesOfShare } from './share.ts';
-import { recordSharing } from './share-deeds-store.ts';
+import { recordSharing } from './share-audit-store.ts';
 import { grantShare, namesIn, type RecipientId, recipientColumn } from './share-rows-store.ts';
 
 /** Which shares a list holds. */
@@ -106,12 +106,12 @@ export function createShareStore(database: HubDatabase): ShareStore {
           const ordered = rows(isBackwards ? 'desc' : 'asc')
             .limit(limit)
             .offset(offset);
-          const beyond = sql.raw(isBackwards ? '<' : '>');
+          const pastEdge = sql.raw(isBackwards ? '<' : '>');
           return place === undefined
             ? ordered.execute()
             : ordered
                 .where(
-                  sql<boolean>`(shares.created_at, shares.id) ${beyond} (${Number(place[1])}, ${place[2]})`,
+                  sql<boolean>`(shares.created_at, shares.id) ${pastEdge} (${Number(place[1])}, ${place[2]})`,
                 )
                 .execute();
         },
@@ -134,8 +134,8 @@ export function createShareStore(database: HubDatabase): ShareStore {
     async grant(server, recipient, scopeNames) {
       const isChanged = await database.transaction(async (transaction) => {
         if (!(await grantShare(transaction, database, server, recipient, scopeNames))) return false;
-        const deed = { serverId: server.id, recipient, scopeNames };
-        await recordSharing(transaction, database, 'share.grant', deed);
+        const auditEvent = { serverId: server.id, recipient, scopeNames };
+        await recordSharing(transaction, database, 'share.grant', auditEvent);
         return true;
       });
       if (isChanged) database.announceChange({ kind: 'rights_changed' });
@@ -155,8 +155,8 @@ export function createShareStore(database: HubDatabase): ShareStore {
           (name) => scopeNames !== undefined && !scopeNames.includes(name),
         );
         await setScopes(transaction, ofRecipient.id, left);
-        const deed = { serverId, recipient, scopeNames };
-        await recordSharing(transaction, database, 'share.revoke', deed);
+        const auditEvent = { serverId, recipient, scopeNames };
+        await recordSharing(transaction, database, 'share.revoke', auditEvent);
         return true;
       });
       if (isThere) database.announceChange({ kind: 'rights_changed' });

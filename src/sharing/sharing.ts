@@ -18,7 +18,7 @@ import { readShareScopes, requireMayShare } from './share-scopes.ts';
 import type { ShareStore } from './share-store.ts';
 
 /** Shortest, longest and usual life of a code, in seconds. */
-export const codeLifetimeSeconds = { least: 60, most: 31_536_000, usual: 86_400 } as const;
+export const codeLifetimeSeconds = { min: 60, max: 31_536_000, usual: 86_400 } as const;
 
 /**
  * Sharing of servers. Whether a caller may share a server at all has been found out before; here it is about how much
@@ -95,7 +95,7 @@ export interface Sharing {
 }
 
 /** No code is longer than this; what is may be anything. */
-const longestCode = 200;
+const maxCodeLength = 200;
 
 export function createSharing(deps: {
   readonly shares: ShareStore;
@@ -104,7 +104,7 @@ export function createSharing(deps: {
   readonly users: Pick<UserStore, 'findByName'>;
   readonly groups: Pick<GroupStore, 'getByName'>;
   readonly authorizer: Pick<Authorizer, 'catalogue' | 'membershipFor'>;
-  readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
+  readonly acting: Pick<ActingOnUsers, 'excessScopes'>;
   readonly failures: FailureLimit;
   /** Milliseconds since 1970, by a clock that all processes share. */
   readonly now: () => number;
@@ -203,7 +203,7 @@ export function createSharing(deps: {
         retryAfterSeconds,
       });
     }
-    const found = code.length > longestCode ? undefined : await shareCodes.find(code);
+    const found = code.length > maxCodeLength ? undefined : await shareCodes.find(code);
     if (found === undefined) {
       await failures.recordFailure(key);
       throw deadCode();

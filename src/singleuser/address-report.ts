@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
 const timeoutMs = 10_000;
-const longestPauseMs = 10_000;
+const maxPauseMs = 10_000;
 
 /**
  * Tells the hub the port that the server has chosen, again and again until the hub takes it: it may be
@@ -17,7 +17,7 @@ export async function reportAddress(options: {
   readonly log: Logger;
 }): Promise<void> {
   const { url, token, port, signal, log } = options;
-  for (let pauseMs = 100; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = 100; !signal.aborted; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     try {
       const response = await fetch(url, {
         method: 'POST',
@@ -30,7 +30,7 @@ export async function reportAddress(options: {
       throw new Error(`the hub answered ${response.status}: ${text.slice(0, 500)}`);
     } catch (error) {
       if (signal.aborted) return;
-      log.warn({ err: error, port }, 'could not tell the hub the port of the server; trying again');
+      log.warn({ err: error, port }, 'could not report the port of the server, trying again');
     }
     await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
   }

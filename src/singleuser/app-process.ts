@@ -46,7 +46,7 @@ export function startApp(options: {
   const { promise: exited, resolve } = Promise.withResolvers<number>();
   child.once('error', (error: NodeJS.ErrnoException) => {
     if (child.pid !== undefined) return;
-    log.error({ err: error }, `cannot start ${program}`);
+    log.error({ err: error, program }, 'app could not be started');
     resolve(error.code === 'ENOENT' ? 127 : 126);
   });
   child.once('exit', (code, signal) => {
@@ -63,7 +63,7 @@ export function startApp(options: {
       signalGroup(signal);
       if (!endingSignals.includes(signal) || killTimer !== undefined) return;
       killTimer = setTimeout(() => {
-        log.warn({ killAfterMs }, 'the app does not end by itself; killing it');
+        log.warn({ killAfterMs }, 'app does not exit, killing it');
         signalGroup('SIGKILL');
       }, killAfterMs);
     },

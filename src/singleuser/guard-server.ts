@@ -56,7 +56,7 @@ export function createGuardServer(options: {
     const decision = obstacle(request) ?? (await hubAuth.authenticate(request));
     if (decision.kind === 'allowed') onTraffic();
     if (decision.kind === 'denied' && decision.error.cause !== undefined) {
-      log.warn({ err: decision.error }, 'a request was refused');
+      log.warn({ err: decision.error }, 'request refused');
     }
     return decision;
   }
@@ -118,13 +118,13 @@ export function createGuardServer(options: {
   serveMessages(server, {
     request(request, response) {
       serve(request, response).catch((error: unknown) => {
-        log.error({ err: error }, 'a request failed unexpectedly');
+        log.error({ err: error }, 'request failed unexpectedly');
         response.destroy();
       });
     },
     upgrade(request, socket, head) {
       serveUpgrade(request, socket, head).catch((error: unknown) => {
-        log.error({ err: error }, 'a WebSocket failed unexpectedly');
+        log.error({ err: error }, 'WebSocket failed unexpectedly');
         socket.destroy();
       });
     },

@@ -2,7 +2,7 @@ import { geteuid } from 'node:process';
 import type { Logger } from 'pino';
 import type { Environment } from '../client/client-options.ts';
 import { systemClock } from '../processes/clock.ts';
-import { createFindStranger } from '../processes/port-owner.ts';
+import { createFindForeignProcess } from '../processes/port-owner.ts';
 import { newTag, processTagVariable } from '../processes/process-tag.ts';
 import type { Phrase } from '../texts/text.ts';
 import type { AppAddress } from './app-address.ts';
@@ -56,15 +56,16 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
 
   async function run(): Promise<number> {
     for (let address = settings.address, attempt = 1; ; attempt += 1) {
-      const { code, stranger } = await follow(app, address);
-      if (stranger === undefined || isEnding) return code;
+      const { code, foreignProcess } = await follow(app, address);
+      if (foreignProcess === undefined || isEnding) return code;
       if (nextAddress === undefined || attempt === portAttempts) {
         log.error(
-          `the app cannot have its port: ${stranger}; where that program listens for the app, say --listens-elsewhere`,
+          { reason: foreignProcess },
+          'app cannot have its port; where that program listens for the app, say --listens-elsewhere',
         );
         return code;
       }
-      log.warn(`starting the app again on another port: ${stranger}`);
+      log.warn({ reason: foreignProcess }, 'restarting app on another port');
       address = await nextAddress();
       if (isEnding) return code;
       app = start(address);
@@ -84,35 +85,35 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
       killAfterMs,
       log,
     });
-    const find = createFindStranger({
+    const find = createFindForeignProcess({
       accounts: () => [0, geteuid?.()],
       trustsAccounts: settings.listensElsewhere,
     });
     const group = { groupId: process.pid, tag };
-    const findStranger = (seen: { isAnswered: boolean; mayBeOld?: boolean }) =>
+    const findForeignProcess = (seen: { isAnswered: boolean; mayBeOld?: boolean }) =>
       find(address.url, group, seen);
-    return { process, findStranger };
+    return { process, findForeignProcess };
   }
 
-  /** Waits for the end of the app; `stranger` says who had its port, if that was the cause. */
+  /** Waits for the end of the app; `foreignProcess` says who had its port, if that was the cause. */
   async function follow(
-    { process, findStranger }: ReturnType<typeof start>,
+    { process, findForeignProcess }: ReturnType<typeof start>,
     address: AppAddress,
-  ): Promise<{ readonly code: number; readonly stranger: Phrase | undefined }> {
+  ): Promise<{ readonly code: number; readonly foreignProcess: Phrase | undefined }> {
     const ended = new AbortController();
     const exited = process.exited.finally(() => ended.abort());
     const { url } = address;
     const path = settings.readyPath;
-    const seen = await waitForApp({ url, path, findStranger, signal: ended.signal }).catch(
+    const seen = await waitForApp({ url, path, findForeignProcess, signal: ended.signal }).catch(
       () => undefined,
     );
     if (seen === undefined) {
-      return { code: await exited, stranger: await findRemaining(findStranger) };
+      return { code: await exited, foreignProcess: await findRemaining(findForeignProcess) };
     }
-    if (seen.stranger !== undefined) {
+    if (seen.foreignProcess !== undefined) {
       process.kill();
       await exited;
-      return { code: 1, stranger: seen.stranger };
+      return { code: 1, foreignProcess: seen.foreignProcess };
     }
     await address
       .protect()
@@ -120,12 +121,12 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
         log.warn({ err: error }, 'could not protect the socket of the app'),
       );
     const connections = createOwnConnections(address.socketPath !== undefined, () =>
-      findStranger({ isAnswered: true, mayBeOld: true }),
+      findForeignProcess({ isAnswered: true, mayBeOld: true }),
     );
     forwarder = settings.createForwarder(url, connections);
-    log.info({ prefix: settings.prefix }, 'the app is ready');
+    log.info({ prefix: settings.prefix }, 'app ready');
     becomeReady();
-    return { code: await exited, stranger: undefined };
+    return { code: await exited, foreignProcess: undefined };
   }
 
   const exited = run();
@@ -150,10 +151,10 @@ export function startGuardedApp(settings: GuardedAppSettings): GuardedApp {
 
 /** Who has the address after the end of the app, unless that is something of its own which is about to end. */
 async function findRemaining(
-  findStranger: (seen: { isAnswered: boolean }) => Promise<Phrase | undefined>,
+  findForeignProcess: (seen: { isAnswered: boolean }) => Promise<Phrase | undefined>,
 ): Promise<Phrase | undefined> {
-  const first = await findStranger({ isAnswered: false });
+  const first = await findForeignProcess({ isAnswered: false });
   if (first === undefined) return undefined;
   await systemClock.sleep(secondLookMs);
-  return findStranger({ isAnswered: false });
+  return findForeignProcess({ isAnswered: false });
 }

@@ -14,16 +14,17 @@ export interface OwnConnections {
   readonly agent: Agent;
 }
 
-/** `findStranger` names another program that has the address of the app. */
+/** `findForeignProcess` names another program that has the address of the app. */
 export function createOwnConnections(
   isSocket: boolean,
-  findStranger: () => Promise<Phrase | undefined>,
+  findForeignProcess: () => Promise<Phrase | undefined>,
 ): OwnConnections {
   // No one else can listen on the socket: its folder is closed.
   if (isSocket) return { verify: undefined, agent: new Agent() };
   async function verify(): Promise<void> {
-    const stranger = await findStranger();
-    if (stranger !== undefined) throw new ExchangeFailure('UPSTREAM_GONE', String(stranger));
+    const foreignProcess = await findForeignProcess();
+    if (foreignProcess !== undefined)
+      throw new ExchangeFailure('UPSTREAM_GONE', String(foreignProcess));
   }
   return { verify, agent: new VerifyingAgent(verify) };
 }

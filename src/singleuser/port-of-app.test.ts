@@ -12,7 +12,7 @@ import { until } from '../../test/support/test-hub.ts';
 
 describe('another program at the port of the app', () => {
   /** A web server of someone else. It notes the headers that it gets, and listens wherever it is asked to. */
-  async function startStranger() {
+  async function startForeignProcess() {
     const seen: string[] = [];
     const server = createServer((asked, response) => {
       seen.push(asked.rawHeaders.join(' '));
@@ -72,37 +72,37 @@ describe('another program at the port of the app', () => {
   ] as const)(
     'is not taken for an app that %s: the app gets another port',
     async ([, otherwise]) => {
-      await using stranger = await startStranger();
-      const command = tells(stranger.controlUrl, otherwise);
+      await using foreignProcess = await startForeignProcess();
+      const command = tells(foreignProcess.controlUrl, otherwise);
       await using parts = await startGuardedApp({ command });
       await parts.singleuser.ready;
       const answer = await fetch(parts.prefix, { headers: secrets });
       expect(await answer.text()).toMatch(/^of the app at \d+$/);
-      expect(stranger.takenPorts).toHaveLength(1);
-      expect(stranger.seen.join()).not.toMatch(/secret|good/);
+      expect(foreignProcess.takenPorts).toHaveLength(1);
+      expect(foreignProcess.seen.join()).not.toMatch(/secret|good/);
     },
   );
 
   test('that has every port ends the server, which says so', async () => {
-    await using stranger = await startStranger();
-    stranger.takes(100);
+    await using foreignProcess = await startForeignProcess();
+    foreignProcess.takes(100);
     const log = new PassThrough();
     const output = text(log);
-    const command = tells(stranger.controlUrl, 'process.exit(98)');
+    const command = tells(foreignProcess.controlUrl, 'process.exit(98)');
     await using parts = await startGuardedApp({ command }, {}, pino(log));
     expect(await parts.singleuser.exited).toBe(98);
     log.end();
-    expect(stranger.takenPorts).toHaveLength(3);
+    expect(foreignProcess.takenPorts).toHaveLength(3);
     expect(await output).toMatch(
-      new RegExp(`pid ${process.pid} \\(.+\\) holds the port ${stranger.takenPorts[2]}`),
+      new RegExp(`pid ${process.pid} \\(.+\\) holds the port ${foreignProcess.takenPorts[2]}`),
     );
   });
 
   test('that has the port it must listen on ends the server, and gets nothing of visitors', async () => {
-    await using stranger = await startStranger();
-    stranger.server.listen(0, '127.0.0.1');
-    await once(stranger.server, 'listening');
-    const { port } = stranger.server.address() as AddressInfo;
+    await using foreignProcess = await startForeignProcess();
+    foreignProcess.server.listen(0, '127.0.0.1');
+    await once(foreignProcess.server, 'listening');
+    const { port } = foreignProcess.server.address() as AddressInfo;
     const command = [process.execPath, '--eval', 'setInterval(() => {}, 1e6)'];
     await using parts = await startGuardedApp({ command, port });
     const answer = await fetch(parts.prefix, { headers: secrets });
@@ -111,12 +111,12 @@ describe('another program at the port of the app', () => {
       expect.not.stringContaining('of a stranger'),
     ]);
     expect(await parts.singleuser.exited).toBe(1);
-    expect(stranger.seen.join()).not.toMatch(/secret|good/);
+    expect(foreignProcess.seen.join()).not.toMatch(/secret|good/);
   });
 
   test('is believed where the app is known to have another one listen', async () => {
-    await using stranger = await startStranger();
-    const command = tells(stranger.controlUrl, 'setInterval(() => {}, 1e6)');
+    await using foreignProcess = await startForeignProcess();
+    const command = tells(foreignProcess.controlUrl, 'setInterval(() => {}, 1e6)');
     await using parts = await startGuardedApp({ command, listensElsewhere: true });
     await parts.singleuser.ready;
     const answer = await fetch(parts.prefix, { headers: secrets });
@@ -124,10 +124,13 @@ describe('another program at the port of the app', () => {
   });
 
   test('gets nothing of visitors when the app stops listening later', async () => {
-    await using stranger = await startStranger();
-    stranger.takes(0);
+    await using foreignProcess = await startForeignProcess();
+    foreignProcess.takes(0);
     const port = await freePort();
-    await using parts = await startGuardedApp({ command: tells(stranger.controlUrl, ''), port });
+    await using parts = await startGuardedApp({
+      command: tells(foreignProcess.controlUrl, ''),
+      port,
+    });
     await parts.singleuser.ready;
     const ask = async () => {
       const answer = await fetch(parts.prefix, { headers: secrets });
@@ -136,7 +139,7 @@ describe('another program at the port of the app', () => {
     expect(await ask()).toEqual({ status: 200, body: `of the app at ${port}` });
     parts.singleuser.signal('SIGUSR2');
     await until(async () => {
-      const listening = once(stranger.server.listen(port, '127.0.0.1'), 'listening');
+      const listening = once(foreignProcess.server.listen(port, '127.0.0.1'), 'listening');
       return (await listening.catch(() => undefined)) !== undefined;
     }, 'the stranger has the port');
     expect(await ask()).toEqual({ status: 503, body: expect.stringContaining('does not answer') });
@@ -147,6 +150,6 @@ describe('another program at the port of the app', () => {
     const [, refusal] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
     expect(refusal.statusCode).toBe(503);
     socket.terminate();
-    expect(stranger.seen).toEqual([]);
+    expect(foreignProcess.seen).toEqual([]);
   });
 });

@@ -6,30 +6,30 @@ const intervalMs = 100;
 const timeoutMs = 5_000;
 
 /**
- * Polls a path of the app until it answers, with any status. Resolves with the sentence of `findStranger` when
+ * Polls a path of the app until it answers, with any status. Resolves with the sentence of `findForeignProcess` when
  * another program has its address; rejects when the signal is aborted.
  */
 export async function waitForApp({
   url,
   path,
-  findStranger,
+  findForeignProcess,
   signal,
 }: {
   readonly url: string;
   readonly path: string;
-  readonly findStranger: (seen: { isAnswered: boolean }) => Promise<Phrase | undefined>;
+  readonly findForeignProcess: (seen: { isAnswered: boolean }) => Promise<Phrase | undefined>;
   readonly signal: AbortSignal;
-}): Promise<{ readonly stranger: Phrase | undefined }> {
+}): Promise<{ readonly foreignProcess: Phrase | undefined }> {
   for (let sightings = 0; ; ) {
     const result = await probeReadiness({ url, path, timeoutMs, signal });
     signal.throwIfAborted();
     const isAnswered = result.ready || result.problem === 'status';
     const isRefused = !result.ready && result.problem === 'refused';
-    const stranger = isRefused ? undefined : await findStranger({ isAnswered });
-    if (isAnswered && stranger === undefined) return { stranger };
-    sightings = stranger === undefined ? 0 : sightings + 1;
+    const foreignProcess = isRefused ? undefined : await findForeignProcess({ isAnswered });
+    if (isAnswered && foreignProcess === undefined) return { foreignProcess };
+    sightings = foreignProcess === undefined ? 0 : sightings + 1;
     // The second look finds a program that began in the middle of the first.
-    if (sightings > 1) return { stranger };
+    if (sightings > 1) return { foreignProcess };
     await systemClock.sleep(intervalMs, signal);
   }
 }

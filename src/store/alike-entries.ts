@@ -22,11 +22,11 @@ const ownFields = [
 ] as const satisfies readonly (keyof AuditRow)[];
 
 /** So many entries alike are kept one by one in about a minute; those beyond are merged. */
-export const mostAlike = 10;
+export const maxAlike = 10;
 /** Characters of what one entry keeps of others. */
-const longestRepeats = 256 * 1024;
+const maxRepeatsLength = 256 * 1024;
 /** Entries that wait to be merged. */
-const mostHeld = 5_000;
+const maxEntries = 5_000;
 const windowMs = 60_000;
 
 /** What an entry has of its own beside the one that stands for it. */
@@ -55,7 +55,7 @@ export function mergeAlike(rows: readonly AuditRow[]): AuditRow[] {
     for (const row of rest.toReversed()) {
       const repeat = JSON.stringify(repeatOf(row, newest));
       length += repeat.length;
-      if (repeats.length > 0 && length > longestRepeats) break;
+      if (repeats.length > 0 && length > maxRepeatsLength) break;
       repeats.unshift(repeat);
     }
     rest = rest.slice(0, -repeats.length);
@@ -113,14 +113,14 @@ export function createAlikeEntries(write: (row: AuditRow) => void): AlikeEntries
       const alike = seen.get(key) ?? { passed: 0, held: [] };
       seen.set(key, alike);
       timer ??= setTimeout(endWindow, windowMs).unref();
-      if (alike.passed < mostAlike) {
+      if (alike.passed < maxAlike) {
         alike.passed += 1;
         write(row);
       } else {
         alike.held.push(row);
         held += 1;
       }
-      if (held + seen.size >= mostHeld) endWindow();
+      if (held + seen.size >= maxEntries) endWindow();
     },
     [Symbol.dispose]: endWindow,
   };

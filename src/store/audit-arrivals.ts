@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
-import { alikeBy, alikeKey, mergeAlike, mostAlike } from './alike-entries.ts';
+import { alikeBy, alikeKey, maxAlike, mergeAlike } from './alike-entries.ts';
 import { jsonRows } from './json-list.ts';
 import type { AuditRow, Tables } from './tables.ts';
 
@@ -139,7 +139,7 @@ export function createAuditArrivals({
    */
   async function foldSome(): Promise<boolean> {
     const { rows: floods } = await sql`select 1 from (select ${sql.join(keyColumns)} ${foldable})
-      as arrived group by ${keys} having count(*) > ${sql.lit(mostAlike)} limit 1`.execute(kysely);
+      as arrived group by ${keys} having count(*) > ${sql.lit(maxAlike)} limit 1`.execute(kysely);
     if (floods.length === 0) return false;
     return await kysely.transaction().execute(async (transaction) => {
       const locked = sql.raw(dialect === 'sqlite' ? '' : 'for update');
@@ -147,7 +147,7 @@ export function createAuditArrivals({
         select id, entry ${foldable} ${locked}`.execute(transaction);
       const arrived = rows.map(({ id, entry }) => ({ id, row: unpackRow(entry) }));
       const alike = [...Map.groupBy(arrived, ({ row }) => alikeKey(row)).values()];
-      const folded = alike.map((each) => each.slice(mostAlike)).filter((each) => each.length > 1);
+      const folded = alike.map((each) => each.slice(maxAlike)).filter((each) => each.length > 1);
       if (folded.length === 0) return false;
       const ids = jsonRows(
         folded.flat().map(({ id }) => [Number(id)]),
@@ -186,7 +186,7 @@ export function createAuditArrivals({
         timer = undefined;
         move().catch((error: unknown) => {
           if (isStopped) return;
-          log.warn({ err: error }, 'the audit log could not be brought up to date');
+          log.warn({ err: error }, 'audit log could not be updated');
         });
       }, delayMs).unref();
     },

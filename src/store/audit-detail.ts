@@ -1,7 +1,7 @@
 /** Longest detail as JSON. */
-const longestDetail = 2_000;
-const longestText = 200;
-const mostItems = 20;
+const maxDetailLength = 2_000;
+const maxTextLength = 200;
+const maxItems = 20;
 
 /** What a database may refuse: NUL, and halves of surrogate pairs. */
 const doubtful = /[\0\uD800-\uDFFF]/;
@@ -20,28 +20,28 @@ export function storable(text: string, longest: number): string {
  */
 export function toDetail(detail: Readonly<Record<string, unknown>>): string {
   const whole = JSON.stringify(detail);
-  if (whole.length <= longestDetail && !doubtfulJson.test(whole)) return whole;
-  for (let share = 1; share <= mostItems; share *= 2) {
+  if (whole.length <= maxDetailLength && !doubtfulJson.test(whole)) return whole;
+  for (let share = 1; share <= maxItems; share *= 2) {
     // Not by a replacer: JSON takes several times as long when it asks for each value.
     const text = JSON.stringify(
-      shorten(detail, { items: mostItems / share, characters: longestText / share }),
+      shorten(detail, { items: maxItems / share, characters: maxTextLength / share }),
     );
-    if (text.length <= longestDetail) return text;
+    if (text.length <= maxDetailLength) return text;
   }
   return '{"too_long":true}';
 }
 
-function shorten(value: unknown, most: { items: number; characters: number }): unknown {
-  if (typeof value === 'string') return storable(value, most.characters);
+function shorten(value: unknown, max: { items: number; characters: number }): unknown {
+  if (typeof value === 'string') return storable(value, max.characters);
   if (typeof value !== 'object' || value === null) return value;
-  if (hasJson(value)) return shorten(value.toJSON(), most);
-  const items = Math.floor(most.items);
+  if (hasJson(value)) return shorten(value.toJSON(), max);
+  const items = Math.floor(max.items);
   if (Array.isArray(value)) {
     const left = value.length > items ? [`and ${value.length - items} more`] : [];
-    return [...value.slice(0, items), ...left].map((each) => shorten(each, most));
+    return [...value.slice(0, items), ...left].map((each) => shorten(each, max));
   }
   const members = Object.entries(value);
-  const kept = members.slice(0, items).map(([name, each]) => [name, shorten(each, most)]);
+  const kept = members.slice(0, items).map(([name, each]) => [name, shorten(each, max)]);
   if (members.length > items) kept.push(['and_more', members.length - items]);
   return Object.fromEntries(kept);
 }

@@ -63,8 +63,8 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const audit = createAuditStore(database);
     const users = createUserStore(database);
     await users.create({ name: 'old' });
-    const told: unknown[] = [];
-    database.audit.onRecord((row) => told.push(row.users));
+    const reported: unknown[] = [];
+    database.audit.onRecord((row) => reported.push(row.users));
     await Promise.all([
       actAs(ada, () => users.createMissing(['one', 'old', 'two'], { isAdmin: true })),
       users.createMissing(['three']),
@@ -80,7 +80,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
       { who: 'one,two', by: 'ada', detail: { admin: true } },
       { who: 'three', by: undefined, detail: {} },
     ]);
-    expect(told.toSorted()).toEqual(['["one","two"]', '["three"]']);
+    expect(reported.toSorted()).toEqual(['["one","two"]', '["three"]']);
 
     await sql`alter table audit_arrivals rename to moved`.execute(database.kysely);
     const both = [users.createMissing(['four']), users.createMissing(['five'])];
@@ -255,7 +255,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
     expect(paged).toEqual(entries);
     const ofGroups = { ...filter, action: 'group.create', actor: 'ada' };
     expect((await audit.list({ filter: ofGroups, limit: 9 })).entries).toEqual([]);
-    await audit.purge({ before: new Date(Date.now() + 86_400_000), mostRows: 0 });
+    await audit.purge({ before: new Date(Date.now() + 86_400_000), maxRows: 0 });
     expect(await database.kysely.selectFrom('audit_users').selectAll().execute()).toEqual([]);
   });
 
@@ -477,7 +477,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
         await actAs(eve(0), () => database.audit.recordAlone(...names));
         await audit.list(all);
       }
-      expect(await audit.purge({ before: new Date(0), mostRows: 110 })).toBe(1);
+      expect(await audit.purge({ before: new Date(0), maxRows: 110 })).toBe(1);
       const { entries } = await audit.list(all);
       expect(entries.filter(({ count }) => count > 1)).toHaveLength(2);
       expect(entries.at(-1)?.actor.name).toBe('ada');
@@ -491,10 +491,10 @@ describeEachDatabase('the audit log', (open, dialect) => {
     for (let index = 0; index < 6; index += 1) await createGroup(groups, { name: `g${index}` });
     const { entries } = await audit.list(all);
     const day = 86_400_000;
-    expect(await audit.purge({ before: new Date(Date.now() - day), mostRows: 0 })).toBe(0);
-    expect(await audit.purge({ before: new Date(0), mostRows: 4 })).toBe(2);
+    expect(await audit.purge({ before: new Date(Date.now() - day), maxRows: 0 })).toBe(0);
+    expect(await audit.purge({ before: new Date(0), maxRows: 4 })).toBe(2);
     expect((await audit.list(all)).entries).toEqual(entries.slice(0, 4));
-    expect(await audit.purge({ before: new Date(Date.now() + day), mostRows: 0 })).toBe(4);
+    expect(await audit.purge({ before: new Date(Date.now() + day), maxRows: 0 })).toBe(4);
     expect((await audit.list(all)).entries).toEqual([]);
   });
 

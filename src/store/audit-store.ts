@@ -1,6 +1,6 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/audit-event.ts';
 import type { AuditPlace } from '../audit/audit-query.ts';
-import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/deed.ts';
 import { isStorageUnavailable } from '../errors.ts';
 import { inTransaction } from './after-commit.ts';
 import { entriesOf } from './alike-entries.ts';
@@ -40,7 +40,7 @@ export interface AuditStore {
   purge(options: {
     readonly before: Date;
     /** 0 for no limit. */
-    readonly mostRows: number;
+    readonly maxRows: number;
     readonly signal?: AbortSignal;
   }): Promise<number>;
 }
@@ -53,7 +53,7 @@ const listed = ['audit.id', `audit.${at}`, ...ofEntry, 'users', 'entry_count'] a
 /** So many rows are deleted at once: other writers wait no longer. */
 const purgedAtOnce = 1_000;
 /** In one purge; the next one goes on. */
-const mostPurged = 200_000;
+const maxPurged = 200_000;
 
 export function createAuditStore({
   kysely,
@@ -66,7 +66,7 @@ export function createAuditStore({
     signal: AbortSignal | undefined,
   ): Promise<number> {
     let deleted = 0;
-    while (deleted < mostPurged && signal?.aborted !== true) {
+    while (deleted < maxPurged && signal?.aborted !== true) {
       const count = await inTransaction(kysely, async (transaction) => {
         const rows = await transaction
           .deleteFrom('audit')
@@ -173,10 +173,10 @@ export function createAuditStore({
       );
     },
 
-    async purge({ before, mostRows, signal }) {
+    async purge({ before, maxRows, signal }) {
       const rows = () => kysely.selectFrom('audit').select('id').orderBy('at').orderBy('id');
       const old = await deleteEach(() => rows().where('at', '<', before.getTime()), signal);
-      if (mostRows === 0) return old;
+      if (maxRows === 0) return old;
       // Ids are given one after another: the newest tells which are too many without a count.
       const newest = await kysely
         .selectFrom('audit')
@@ -184,9 +184,9 @@ export function createAuditStore({
         .orderBy('id', 'desc')
         .limit(1)
         .executeTakeFirst();
-      const least = (newest?.id ?? 0) - mostRows;
+      const min = (newest?.id ?? 0) - maxRows;
       const surplus = () =>
-        kysely.selectFrom('audit').select('id').where('id', '<=', least).orderBy('id');
+        kysely.selectFrom('audit').select('id').where('id', '<=', min).orderBy('id');
       // What was merged counts for itself: it is the flood that makes way for the flood.
       const repeats = () =>
         kysely
@@ -202,11 +202,11 @@ export function createAuditStore({
                   .as('merged'),
               )
               .select('merged.id')
-              .where('merged.sum', '>', mostRows),
+              .where('merged.sum', '>', maxRows),
           )
           .orderBy('id');
       const merged = await deleteEach(repeats, signal);
-      return old + merged + (least > 0 ? await deleteEach(surplus, signal) : 0);
+      return old + merged + (min > 0 ? await deleteEach(surplus, signal) : 0);
     },
   };
 }

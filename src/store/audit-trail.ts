@@ -1,7 +1,7 @@
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import { type Actor, currentActor } from '../audit/actor.ts';
-import type { Deed } from '../audit/deed.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import { afterCommit, beforeCommit } from './after-commit.ts';
 import { createAuditArrivals, packRow } from './audit-arrivals.ts';
 import { storable, toDetail } from './audit-detail.ts';
@@ -20,29 +20,29 @@ export type UserInsertion = CompiledQuery & Pick<Statement, 'each'>;
 /** Called with a row once it is committed. */
 type RecordListener = (row: AuditRow) => void;
 
-/** Where deeds are recorded. Nothing changes or deletes a row but the purge of old ones. */
+/** Where actions are recorded. Nothing changes or deletes a row but the purge of old ones. */
 export interface AuditTrail {
   /**
-   * Records deeds of the current actor. Within the transaction of a deed it is recorded if and only if it
+   * Records actions of the current actor. Within the transaction of a action it is recorded if and only if it
    * is done.
    */
-  record(on: Kysely<Tables>, ...deeds: readonly Deed[]): Promise<void>;
+  record(on: Kysely<Tables>, ...auditEvents: readonly AuditEvent[]): Promise<void>;
   /**
    * Creates users and records them in one row, or does neither. Returns those who were created.
    */
   recordNewUsers<User extends NewUser>(
     insertion: UserInsertion,
-    deed: Pick<Deed, 'action' | 'detail'>,
+    auditEvent: Pick<AuditEvent, 'action' | 'detail'>,
     /** Those to be inserted. */
     users: readonly User[],
   ): Promise<User[]>;
   /** Records what has no transaction. It is done already: that it cannot be recorded is logged, not thrown. */
-  recordAlone(...deeds: readonly Deed[]): Promise<void>;
+  recordAlone(...auditEvents: readonly AuditEvent[]): Promise<void>;
   /**
    * Records a refusal or failure a moment later. Anyone can cause these: beyond a limit they are counted
    * and not kept one by one.
    */
-  recordBounded(deed: Deed): void;
+  recordBounded(auditEvent: AuditEvent): void;
   onRecord(listener: RecordListener): void;
   /** Makes everything that is recorded by now be found. Rejects when the database cannot be written. */
   catchUp(): Promise<void>;
@@ -53,10 +53,10 @@ export interface AuditTrail {
 /** Who acts where no request or command does. */
 const hubItself: Actor = { kind: 'hub' };
 
-const longestName = 255;
+const maxNameLength = 255;
 const clockErrorMs = 1_000;
 /** Rows of one statement: SQLite takes 32,766 parameters. */
-const mostRows = 500;
+const maxRows = 500;
 
 export function createAuditTrail({
   kysely,
@@ -76,14 +76,20 @@ export function createAuditTrail({
   const arrivals = createAuditArrivals({ kysely, dialect, log });
   const bounded = createBoundedRecords({ rowOf, write: writeAlone });
 
-  /** Deeds keep their order when the clock, of which several hubs share one, is put right by a little. */
+  /** Actions keep their order when the clock, of which several hubs share one, is put right by a little. */
   function tellTime(): number {
     const time = now();
     latestMs = latestMs - time < clockErrorMs ? Math.max(latestMs, time) : time;
     return latestMs;
   }
 
-  function rowOf({ action, target, users = [], result = 'done', detail = {} }: Deed): AuditRow {
+  function rowOf({
+    action,
+    target,
+    users = [],
+    result = 'done',
+    detail = {},
+  }: AuditEvent): AuditRow {
     const { kind, name, sessionId, tokenId, address } = currentActor() ?? hubItself;
     return {
       at: tellTime(),
@@ -125,9 +131,9 @@ export function createAuditTrail({
     rows: readonly AuditRow[],
     { isLast = false } = {},
   ): Promise<void> {
-    for (let start = 0; start < rows.length; start += mostRows) {
-      const insertion = insertionOf(rows.slice(start, start + mostRows));
-      const query = { ...insertion, isLast: isLast && start + mostRows >= rows.length };
+    for (let start = 0; start < rows.length; start += maxRows) {
+      const insertion = insertionOf(rows.slice(start, start + maxRows));
+      const query = { ...insertion, isLast: isLast && start + maxRows >= rows.length };
       await on.executeQuery(query);
     }
     if (rows.length > 0) afterCommit(on, () => tell(rows));
@@ -146,21 +152,21 @@ export function createAuditTrail({
       await write(kysely, rows);
     } catch (error) {
       const actions = [...new Set(rows.map(({ action }) => action))];
-      log.error({ err: error, actions }, 'the audit log could not be written');
+      log.error({ err: error, actions }, 'audit log could not be written');
     }
   }
 
   return {
-    async record(on, ...deeds) {
-      const rows = deeds.map(rowOf);
+    async record(on, ...auditEvents) {
+      const rows = auditEvents.map(rowOf);
       if (!beforeCommit(on, rows, writeLast)) await write(on, rows);
     },
     async recordNewUsers<User extends NewUser>(
       insertion: UserInsertion,
-      deed: Pick<Deed, 'action' | 'detail'>,
+      auditEvent: Pick<AuditEvent, 'action' | 'detail'>,
       users: readonly User[],
     ) {
-      const { action, detail = {} } = deed;
+      const { action, detail = {} } = auditEvent;
       const like = rowOf({ action, detail });
       const made = await insertUsers(
         kysely,
@@ -172,8 +178,8 @@ export function createAuditTrail({
       }
       return made;
     },
-    recordAlone: (...deeds) => writeAlone(deeds.map(rowOf)),
-    recordBounded: (deed) => bounded.add(deed),
+    recordAlone: (...auditEvents) => writeAlone(auditEvents.map(rowOf)),
+    recordBounded: (auditEvent) => bounded.add(auditEvent),
     onRecord(listener) {
       listeners.push(listener);
     },
@@ -236,5 +242,5 @@ function recordingUsers(
 }
 
 function nullable(text: string | undefined): string | null {
-  return text === undefined ? null : storable(text, longestName);
+  return text === undefined ? null : storable(text, maxNameLength);
 }

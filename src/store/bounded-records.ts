@@ -1,27 +1,27 @@
 import { actAsHub } from '../audit/actor.ts';
-import type { AuditTarget, Deed } from '../audit/deed.ts';
+import type { AuditEvent, AuditTarget } from '../audit/audit-event.ts';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { AuditRow } from './tables.ts';
 
 /** Records what anyone can cause as often as they like, so that it fills no disk. */
 export interface BoundedRecords {
-  /** Takes a deed of the current actor. Of those beyond the limit only the number is recorded. */
-  add(deed: Deed): void;
+  /** Takes a action of the current actor. Of those beyond the limit only the number is recorded. */
+  add(auditEvent: AuditEvent): void;
   /** Writes everything taken so far, with the numbers of those left out. */
   flush(): Promise<void>;
 }
 
 const windowMs = 600_000;
 /** Of one actor and action in each window. */
-const mostOfOne = 10;
+const maxOfOne = 10;
 /** Of all actors of one kind together in each window: people who did not log in hide no one who did. */
-const mostInWindow = 200;
+const maxInWindow = 200;
 /** Actors and actions of one kind that are told apart. */
-const mostKinds = 1_000;
-const mostOmissionRows = 20;
+const maxKinds = 1_000;
+const maxOmissionRows = 20;
 const writeDelayMs = 500;
 
-/** A number of deeds alike, in one window. */
+/** A number of actions alike, in one window. */
 interface Tally {
   readonly row: AuditRow;
   recorded: number;
@@ -39,7 +39,7 @@ export function createBoundedRecords({
   write,
   now = monotonicMs,
 }: {
-  readonly rowOf: (deed: Deed) => AuditRow;
+  readonly rowOf: (auditEvent: AuditEvent) => AuditRow;
   /** Never throws. */
   readonly write: (rows: readonly AuditRow[]) => Promise<void>;
   readonly now?: () => number;
@@ -71,9 +71,9 @@ export function createBoundedRecords({
     const all = [...kinds.values()].flatMap(({ tallies }) => [...tallies.values()]);
     const left = all.filter(({ omitted }) => omitted > 0);
     left.sort((one, other) => other.omitted - one.omitted);
-    const told = left.slice(0, mostOmissionRows);
-    const rest = left.slice(told.length).reduce((sum, { omitted }) => sum + omitted, 0);
-    for (const { row, omitted } of told) waiting.push(omissionRow(omitted, row));
+    const reported = left.slice(0, maxOmissionRows);
+    const rest = left.slice(reported.length).reduce((sum, { omitted }) => sum + omitted, 0);
+    for (const { row, omitted } of reported) waiting.push(omissionRow(omitted, row));
     if (rest + omittedOfOthers > 0) waiting.push(omissionRow(rest + omittedOfOthers));
     if (waiting.length > 0) schedule();
     kinds.clear();
@@ -98,23 +98,23 @@ export function createBoundedRecords({
   }
 
   return {
-    add(deed) {
+    add(auditEvent) {
       const at = now();
       if (at >= windowEndsMs) {
         endWindow();
         windowEndsMs = at + windowMs;
       }
-      const row = rowOf(deed);
+      const row = rowOf(auditEvent);
       const kind = kinds.get(row.actor_kind) ?? { tallies: new Map(), recorded: 0 };
       kinds.set(row.actor_kind, kind);
       const { tallies } = kind;
       const key = [row.actor_name, row.address, row.action].join('\n');
       let tally = tallies.get(key);
-      if (tally === undefined && tallies.size < mostKinds) {
+      if (tally === undefined && tallies.size < maxKinds) {
         tally = { row, recorded: 0, omitted: 0 };
         tallies.set(key, tally);
       }
-      if (tally !== undefined && tally.recorded < mostOfOne && kind.recorded < mostInWindow) {
+      if (tally !== undefined && tally.recorded < maxOfOne && kind.recorded < maxInWindow) {
         tally.recorded += 1;
         kind.recorded += 1;
         waiting.push(row);

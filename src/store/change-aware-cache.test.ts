@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import { createChangeAwareCache, longestTtlMs, watchChanges } from './change-aware-cache.ts';
+import { createChangeAwareCache, maxTtlMs, watchChanges } from './change-aware-cache.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import { type ChangeSubject, tokensRevoked } from './change-subject.ts';
 
@@ -28,11 +28,11 @@ function world() {
     lose(lost: boolean) {
       isLost = lost;
     },
-    rights: createChangeAwareCache<Right>({ changes, max: 10, voidedBy: { endOf } }),
+    rights: createChangeAwareCache<Right>({ changes, max: 10, invalidatedBy: { endOf } }),
     people: createChangeAwareCache<Right>({
       changes,
       max: 10,
-      voidedBy: { newUsers: true },
+      invalidatedBy: { newUsers: true },
     }),
   };
 }
@@ -101,7 +101,7 @@ test('what changed is remembered again once it was read after the change', async
   const infos = createChangeAwareCache<{ readonly userId: string; readonly name: string }>({
     changes,
     max: 10,
-    voidedBy: { changeOf: ({ userId }) => userId },
+    invalidatedBy: { changeOf: ({ userId }) => userId },
   });
   const read = (name: string) => infos.getOrLoad('ada', async () => ({ userId: 'user 1', name }));
   expect((await read('Ada'))?.name).toBe('Ada');
@@ -117,7 +117,7 @@ test('what changed is remembered again once it was read after the change', async
 test('what ended is known for longer than anything is remembered', async () => {
   const { listeners, rights, skipMs } = world();
   const beginning = rights.begin();
-  for (let second = 0; second < longestTtlMs / 1000; second += 1) {
+  for (let second = 0; second < maxTtlMs / 1000; second += 1) {
     listeners.callAll({
       kind: 'session_ended',
       sessionId: second === 0 ? 'my login' : `${second}`,
@@ -133,11 +133,11 @@ test('what ended is known for longer than anything is remembered', async () => {
 test('an answer lasts a minute at most, in case that news of a change is lost', async () => {
   const { changes, people, skipMs } = world();
   await people.getOrLoad('key', async () => mine);
-  skipMs(longestTtlMs - 1);
+  skipMs(maxTtlMs - 1);
   expect(people.get('key')).toBe(mine);
   skipMs(1);
   expect(people.get('key')).toBeUndefined();
-  expect(() => createChangeAwareCache({ changes, max: 1, ttlMs: longestTtlMs + 1 })).toThrow(
+  expect(() => createChangeAwareCache({ changes, max: 1, ttlMs: maxTtlMs + 1 })).toThrow(
     RangeError,
   );
 });

@@ -27,7 +27,7 @@ export interface ChangeWatch extends Disposable {
 }
 
 /** Which changes make an answer void, beside those that may concern anyone. */
-export interface VoidedBy<Value> {
+export interface InvalidatedBy<Value> {
   /** The logins and tokens whose end does, by id. */
   readonly endOf?: (value: Value) => readonly (string | undefined)[];
   /** What makes it void by being changed, such as the user whose info it is, by id. */
@@ -41,19 +41,19 @@ export interface ChangeAwareCacheOptions<Value> {
   readonly max: number;
   /** See `AnswerCacheOptions`. */
   readonly maxMisses?: number;
-  /** At most `longestTtlMs`: how wrong an answer can be where news of a change is lost. */
+  /** At most `maxTtlMs`: how wrong an answer can be where news of a change is lost. */
   readonly ttlMs?: number;
   readonly missTtlMs?: number;
   readonly expiresAtMs?: (value: Value) => number | undefined;
-  readonly voidedBy?: VoidedBy<Value>;
+  readonly invalidatedBy?: InvalidatedBy<Value>;
 }
 
 /** Where changes are heard of. */
 export type ChangeSource = Pick<HubDatabase, 'onChange' | 'changeFeed' | 'now'>;
 
-export const longestTtlMs = 60_000;
+export const maxTtlMs = 60_000;
 /** Logins and tokens that may end within twice that time before everything is forgotten at once. */
-const mostRevocations = 50_000;
+const maxRevocations = 50_000;
 
 /** Watches the changes of a database, in this process and others. */
 export function watchChanges(database: ChangeSource): ChangeWatch {
@@ -62,8 +62,8 @@ export function watchChanges(database: ChangeSource): ChangeWatch {
   let userCount = 0;
   let revocationCount = 0;
   const revoked = createRevocationSet({
-    forMs: 2 * longestTtlMs,
-    max: mostRevocations,
+    forMs: 2 * maxTtlMs,
+    max: maxRevocations,
     monotonicMs: changeFeed.knownAtMs,
   });
 
@@ -102,14 +102,13 @@ export function watchChanges(database: ChangeSource): ChangeWatch {
  */
 export function createChangeAwareCache<Value extends {}, Miss extends undefined = undefined>({
   changes,
-  ttlMs = longestTtlMs,
+  ttlMs = maxTtlMs,
   missTtlMs = ttlMs,
-  voidedBy = {},
+  invalidatedBy = {},
   ...options
 }: ChangeAwareCacheOptions<Value>): AnswerCache<Value, Miss> {
-  if (ttlMs > longestTtlMs)
-    throw new RangeError('the cache would outlast what it knows of changes');
-  const { endOf, changeOf, newUsers = false } = voidedBy;
+  if (ttlMs > maxTtlMs) throw new RangeError('the cache would outlast what it knows of changes');
+  const { endOf, changeOf, newUsers = false } = invalidatedBy;
   return createAnswerCache({
     ...options,
     ttlMs: () => (changes.isLost() ? 0 : ttlMs),

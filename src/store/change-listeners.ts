@@ -25,7 +25,7 @@ export function createChangeListeners({ log }: { readonly log: Logger }): Change
         try {
           call(subject);
         } catch (error) {
-          log.error({ err: error }, 'a listener for changes of the database failed');
+          log.error({ err: error }, 'database change listener failed');
         }
       }
     },

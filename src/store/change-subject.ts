@@ -42,11 +42,11 @@ export type StateChange =
 export const noticesId = 'notices';
 
 /** With more tokens, dropping everything is the lesser work. */
-const mostTokenIds = 100;
+const maxTokenIds = 100;
 
 /** The subject of a revocation: that of any right where it concerns many tokens. */
 export function tokensRevoked(tokenIds: readonly string[]): AnnouncedSubject {
-  return tokenIds.length > mostTokenIds
+  return tokenIds.length > maxTokenIds
     ? { kind: 'rights_changed' }
     : { kind: 'tokens_revoked', tokenIds };
 }

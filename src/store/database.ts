@@ -34,7 +34,7 @@ export interface HubDatabase extends AsyncDisposable {
    * nothing outside of the database.
    */
   transaction<T>(work: (transaction: Kysely<Tables>) => Promise<T>): Promise<T>;
-  /** Where deeds are recorded, in the transaction of each. */
+  /** Where actions are recorded, in the transaction of each. */
   readonly audit: AuditTrail;
   /**
    * The time of day, in milliseconds since 1970, that every process on this database shares: by the clock of PostgreSQL,

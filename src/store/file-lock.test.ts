@@ -60,7 +60,7 @@ async function createTaker(prelude = ''): Promise<Taker> {
   };
 }
 
-async function takeElsewhere(prelude?: string) {
+async function takeRemotely(prelude?: string) {
   const { other, take } = await createTaker(prelude);
   return { other, said: await take() };
 }
@@ -69,20 +69,20 @@ const take = () => takeFileLock(file, (holder) => `held by ${holder}`);
 
 test('a lock is refused to others while it is held, with the process that holds it', async () => {
   const lock = await take();
-  expect((await takeElsewhere()).said).toBe(`StartupError held by process ${pid}`);
+  expect((await takeRemotely()).said).toBe(`StartupError held by process ${pid}`);
   await expect(take()).rejects.toThrow(StartupError);
   await expect(take()).rejects.toThrow(`held by process ${pid}`);
   // To ask must not end it.
   expect(findLockHolder(file)).toBe(pid);
-  expect((await takeElsewhere()).said).toBe(`StartupError held by process ${pid}`);
+  expect((await takeRemotely()).said).toBe(`StartupError held by process ${pid}`);
   lock[Symbol.dispose]();
   lock[Symbol.dispose]();
   expect(findLockHolder(file)).toBeUndefined();
-  expect((await takeElsewhere()).said).toBe('taken');
+  expect((await takeRemotely()).said).toBe('taken');
 });
 
 test('a lock ends with the process that holds it, also by SIGKILL', async () => {
-  const { other, said } = await takeElsewhere();
+  const { other, said } = await takeRemotely();
   expect(said).toBe('taken');
   expect(findLockHolder(file)).toBe(other.pid);
   await expect(take()).rejects.toThrow(`held by process ${other.pid}`);
@@ -94,7 +94,7 @@ test('a lock ends with the process that holds it, also by SIGKILL', async () => 
 });
 
 test('a process that only has the pid of the holder is not taken for it', async () => {
-  const { said } = await takeElsewhere();
+  const { said } = await takeRemotely();
   expect(said).toBe('taken');
   const head = await readFile(file);
   head.writeInt32BE(1, 60);
@@ -113,7 +113,7 @@ test('of a process that has taken the lock and not yet written so, the pid is wa
       return isHead && heads++ === 0 ? 0 : readSync(descriptor, bytes, ...rest);
     };
     syncBuiltinESMExports();`;
-  const { said } = await takeElsewhere(findsNoHolderFirst);
+  const { said } = await takeRemotely(findsNoHolderFirst);
   expect(said).toBe(`StartupError held by process ${pid}`);
 });
 

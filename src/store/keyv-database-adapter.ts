@@ -4,7 +4,7 @@ import type { SharedAdapter } from './keyv-space.ts';
 import { databaseTimeMs } from './lease-clock.ts';
 import type { Tables } from './tables.ts';
 
-const longestKey = 300;
+const maxKeyLength = 300;
 const pageSize = 500;
 
 /** The one table that expiring state needs. */
@@ -31,7 +31,7 @@ export function createKeyvDatabaseAdapter({
 
   function storedKey(key: string): string {
     // An index entry has a limit, and a key may come from outside.
-    return prefix + (key.length > longestKey ? `#${hashSecret(key)}` : key);
+    return prefix + (key.length > maxKeyLength ? `#${hashSecret(key)}` : key);
   }
 
   function selectLiving() {

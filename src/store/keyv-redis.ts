@@ -8,7 +8,7 @@ const connectTimeoutMs = 5000;
 const commandTimeoutMs = 3000;
 const pingIntervalMs = 5000;
 const silenceTimeoutMs = 12_000;
-const longestRetryMs = 2000;
+const maxRetryMs = 2000;
 
 /** Expiring state in Redis or Valkey. */
 export interface KeyvRedisConnection extends AsyncDisposable {
@@ -34,17 +34,17 @@ export async function openKeyvRedis({
       connectTimeout: connectTimeoutMs,
       socketTimeout: silenceTimeoutMs,
       reconnectStrategy: (attempts, cause) =>
-        isStarted ? Math.min(50 * 2 ** Math.min(attempts, 10), longestRetryMs) : cause,
+        isStarted ? Math.min(50 * 2 ** Math.min(attempts, 10), maxRetryMs) : cause,
     },
   });
   let wasLost = false;
   client.on('error', (error: Error) => {
     // Each attempt to connect again fails with an error; the first tells enough.
-    if (isStarted && !wasLost) log.warn({ reason: error.message }, 'lost the connection to Redis');
+    if (isStarted && !wasLost) log.warn({ reason: error.message }, 'Redis connection lost');
     wasLost = true;
   });
   client.on('ready', () => {
-    if (isStarted && wasLost) log.info({}, 'connected to Redis again');
+    if (isStarted && wasLost) log.info({}, 'Redis reconnected');
     wasLost = false;
   });
 

@@ -18,7 +18,7 @@ export interface SharedAdapter extends KeyvStoreAdapter {
   ): Promise<boolean>;
 }
 
-export interface KeptValue<Value> {
+export interface SavedValue<Value> {
   readonly value: Value;
   readonly lifetimeMs: number;
 }
@@ -31,13 +31,13 @@ export interface KeyvSpace<Value> extends Keyv<Value> {
    */
   update(
     key: string,
-    change: (former: Value | undefined) => KeptValue<Value> | 'delete' | undefined,
+    change: (former: Value | undefined) => SavedValue<Value> | 'delete' | undefined,
   ): Promise<Value | undefined>;
 }
 
 /** Each attempt but one was in vain because another process was faster. */
-const mostAttempts = 50;
-const longestPauseMs = 20;
+const maxAttempts = 50;
+const maxPauseMs = 20;
 
 /** The values of a name over a store. */
 export function createKeyvSpace<Value>(name: string, adapter: SharedAdapter): KeyvSpace<Value> {
@@ -75,10 +75,10 @@ export function createKeyvSpace<Value>(name: string, adapter: SharedAdapter): Ke
 
   return Object.assign(keyv, {
     async update(key: string, change: Parameters<KeyvSpace<Value>['update']>[1]) {
-      for (let attempts = 0; attempts < mostAttempts; attempts += 1) {
+      for (let attempts = 0; attempts < maxAttempts; attempts += 1) {
         const done = await attempt(key, change);
         if (done !== undefined) return done.value;
-        await sleep(Math.random() * longestPauseMs);
+        await sleep(Math.random() * maxPauseMs);
       }
       throw new HubError('storage_unavailable', text`Too many processes change the same value.`, {
         retryAfterSeconds: 1,

@@ -143,7 +143,7 @@ function createDatabaseSpaces({ kysely, dialect, log, close }: DatabaseSpacesOpt
     async work() {
       await purgeExpiredKeys({ kysely, dialect }, purgeLimit);
     },
-    onError: (error) => log.warn({ err: error }, 'could not delete what has expired'),
+    onError: (error) => log.warn({ err: error }, 'could not delete expired records'),
   });
   return createSpaces(
     (namespace) => createKeyvDatabaseAdapter({ kysely, dialect, namespace }),

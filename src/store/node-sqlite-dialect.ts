@@ -18,7 +18,7 @@ import { storageFailureOf } from './storage-error.ts';
 /** Kinds of statements that may share a transaction with others; a pragma, for example, may not. */
 const changes = new Set(['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 /** Statements that are committed together at most: so many run in some milliseconds. */
-const mostTogether = 100;
+const maxBatchSize = 100;
 
 export interface NodeSqliteDialectOptions {
   readonly writer: SqliteEngine;
@@ -278,7 +278,7 @@ class WriterQueue {
 
   async #runNext(): Promise<void> {
     const statements = [...this.#waiting].filter(({ statement }) => statement !== undefined);
-    const taken = this.#take(statements.slice(0, mostTogether));
+    const taken = this.#take(statements.slice(0, maxBatchSize));
     try {
       // Their turn came later than the question.
       this.#requireWritable();

@@ -87,8 +87,8 @@ export function readPageOf<Item, Place>(
     async read({ isBackwards, place, limit }) {
       const ordered = isBackwards ? items.toReversed() : items;
       const side = isBackwards ? -1 : 1;
-      const isBeyond = (item: Item) => place === undefined || compare(item, place) * side > 0;
-      return ordered.filter(isBeyond).slice(0, limit);
+      const isPastEdge = (item: Item) => place === undefined || compare(item, place) * side > 0;
+      return ordered.filter(isPastEdge).slice(0, limit);
     },
   });
 }

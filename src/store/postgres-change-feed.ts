@@ -20,14 +20,14 @@ const readIntervalMs = 2_000;
 const readSpacingMs = 50;
 const answerLimitMs = 2_000;
 /** How long it may take until a notification to oneself is heard. */
-const hearingLimitMs = 4_000;
+const silenceLimitMs = 4_000;
 /** So many answered readings without their own notification count as deaf, if that lasts. */
-const leastAnswersUnheard = 2;
+const minSilentAnswers = 2;
 const firstRetryMs = 100;
-const longestRetryMs = 2_000;
+const maxRetryMs = 2_000;
 /** Where notifications are never heard, a new connection every few seconds would not help. */
-const longestHearingLimitMs = 120_000;
-const toldAgain = 'changes in the database are told again';
+const maxSilenceLimitMs = 120_000;
+const feedRestored = 'database change feed restored';
 
 /** Hears from PostgreSQL what changed, by this process or another. */
 export interface PostgresChangeFeed extends ChangeFeed, AsyncDisposable {
@@ -64,10 +64,10 @@ export async function openPostgresChangeFeed({
   let position: LogPosition | undefined;
   let clock = { databaseMs: Date.now(), readAtMs: monotonicMs() };
   let knownAtMs = monotonicMs();
-  let heardAtMs = monotonicMs();
-  let hearsLimitMs = hearingLimitMs;
+  let lastEventAtMs = monotonicMs();
+  let currentSilenceLimitMs = silenceLimitMs;
   /** Readings that were answered since then. */
-  let answersUnheard = 0;
+  let silentAnswers = 0;
   let reading: Promise<void> | undefined;
   let isDue = false;
   let spacing: NodeJS.Timeout | undefined;
@@ -79,7 +79,7 @@ export async function openPostgresChangeFeed({
     const opened = createClient();
     opened.on('error', () => lose(opened, 'the connection was closed'));
     opened.on('end', () => lose(opened, 'the connection was closed'));
-    opened.on('notification', (notification) => hear(opened, notification.channel));
+    opened.on('notification', (notification) => receive(opened, notification.channel));
     try {
       await limit(opened.connect());
       await limit(opened.query(`listen ${channel}; listen ${ownChannel}`));
@@ -93,18 +93,18 @@ export async function openPostgresChangeFeed({
       return;
     }
     client = opened;
-    heardAtMs = monotonicMs();
-    answersUnheard = 0;
+    lastEventAtMs = monotonicMs();
+    silentAnswers = 0;
     retryMs = firstRetryMs;
   }
 
-  function hear(hearing: Client, heardChannel: string): void {
-    if (heardChannel === ownChannel) {
-      if (hearing !== client) return;
-      heardAtMs = monotonicMs();
-      answersUnheard = 0;
-      if (hearsLimitMs > hearingLimitMs) log.info({}, toldAgain);
-      hearsLimitMs = hearingLimitMs;
+  function receive(listening: Client, receivedChannel: string): void {
+    if (receivedChannel === ownChannel) {
+      if (listening !== client) return;
+      lastEventAtMs = monotonicMs();
+      silentAnswers = 0;
+      if (currentSilenceLimitMs > silenceLimitMs) log.info({}, feedRestored);
+      currentSilenceLimitMs = silenceLimitMs;
     } else readSoon();
   }
 
@@ -116,7 +116,7 @@ export async function openPostgresChangeFeed({
       { channel: ownChannel, payload: '' },
     );
     position = found.position;
-    answersUnheard += 1;
+    silentAnswers += 1;
     // Never more behind than the answer took.
     clock = { databaseMs: found.position.atMs, readAtMs: monotonicMs() };
     purgePosition ??= found.position;
@@ -150,7 +150,7 @@ export async function openPostgresChangeFeed({
     void lost.end().catch(() => {});
     if (isClosed) return;
     lossCount += 1;
-    log.warn({ reason }, 'lost the connection that tells of changes in the database');
+    log.warn({ reason }, 'database change feed lost');
     retryLater();
   }
 
@@ -158,10 +158,11 @@ export async function openPostgresChangeFeed({
     retryTimer = setTimeout(() => {
       open((answer) => inTime(answers.wait(answer))).then(
         () => {
-          if (client !== undefined && hearsLimitMs === hearingLimitMs) log.info({}, toldAgain);
+          if (client !== undefined && currentSilenceLimitMs === silenceLimitMs)
+            log.info({}, feedRestored);
         },
         () => {
-          retryMs = Math.min(retryMs * 2, longestRetryMs);
+          retryMs = Math.min(retryMs * 2, maxRetryMs);
           if (!isClosed) retryLater();
         },
       );
@@ -173,8 +174,11 @@ export async function openPostgresChangeFeed({
   const polling = setInterval(() => {
     if (client === undefined) return;
     // Time alone also passes while this process is held up.
-    if (monotonicMs() - heardAtMs > hearsLimitMs && answersUnheard >= leastAnswersUnheard) {
-      hearsLimitMs = Math.min(hearsLimitMs * 2, longestHearingLimitMs);
+    if (
+      monotonicMs() - lastEventAtMs > currentSilenceLimitMs &&
+      silentAnswers >= minSilentAnswers
+    ) {
+      currentSilenceLimitMs = Math.min(currentSilenceLimitMs * 2, maxSilenceLimitMs);
       lose(
         client,
         'no notification comes: is there a pooler in front that is not in session mode?',

@@ -26,9 +26,9 @@ export interface LogReading {
 
 /** Rows stay for at least this long after they could be read. */
 export const purgeIntervalMs = 600_000;
-const longestGapMs = purgeIntervalMs / 2;
+const maxGapMs = purgeIntervalMs / 2;
 /** With more changes, dropping everything is the lesser work. */
-const mostChanges = 5_000;
+const maxChanges = 5_000;
 
 /**
  * Reads what was committed after a position; without one, nothing. One statement sees the log and its own snapshot
@@ -53,7 +53,7 @@ export async function readChangeLog(
            and not pg_visible_in_snapshot(xid, $3::pg_snapshot)
            -- Not of a cluster that this one was restored from.
            and pg_visible_in_snapshot(xid, pg_current_snapshot())
-         order by id limit ${mostChanges + 1}
+         order by id limit ${maxChanges + 1}
        ) as unread) as changes`,
     [notify.channel, notify.payload, from?.snapshot ?? null],
   );
@@ -64,8 +64,8 @@ export async function readChangeLog(
     isIncomplete:
       from !== undefined &&
       (from.serverStartedAt !== server_started_at ||
-        Math.abs(at_ms - from.atMs) > longestGapMs ||
-        changes.length > mostChanges),
+        Math.abs(at_ms - from.atMs) > maxGapMs ||
+        changes.length > maxChanges),
   };
 }
 

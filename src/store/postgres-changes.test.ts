@@ -23,11 +23,11 @@ async function listener(url: string) {
   const log = pino({}, { write: (line: string) => lines.push(line) });
   const database = await openDatabase(url, { directory: '.', log });
   opened.push(database);
-  const heard: (ChangeSubject | undefined)[] = [];
-  database.onChange((subject) => heard.push(subject));
+  const received: (ChangeSubject | undefined)[] = [];
+  database.onChange((subject) => received.push(subject));
   const warnings = () =>
     lines.map((line) => JSON.parse(line)).filter(({ level }: { level: number }) => level >= 40);
-  return { database, heard, warnings };
+  return { database, received, warnings };
 }
 
 /** A program that knows nothing of the hub. */
@@ -87,54 +87,56 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
 
   test('are heard although the process that made them knew of no one to tell', async () => {
     const url = await cluster().createDatabase();
-    const { database, heard } = await listener(url);
+    const { database, received } = await listener(url);
     const client = await psql(url);
     const userId = await addUser(database);
-    await expect.poll(() => heard, within).toEqual([{ kind: 'user_added' }]);
+    await expect.poll(() => received, within).toEqual([{ kind: 'user_added' }]);
     const [sessionId, tokenId] = [
       await addSession(database, userId),
       await addToken(database, userId),
     ];
-    heard.length = 0;
+    received.length = 0;
 
     await client.query('delete from login_sessions');
-    await expect.poll(() => heard, within).toEqual([{ kind: 'session_ended', sessionId }]);
+    await expect.poll(() => received, within).toEqual([{ kind: 'session_ended', sessionId }]);
     await client.query('delete from access_tokens');
     await expect
-      .poll(() => heard.slice(1), within)
+      .poll(() => received.slice(1), within)
       .toEqual([{ kind: 'tokens_revoked', tokenIds: [tokenId] }]);
     await client.query("insert into roles values ('r', '', '[]', 'api')");
-    await expect.poll(() => heard.slice(2), within).toEqual([{ kind: 'rights_changed' }]);
+    await expect.poll(() => received.slice(2), within).toEqual([{ kind: 'rights_changed' }]);
     await client.query('delete from users');
-    await expect.poll(() => heard.slice(3), within).toEqual([{ kind: 'rights_changed' }]);
+    await expect.poll(() => received.slice(3), within).toEqual([{ kind: 'rights_changed' }]);
     await client.query("insert into groups values ('g', 'g', '{}', 'api', 0)");
-    await expect.poll(() => heard.slice(4), within).toEqual([{ kind: 'groups_changed' }]);
+    await expect.poll(() => received.slice(4), within).toEqual([{ kind: 'groups_changed' }]);
     await client.query(
       "insert into runtime_services (name, client_id, definition) values ('s', 'service-s', '{}')",
     );
-    await expect.poll(() => heard.slice(5), within).toEqual([{ kind: 'runtime_services_changed' }]);
+    await expect
+      .poll(() => received.slice(5), within)
+      .toEqual([{ kind: 'runtime_services_changed' }]);
   });
 
   test('are heard whatever the search path and the rights of those who make them', async () => {
     const url = await cluster().createDatabase();
-    const { database, heard } = await listener(url);
+    const { database, received } = await listener(url);
     await addUser(database);
-    await expect.poll(() => heard, within).toHaveLength(1);
+    await expect.poll(() => received, within).toHaveLength(1);
     const client = await psql(url);
     await client.query(`
       create role clerk; grant usage on schema public to clerk; grant all on users to clerk;
       set role clerk; set search_path = pg_catalog`);
     await client.query('update public.users set admin = 1');
-    await expect.poll(() => heard.slice(1), within).toEqual([{ kind: 'rights_changed' }]);
+    await expect.poll(() => received.slice(1), within).toEqual([{ kind: 'rights_changed' }]);
   });
 
   test('that take nothing from anyone are not told', async () => {
     const url = await cluster().createDatabase();
-    const { database, heard } = await listener(url);
+    const { database, received } = await listener(url);
     const userId = await addUser(database);
     await addSession(database, userId, 1000);
     await addToken(database, userId);
-    await expect.poll(() => heard, within).toEqual([{ kind: 'user_added' }]);
+    await expect.poll(() => received, within).toEqual([{ kind: 'user_added' }]);
     const client = await psql(url);
     await client.query(`
       update users set last_activity_at = 5, server_rank = 0, admin = 0;
@@ -154,28 +156,28 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     const userId = await addUser(database);
     const client = await psql(url);
     await client.query('listen hub_changed');
-    const told: (string | undefined)[] = [];
-    client.on('notification', ({ payload }) => told.push(payload));
+    const reported: (string | undefined)[] = [];
+    client.on('notification', ({ payload }) => reported.push(payload));
     await endLease(database, 'hub');
     await database.kysely.updateTable('users').set({ last_activity_at: 1 }).execute();
     await database.kysely.deleteFrom('users').where('id', '<>', userId).execute();
     // They are heard in the order in which they were sent.
     await client.query("notify hub_changed, 'last'");
-    await expect.poll(() => told, within).toContain('last');
-    expect(told).toEqual(['last']);
+    await expect.poll(() => reported, within).toContain('last');
+    expect(reported).toEqual(['last']);
   });
 
   test('are heard once each, also those of a transaction older than others that ended before', async () => {
     const url = await cluster().createDatabase();
-    const { database, heard } = await listener(url);
+    const { database, received } = await listener(url);
     const userId = await addUser(database);
     const [early, late, rolledBack] = [
       await addSession(database, userId),
       await addSession(database, userId),
       await addSession(database, userId),
     ];
-    await expect.poll(() => heard, within).toEqual([{ kind: 'user_added' }]);
-    heard.length = 0;
+    await expect.poll(() => received, within).toEqual([{ kind: 'user_added' }]);
+    received.length = 0;
     const [slow, quick, lost] = [await psql(url), await psql(url), await psql(url)];
     const end = 'delete from login_sessions where session_id = $1';
     await slow.query('begin');
@@ -184,17 +186,17 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     await lost.query(end, [rolledBack]);
 
     await quick.query(end, [late]);
-    await expect.poll(() => heard, within).toEqual([{ kind: 'session_ended', sessionId: late }]);
+    await expect.poll(() => received, within).toEqual([{ kind: 'session_ended', sessionId: late }]);
     // A reader that remembers only the highest number has gone past the slow one now.
     await slow.query('commit');
     await lost.query('rollback');
     await expect
-      .poll(() => heard.slice(1), within)
+      .poll(() => received.slice(1), within)
       .toEqual([{ kind: 'session_ended', sessionId: early }]);
     const { rows } = await quick.query('select subject from changes order by id');
     expect(rows.map(({ subject }) => subject)).toEqual([null, early, late]);
     await addUser(database, 'bob');
-    await expect.poll(() => heard.slice(2), within).toEqual([{ kind: 'user_added' }]);
+    await expect.poll(() => received.slice(2), within).toEqual([{ kind: 'user_added' }]);
   });
 
   async function throughRelay(): Promise<{ relay: SilentRelay; url: string; ownUrl: string }> {
@@ -208,16 +210,16 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
 
   test('are heard when the connection died without a word', async () => {
     const { relay, url, ownUrl } = await throughRelay();
-    const { database, heard, warnings } = await listener(url);
+    const { database, received, warnings } = await listener(url);
     const client = await psql(ownUrl);
     relay.silenceOpen();
     await client.query("insert into roles values ('r', '', '[]', 'api')");
-    await until(() => heard.length > 0, 'the change is heard');
-    expect(heard).toEqual([{ kind: 'rights_changed' }]);
+    await until(() => received.length > 0, 'the change is heard');
+    expect(received).toEqual([{ kind: 'rights_changed' }]);
     expect(database.changeFeed.lossCount).toBe(1);
     expect(warnings()).toMatchObject([
       {
-        msg: 'lost the connection that tells of changes in the database',
+        msg: 'database change feed lost',
         reason: 'no answer within 2 seconds',
       },
     ]);
@@ -227,22 +229,22 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     const { relay, url, ownUrl } = await throughRelay();
     // What happens to it in transaction mode: another server connection gets the rest.
     relay.translate('listen ', 'notify ');
-    const { database, heard, warnings } = await listener(url);
+    const { database, received, warnings } = await listener(url);
     const client = await psql(ownUrl);
     await until(() => database.changeFeed.lossCount > 0, 'the hub notices that it hears nothing');
     expect(warnings()).toMatchObject([{ reason: expect.stringMatching(/session mode/) }]);
     await client.query("insert into roles values ('r', '', '[]', 'api')");
-    await until(() => heard.length > 0, 'the change is heard');
+    await until(() => received.length > 0, 'the change is heard');
   });
 
   test('are heard on the same connection after this process was held up for seconds', async () => {
     const url = await cluster().createDatabase();
-    const { database, heard, warnings } = await listener(url);
+    const { database, received, warnings } = await listener(url);
     await addUser(database);
-    await expect.poll(() => heard, within).toHaveLength(1);
+    await expect.poll(() => received, within).toHaveLength(1);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_500);
     await addUser(database, 'bob');
-    await expect.poll(() => heard, within).toHaveLength(2);
+    await expect.poll(() => received, within).toHaveLength(2);
     expect(database.changeFeed.lossCount).toBe(0);
     expect(warnings()).toEqual([]);
   });
@@ -263,8 +265,8 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     });
     const slept = { ...position, atMs: position.atMs - 301_000 };
     expect((await read(slept)).isIncomplete).toBe(true);
-    const elsewhere = { ...position, serverStartedAt: '2001-01-01' };
-    expect((await read(elsewhere)).isIncomplete).toBe(true);
+    const remote = { ...position, serverStartedAt: '2001-01-01' };
+    expect((await read(remote)).isIncomplete).toBe(true);
     await client.query(
       "insert into changes (kind) select 'rights_changed' from generate_series(1, 5001)",
     );

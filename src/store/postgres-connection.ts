@@ -69,7 +69,7 @@ export function openPostgresConnection<Tables>(
     const pool = new pg.Pool({ ...settings, Client: BoundedClient, ...more });
     // Without a listener the loss of an idle connection would end the process.
     pool.on('error', (error) => {
-      log.warn({ address, reason: error.message }, 'lost a connection to the database');
+      log.warn({ address, reason: error.message }, 'database connection lost');
     });
     pool.on('connect', (client) => client.on('error', () => {}));
     const { dialect, close } = guardDialect(createPostgresDialect({ pool }), answers);

@@ -85,16 +85,16 @@ describe.skipIf(!hasPostgres())('PostgreSQL', () => {
   test('tells this process of a change at once, and others of what was changed', async () => {
     const url = await cluster().createDatabase();
     const [here, there] = [await open(url), await open(url)];
-    const told = { here: [] as unknown[], there: [] as unknown[] };
-    here.onChange((subject) => told.here.push(subject));
-    there.onChange((subject) => told.there.push(subject));
+    const reported = { here: [] as unknown[], there: [] as unknown[] };
+    here.onChange((subject) => reported.here.push(subject));
+    there.onChange((subject) => reported.there.push(subject));
     here.announceChange({ kind: 'session_ended', sessionId: 'a' });
-    expect(told).toEqual({ here: [{ kind: 'session_ended', sessionId: 'a' }], there: [] });
+    expect(reported).toEqual({ here: [{ kind: 'session_ended', sessionId: 'a' }], there: [] });
     await here.kysely
       .insertInto('users')
       .values({ id: 'a', name: 'alice', admin: 0, invited: 0, created_at: 0 })
       .execute();
-    await expect.poll(() => told.there, { timeout: 10_000 }).toEqual([{ kind: 'user_added' }]);
+    await expect.poll(() => reported.there, { timeout: 10_000 }).toEqual([{ kind: 'user_added' }]);
   });
 
   test('is storage_unavailable while the server is down, then works and calls listeners', async () => {

@@ -22,7 +22,7 @@ export async function openPostgresDatabase(
     openPostgresConnection<Tables>(options);
   try {
     const steps = await migrate({ kysely, dialect: 'postgres' });
-    if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
+    if (steps.length > 0) log.info({ steps }, 'database schema up to date');
     // While there are connections to be had: later it may be too late.
     await sql`select 1`.execute(urgent);
     const listeners = createChangeListeners({ log });

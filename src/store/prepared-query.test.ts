@@ -10,7 +10,7 @@ describeEachDatabase('a prepared query', (open) => {
     const { kysely } = database;
     await createUserStore(database).createMissing(['ann', 'bob', 'cleo']);
     let descriptions = 0;
-    const find = prepareQuery(kysely, (given: { names: string; other: string; most: number }) => {
+    const find = prepareQuery(kysely, (given: { names: string; other: string; max: number }) => {
       descriptions += 1;
       return kysely
         .selectFrom('users')
@@ -23,15 +23,15 @@ describeEachDatabase('a prepared query', (open) => {
         )
         .where('invited', '=', 0)
         .orderBy('name')
-        .limit(given.most);
+        .limit(given.max);
     });
-    expect(await find({ names: '["bob","none"]', other: 'cleo', most: 9 })).toEqual([
+    expect(await find({ names: '["bob","none"]', other: 'cleo', max: 9 })).toEqual([
       { name: 'bob' },
       { name: 'cleo' },
     ]);
     const both = await Promise.all([
-      find({ names: '["bob"]', other: 'ann', most: 1 }),
-      find({ names: '[]', other: "'or 1=1--", most: 9 }),
+      find({ names: '["bob"]', other: 'ann', max: 1 }),
+      find({ names: '[]', other: "'or 1=1--", max: 9 }),
     ]);
     expect(both).toEqual([[{ name: 'ann' }], []]);
     expect(descriptions).toBe(1);

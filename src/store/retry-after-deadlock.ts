@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeadlock } from './storage-error.ts';
 
-const mostAttempts = 3;
+const maxAttempts = 3;
 /** The other transaction goes first: at once, this one could take from it what both want again. */
-const pauseMs = { least: 10, spread: 30 };
+const pauseMs = { min: 10, spread: 30 };
 
 /**
  * Does work again that PostgreSQL undid because it and another transaction waited for each other (`deadlock_detected`,
@@ -14,8 +14,8 @@ export async function retryAfterDeadlock<Result>(work: () => Promise<Result>): P
     try {
       return await work();
     } catch (error) {
-      if (attempt === mostAttempts || !isDeadlock(error)) throw error;
-      await sleep(pauseMs.least + Math.random() * pauseMs.spread);
+      if (attempt === maxAttempts || !isDeadlock(error)) throw error;
+      await sleep(pauseMs.min + Math.random() * pauseMs.spread);
     }
   }
 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { createRevocationSet } from './revocation-set.ts';
 
-function marksAt(most = 100) {
+function marksAt(max = 100) {
   const clock = { time: 0 };
   return {
     clock,
-    marks: createRevocationSet({ forMs: 1_000, max: most, monotonicMs: () => clock.time }),
+    marks: createRevocationSet({ forMs: 1_000, max: max, monotonicMs: () => clock.time }),
   };
 }
 

@@ -6,9 +6,9 @@ import { createAuditTrail } from './audit-trail.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
+import { keepCopyBeforeMigration } from './sqlite-backup-retention.ts';
 import { openSqliteConnection, type SqliteConnectionOptions } from './sqlite-connection.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
-import { keepCopyBeforeMigration } from './sqlite-kept-copies.ts';
 import type { Tables } from './tables.ts';
 
 const changePollMs = 500;
@@ -35,7 +35,7 @@ export async function openSqliteDatabase(
   try {
     if (file !== undefined) await keepCopyBeforeMigration(kysely, file, log);
     const steps = await migrate({ kysely, dialect: 'sqlite' });
-    if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
+    if (steps.length > 0) log.info({ steps }, 'database schema up to date');
   } catch (error) {
     await close();
     throw explain(error);
@@ -102,7 +102,7 @@ async function watchOtherProcesses(
       version = current;
       onChange();
     },
-    onError: (error) => log.debug({ err: error }, 'could not ask whether the database changed'),
+    onError: (error) => log.debug({ err: error }, 'could not poll database changes'),
   });
   return () => polling[Symbol.dispose]();
 }

@@ -7,7 +7,7 @@ import { type Text, text } from '../texts/text.ts';
 const checkIntervalMs = 1_000;
 const shrinkIntervalMs = 5_000;
 /** SQLite moves its log into the database at 4 MB; only a long reader lets it grow beyond. */
-const mostWalBytes = 16 * 2 ** 20;
+const maxWalBytes = 16 * 2 ** 20;
 
 const deleted = text`The file of the database was deleted.`;
 const replaced = text`The file of the database was replaced.`;
@@ -59,7 +59,7 @@ export function createSqliteFileWatch(options: {
     for (const path of paths) found ??= await problemOf(path);
     if (found === problem) return;
     problem = found;
-    if (problem === undefined) log.info({ file }, 'the file of the database is back');
+    if (problem === undefined) log.info({ file }, 'database file is there again');
     else
       log.error(
         { file },
@@ -83,7 +83,7 @@ export function createSqliteFileWatch(options: {
           intervalMs: shrinkIntervalMs,
           async work() {
             const wal = await statIfThere(walFile);
-            if (problem === undefined && wal !== undefined && wal.size > mostWalBytes) {
+            if (problem === undefined && wal !== undefined && wal.size > maxWalBytes) {
               await checkpoint();
             }
           },

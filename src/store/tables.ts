@@ -329,7 +329,7 @@ export interface SettingsTable {
   value: string;
 }
 
-/** Who did what; see `audit/deed.ts`. Rows are written once and never changed. */
+/** Who did what; see `audit/action.ts`. Rows are written once and never changed. */
 export interface AuditTable {
   id: GeneratedAlways<number>;
   at: number;
@@ -347,7 +347,7 @@ export interface AuditTable {
   result: string;
   detail: string;
   instance: string | null;
-  /** JSON list of names: `Deed.users`; null for none. */
+  /** JSON list of names: `Action.users`; null for none. */
   users: string | null;
   /** For how many entries alike it stands. */
   entry_count: Generated<number>;

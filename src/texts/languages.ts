@@ -10,7 +10,7 @@ import { Language } from './language.ts';
 const germanDirectory = join(programFolder, 'src', 'texts', 'languages', 'de');
 
 /** Far more than all texts of the hub. */
-const longestFileBytes = 1024 * 1024;
+const maxFileBytes = 1024 * 1024;
 
 export interface LanguageSettings {
   /** Folder of the operator's catalogues, `<tag>.json` each. */
@@ -20,7 +20,7 @@ export interface LanguageSettings {
 }
 
 /** What the operator gave; it can be written as JSON, for processes that do not have the files. */
-export interface OwnLanguages {
+export interface CustomLanguages {
   readonly defaultLanguage?: string | undefined;
   /** Translations by the tag of their language, and there by key. */
   readonly catalogues: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -37,7 +37,7 @@ export interface Languages {
   readonly all: readonly Language[];
   /** What of the operator's files was left out. */
   readonly problems: readonly LanguageProblem[];
-  readonly own: OwnLanguages;
+  readonly own: CustomLanguages;
   /** The English source of every text, by its key. */
   readonly keys: readonly string[];
   find(tag: string): Language | undefined;
@@ -46,7 +46,7 @@ export interface Languages {
   /** Reads the files of the operator again. */
   reload(settings: LanguageSettings): Promise<void>;
   /** Takes over what another process read. */
-  follow(own: OwnLanguages): void;
+  follow(own: CustomLanguages): void;
 }
 
 /** Reads the texts in all languages. What is wrong in a file of the operator is left out and listed. */
@@ -80,10 +80,10 @@ export async function loadLanguages(settings: LanguageSettings = {}): Promise<La
       current = await readAll(german, changed);
     },
     follow(own) {
-      const told = JSON.stringify(own);
+      const reported = JSON.stringify(own);
       // What was compiled for the same texts is kept.
-      if (told === followed) return;
-      followed = told;
+      if (reported === followed) return;
+      followed = reported;
       current = { ...languagesOf(german, own), problems: [] };
     },
   };
@@ -99,7 +99,7 @@ async function readGerman(): Promise<ReadonlyMap<string, string>> {
 
 interface LanguageSet {
   readonly all: readonly Language[];
-  readonly own: OwnLanguages;
+  readonly own: CustomLanguages;
   readonly problems: readonly LanguageProblem[];
 }
 
@@ -119,7 +119,7 @@ async function readAll(
 
 function languagesOf(
   german: ReadonlyMap<string, string>,
-  own: OwnLanguages,
+  own: CustomLanguages,
 ): Pick<LanguageSet, 'all' | 'own'> {
   const { defaultLanguage = 'en' } = own;
   const languages = new Map<string, Language>();
@@ -175,7 +175,7 @@ async function readFileOf(
   file: string,
   isKnown: (key: string) => boolean,
 ): Promise<ReturnType<typeof readCatalogue>> {
-  const read = await readBoundedFile(file, longestFileBytes);
+  const read = await readBoundedFile(file, maxFileBytes);
   const json = read.problem === undefined ? readText(read.body) : undefined;
   if (json !== undefined) return readCatalogue(json, isKnown);
   const message = read.problem ?? 'is not text in UTF-8';

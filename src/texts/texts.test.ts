@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { problemOf, readCatalogue } from './catalogue.ts';
 import { english, Language } from './language.ts';
-import { ownPhrase } from './own-text.ts';
+import { localizedPhrase } from './localized-text.ts';
 import {
   joined,
   listOf,
@@ -114,8 +114,8 @@ describe('a phrase that is stored', () => {
 
 describe("a text of the operator's own", () => {
   const inAll = { fr: 'Bonjour', en: 'Hello', de: 'Hallo', 'pt-BR': 'Oi' };
-  const shown = (own: Parameters<typeof ownPhrase>[0], tag: string, defaultTag?: string) =>
-    phraseIn(ownPhrase(own), new Language(tag, new Map(), undefined, defaultTag));
+  const shown = (own: Parameters<typeof localizedPhrase>[0], tag: string, defaultTag?: string) =>
+    phraseIn(localizedPhrase(own), new Language(tag, new Map(), undefined, defaultTag));
 
   test.for<[string, string | undefined, string]>([
     ['de', undefined, 'Hallo'],
@@ -131,7 +131,7 @@ describe("a text of the operator's own", () => {
 
   test('that is one for all is the same to all, and English to programs', () => {
     expect(shown('Moin', 'fr')).toBe('Moin');
-    expect(String(ownPhrase(inAll))).toBe('Hello');
+    expect(String(localizedPhrase(inAll))).toBe('Hello');
   });
 });
 

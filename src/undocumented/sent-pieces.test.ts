@@ -59,8 +59,8 @@ test('as many pieces as may be under way are too many, and it is told when all a
 test('a socket that calls back gives memory back once the other side can have it', async () => {
   await using pair = await connectedPair();
   const sent = new SentPieces(() => {});
-  const lent = pieceOf(65_536);
-  const pieces = Array.from({ length: 200 }, () => SentPieces.copyOf(lent));
+  const borrowedChunk = pieceOf(65_536);
+  const pieces = Array.from({ length: 200 }, () => SentPieces.copyOf(borrowedChunk));
   for (const piece of pieces) pair.near.write(piece, sent.sending(piece));
   const called = new Promise<void>((resolve) => {
     pair.near.write('a text', () => resolve());
@@ -71,7 +71,7 @@ test('a socket that calls back gives memory back once the other side can have it
   });
   await called;
   expect(pieces.every(isGivenBack)).toBe(true);
-  expect(isGivenBack(lent)).toBe(false);
+  expect(isGivenBack(borrowedChunk)).toBe(false);
   pair.near.end();
   await once(pair.far, 'end');
   expect(received).toBe(`${'p'.repeat(200 * 65_536)}a text`);

@@ -1,8 +1,8 @@
 /** Below this, the collector of young objects is as quick. */
-const leastBytes = 4 * 1024;
+const minBytes = 4 * 1024;
 
 /** Each piece costs some hundred bytes beside what is in it, so that many small ones fill memory as a few large ones do. */
-const mostPieces = 256;
+const maxPieces = 256;
 
 type WriteCallback = (error?: Error | null) => void;
 
@@ -23,12 +23,12 @@ export class SentPieces {
 
   /** Whether so many pieces are under way that no more should be written until all are sent. */
   get isFull(): boolean {
-    return this.#underWay.length >= mostPieces;
+    return this.#underWay.length >= maxPieces;
   }
 
   /** A copy of a piece that is only lent, to be sent. */
   static copyOf(piece: Uint8Array): Buffer {
-    if (piece.byteLength < leastBytes) return Buffer.from(piece);
+    if (piece.byteLength < minBytes) return Buffer.from(piece);
     const copy = Buffer.allocUnsafeSlow(piece.byteLength);
     copy.set(piece);
     return copy;
@@ -54,5 +54,5 @@ export class SentPieces {
 
 function giveBack({ buffer, byteLength }: Uint8Array): void {
   const isAlone = byteLength === buffer.byteLength;
-  if (isAlone && byteLength >= leastBytes && buffer instanceof ArrayBuffer) buffer.transfer(0);
+  if (isAlone && byteLength >= minBytes && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

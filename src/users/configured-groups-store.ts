@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { GroupConfig } from '../config/config.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
-import { addMember, deleteGroup, ensureGroup, groupDeed } from './group-rows-store.ts';
+import { addMember, deleteGroup, ensureGroup, groupAuditEvent } from './group-rows-store.ts';
 import { shareGroup } from './group-version-store.ts';
 import { validateGroupName } from './user-name.ts';
 import { ensureUserRow } from './user-rows-store.ts';
@@ -20,11 +20,11 @@ export async function syncConfiguredGroups(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'audit' | 'dialect'>,
   groups: readonly GroupConfig[],
-  namedElsewhere: readonly string[],
+  otherNames: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const added = new Map<string, readonly string[]>();
-  const keptNames = new Set(namedElsewhere.map(validateGroupName));
-  for (const name of keptNames) await ensureGroup(transaction, name, origin);
+  const remainingNames = new Set(otherNames.map(validateGroupName));
+  for (const name of remainingNames) await ensureGroup(transaction, name, origin);
   const configuredNames = new Set<string>();
   for (const group of groups) {
     const name = validateGroupName(group.name);
@@ -46,7 +46,7 @@ export async function syncConfiguredGroups(
     if (newNames.length === 0) continue;
     added.set(name, newNames);
     await database.audit.record(transaction, {
-      ...groupDeed('group.add_members', name, { origin }),
+      ...groupAuditEvent('group.add_members', name, { origin }),
       users: newNames,
     });
   }
@@ -59,7 +59,7 @@ export async function syncConfiguredGroups(
   for (const { id, name } of former) {
     if (configuredNames.has(name)) continue;
     await removeOtherMembers(transaction, database, { id, name }, new Set());
-    if (keptNames.has(name)) continue;
+    if (remainingNames.has(name)) continue;
     const member = await transaction
       .selectFrom('group_members')
       .select('user_id')
@@ -96,7 +96,7 @@ async function removeOtherMembers(
       .execute();
   }
   await database.audit.record(transaction, {
-    ...groupDeed('group.remove_members', group.name, { origin }),
+    ...groupAuditEvent('group.remove_members', group.name, { origin }),
     users: former.map(({ name }) => name),
   });
 }

@@ -15,8 +15,8 @@ describeEachDatabase('a user who needs a second factor', (open) => {
   const removal = { mayBeLast: false };
   /** What became of removals at once, in order of their words. */
   const outcomesOf = async (removals: readonly Promise<boolean>[]) => {
-    const told = removals.map((each) => each.catch(({ code }: { code: string }) => code));
-    return (await Promise.all(told)).map(String).toSorted();
+    const reported = removals.map((each) => each.catch(({ code }: { code: string }) => code));
+    return (await Promise.all(reported)).map(String).toSorted();
   };
 
   test('keeps one of two passkeys that are removed at once', async () => {

@@ -38,7 +38,7 @@ export interface GroupPages {
 }
 
 /** A group with more than one of so many users is a large one. */
-const mostShare = 20;
+const maxShare = 20;
 
 export function createGroupPages(
   database: Pick<HubDatabase, 'kysely' | 'longReads' | 'dialect'>,
@@ -63,7 +63,7 @@ export function createGroupPages(
       .selectFrom('users')
       .select((select) => select.fn.countAll<number>().as('total'))
       .executeTakeFirstOrThrow();
-    return memberCount * mostShare > Number(total);
+    return memberCount * maxShare > Number(total);
   }
 
   return {

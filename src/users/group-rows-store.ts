@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Deed } from '../audit/deed.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import type { Row, Tables } from '../store/tables.ts';
 
 /** The row of a group that is yet to be inserted. */
@@ -67,6 +67,10 @@ export async function deleteGroup(transaction: Kysely<Tables>, name: string): Pr
 }
 
 /** Something done to a group, for the audit log. */
-export function groupDeed(action: Deed['action'], name: string, detail: Deed['detail'] = {}): Deed {
+export function groupAuditEvent(
+  action: AuditEvent['action'],
+  name: string,
+  detail: AuditEvent['detail'] = {},
+): AuditEvent {
   return { action, target: { kind: 'group', name: name.normalize('NFC') }, detail };
 }

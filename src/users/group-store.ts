@@ -8,7 +8,13 @@ import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { text } from '../texts/text.ts';
 import { syncConfiguredGroups } from './configured-groups-store.ts';
-import { addMember, deleteGroup, ensureGroup, groupDeed, newGroupRow } from './group-rows-store.ts';
+import {
+  addMember,
+  deleteGroup,
+  ensureGroup,
+  groupAuditEvent,
+  newGroupRow,
+} from './group-rows-store.ts';
 import { checkGroupVersion, shareGroup } from './group-version-store.ts';
 import { normaliseUserName, validateGroupName } from './user-name.ts';
 
@@ -82,7 +88,7 @@ export interface GroupStore {
    */
   syncConfigured(
     groups: readonly GroupConfig[],
-    namedElsewhere?: readonly string[],
+    otherNames?: readonly string[],
   ): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
@@ -133,7 +139,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         for (const row of rows) {
           await insertNewGroup(transaction, row);
           const users = await addNamedMembers(transaction, row.id, memberNames, origin);
-          await audit.record(transaction, { ...groupDeed('group.create', row.name), users });
+          await audit.record(transaction, { ...groupAuditEvent('group.create', row.name), users });
         }
       });
       database.announceChange({ kind: 'groups_changed' });
@@ -144,7 +150,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       const isDeleted = await database.transaction(async (transaction) => {
         await checkGroupVersion(transaction, database, name, requireVersion);
         if (!(await deleteGroup(transaction, name.normalize('NFC')))) return false;
-        await audit.record(transaction, groupDeed('group.delete', name));
+        await audit.record(transaction, groupAuditEvent('group.delete', name));
         return true;
       });
       if (isDeleted) database.announceChange({ kind: 'groups_changed' });
@@ -156,7 +162,10 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         await checkGroupVersion(transaction, database, groupName, requireVersion);
         const { id } = await getRow(transaction, groupName);
         const users = await addNamedMembers(transaction, id, userNames, origin);
-        await audit.record(transaction, { ...groupDeed('group.add_members', groupName), users });
+        await audit.record(transaction, {
+          ...groupAuditEvent('group.add_members', groupName),
+          users,
+        });
       });
       database.announceChange({ kind: 'groups_changed' });
     },
@@ -177,8 +186,8 @@ export function createGroupStore(database: HubDatabase): GroupStore {
               .where('users.name', 'in', textsOf(names, database)),
           )
           .execute();
-        const deed = groupDeed('group.remove_members', groupName);
-        await audit.record(transaction, { ...deed, users: names });
+        const auditEvent = groupAuditEvent('group.remove_members', groupName);
+        await audit.record(transaction, { ...auditEvent, users: names });
       });
       database.announceChange({ kind: 'groups_changed' });
     },
@@ -229,7 +238,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
           .executeTakeFirst();
         if (numUpdatedRows === 0n) throw noSuchGroup();
         const detail = { properties: Object.keys(properties) };
-        await audit.record(transaction, groupDeed('group.change', name, detail));
+        await audit.record(transaction, groupAuditEvent('group.change', name, detail));
       });
       database.announceChange({ kind: 'groups_changed' });
     },
@@ -243,9 +252,9 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       if (isChanged) database.announceChange({ kind: 'groups_changed' });
     },
 
-    async syncConfigured(groups, namedElsewhere = []) {
+    async syncConfigured(groups, otherNames = []) {
       const added = await database.transaction((transaction) =>
-        syncConfiguredGroups(transaction, database, groups, namedElsewhere),
+        syncConfiguredGroups(transaction, database, groups, otherNames),
       );
       database.announceChange({ kind: 'groups_changed' });
       return added;
@@ -317,8 +326,11 @@ async function syncMemberships(
   const detail = { origin };
   await database.audit.record(
     transaction,
-    ...surplus.map(({ name }) => ({ ...groupDeed('group.remove_members', name, detail), users })),
-    ...missing.map((name) => ({ ...groupDeed('group.add_members', name, detail), users })),
+    ...surplus.map(({ name }) => ({
+      ...groupAuditEvent('group.remove_members', name, detail),
+      users,
+    })),
+    ...missing.map((name) => ({ ...groupAuditEvent('group.add_members', name, detail), users })),
   );
   return surplus.length + missing.length > 0;
 }

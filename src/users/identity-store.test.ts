@@ -143,10 +143,10 @@ describeEachDatabase('the identity store', (open) => {
     const { id } = await identities.link({ ...key, userId: alice.id });
     const other = await identities.link({ ...key, subject: '43', userId: alice.id });
     await identities.setAuthState(id, { token: 'x' }, new Date(1000));
-    const strangers = createIdentityStore(database, {
+    const foreignProcesses = createIdentityStore(database, {
       sealer: createSealer([new Secret('another key')], 'auth-state'),
     });
-    expect((await strangers.findAuthState(id))?.state).toBeUndefined();
+    expect((await foreignProcesses.findAuthState(id))?.state).toBeUndefined();
     await database.kysely.updateTable('auth_states').set({ identity_id: other.id }).execute();
     expect(await identities.findAuthState(other.id)).toMatchObject({ state: undefined });
   });

@@ -44,9 +44,9 @@ describeEachDatabase('recovery codes', (open) => {
     const { database, id, other, addPasskey, codes } = await openStores();
     await addPasskey(id, 'one', ['x', 'y']);
     await addPasskey(other, 'two', ['z']);
-    const elsewhere = createRecoveryCodeStore(database);
+    const remote = createRecoveryCodeStore(database);
     expect(await codes.take(other, 'x')).toBe(false);
-    const attempts = [codes, elsewhere, codes, elsewhere].map((hub) => hub.take(id, 'x'));
+    const attempts = [codes, remote, codes, remote].map((hub) => hub.take(id, 'x'));
     expect((await Promise.all(attempts)).filter(Boolean)).toHaveLength(1);
     expect(await codes.take(id, 'x')).toBe(false);
     expect(await codes.countOfUser(id)).toBe(1);

@@ -93,11 +93,11 @@ async function record(
   { audit }: Pick<HubDatabase, 'audit'>,
   transaction: Kysely<Tables>,
   userId: string,
-  deed: {
+  auditEvent: {
     readonly action: 'second_factor.use_recovery_code' | 'second_factor.renew_codes';
     readonly detail?: Readonly<Record<string, unknown>>;
   },
 ): Promise<void> {
   const name = (await userNameOf(transaction, userId)) ?? '';
-  await audit.record(transaction, { ...deed, target: { kind: 'user', name } });
+  await audit.record(transaction, { ...auditEvent, target: { kind: 'user', name } });
 }

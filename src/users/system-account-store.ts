@@ -132,8 +132,8 @@ export async function retireSystemAccount(transaction: Kysely<Tables>, id: strin
     .execute();
 }
 
-function taken(name: string, told: Text, cause?: unknown): HubError {
-  return new HubError('conflict', told, {
+function taken(name: string, reported: Text, cause?: unknown): HubError {
+  return new HubError('conflict', reported, {
     cause,
     hint: text`The operator decides: "hub user account ${name} ${name}" gives the user that account where no other user has it, "hub user account ${name} OTHER" another one.`,
   });

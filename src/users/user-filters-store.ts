@@ -13,14 +13,14 @@ import type { Tables } from '../store/tables.ts';
 import { searchForm } from './user-info.ts';
 
 /** What users can be asked for in groups: by any server of theirs, or by themselves. */
-export const userMarks = [
+export const userStatuses = [
   'running',
   'starting',
   'failed',
   'never_active',
   'administrator',
 ] as const;
-export type UserMark = (typeof userMarks)[number];
+export type UserStatus = (typeof userStatuses)[number];
 
 /** Narrows a list of users; everything given must match. */
 export interface UserFilter {
@@ -35,7 +35,7 @@ export interface UserFilter {
   readonly onlyNames?: readonly string[] | undefined;
   /** Members of this group. */
   readonly groupName?: string | undefined;
-  readonly mark?: UserMark | undefined;
+  readonly status?: UserStatus | undefined;
   /**
    * By their servers: `active` has one that is not stopped, `ready` has one that runs and is not
    * unreachable, `inactive` has none that is not stopped.
@@ -44,18 +44,18 @@ export interface UserFilter {
 }
 
 /** How many users a filter finds, and how many of them have each mark. */
-export type UserCounts = Readonly<Record<UserMark | 'all', number>>;
+export type UserCounts = Readonly<Record<UserStatus | 'all', number>>;
 
 type Dialect = Pick<HubDatabase, 'dialect'>;
 
 /** Whether a filter leaves no one out. */
-export function findsAll({ nameFilter, onlyNames, groupName, mark, serverState }: UserFilter) {
-  return !nameFilter && (onlyNames ?? groupName ?? mark ?? serverState) === undefined;
+export function findsAll({ nameFilter, onlyNames, groupName, status, serverState }: UserFilter) {
+  return !nameFilter && (onlyNames ?? groupName ?? status ?? serverState) === undefined;
 }
 
 /** Conditions to check for each user by a correlated subquery: faster than to gather all who meet them, where many do. */
 interface Correlated {
-  readonly mark?: boolean;
+  readonly status?: boolean;
   readonly group?: boolean;
 }
 
@@ -66,10 +66,10 @@ export function filterUsers<Output>(
   database: Dialect,
   correlated: Correlated = {},
 ): SelectQueryBuilder<Tables, 'users', Output> {
-  const { nameFilter, onlyNames, groupName, mark, serverState } = filter;
+  const { nameFilter, onlyNames, groupName, status, serverState } = filter;
   let filtered = query;
-  if (mark !== undefined)
-    filtered = filtered.where((where) => hasMark(where, mark, correlated.mark));
+  if (status !== undefined)
+    filtered = filtered.where((where) => hasStatus(where, status, correlated.status));
   if (groupName !== undefined) {
     filtered = filtered.where((where) => isIn(where, groupName, correlated.group));
   }
@@ -85,31 +85,31 @@ export function filterUsers<Output>(
   return filtered;
 }
 
-/** Counts in one query; the `mark` of the filter does not count. */
+/** Counts in one query; the `status` of the filter does not count. */
 export async function countUsers(
   database: Pick<HubDatabase, 'kysely' | 'dialect'>,
-  filter: Omit<UserFilter, 'mark'>,
+  filter: Omit<UserFilter, 'status'>,
 ): Promise<UserCounts> {
   const { nameFilter, onlyNames, serverState } = filter;
   const looksAtEach = Boolean(nameFilter) || (onlyNames ?? serverState) !== undefined;
   const query = looksAtEach ? countInOnePass(database, filter) : countByIndexes(database, filter);
   const counts = await query.executeTakeFirstOrThrow();
-  const entries = Object.entries(counts).map(([mark, count]) => [mark, Number(count)]);
+  const entries = Object.entries(counts).map(([status, count]) => [status, Number(count)]);
   return Object.fromEntries(entries) as UserCounts;
 }
 
 /** Where each user is to be looked at, they are looked at once for all counts. */
 function countInOnePass(
   database: Pick<HubDatabase, 'kysely' | 'dialect'>,
-  filter: Omit<UserFilter, 'mark'>,
+  filter: Omit<UserFilter, 'status'>,
 ) {
   return filterUsers(database.kysely.selectFrom('users'), filter, database).select((of) => [
     of.fn.countAll<number>().as('all'),
-    ...userMarks.map((mark) =>
+    ...userStatuses.map((status) =>
       of.fn
         .countAll<number>()
-        .filterWhere((where) => hasMark(where, mark))
-        .as(mark),
+        .filterWhere((where) => hasStatus(where, status))
+        .as(status),
     ),
   ]);
 }
@@ -121,38 +121,44 @@ function countByIndexes(
 ) {
   const { kysely } = database;
   return kysely.selectNoFrom((select) =>
-    ([undefined, ...userMarks] as const).map((mark) => {
+    ([undefined, ...userStatuses] as const).map((status) => {
       // All members may be of these two kinds; of the others few users are, who are looked up in the group.
-      if (groupName !== undefined && (mark === undefined || mark === 'never_active')) {
-        return countMembers(kysely, groupName, mark).as(mark ?? 'all');
+      if (groupName !== undefined && (status === undefined || status === 'never_active')) {
+        return countMembers(kysely, groupName, status).as(status ?? 'all');
       }
-      return filterUsers(select.selectFrom('users'), { groupName, mark }, database, { group: true })
+      return filterUsers(select.selectFrom('users'), { groupName, status }, database, {
+        group: true,
+      })
         .select((of) => of.fn.countAll<number>().as('count'))
-        .as(mark ?? 'all');
+        .as(status ?? 'all');
     }),
   );
 }
 
-function countMembers(kysely: Kysely<Tables>, groupName: string, mark: UserMark | undefined) {
+function countMembers(kysely: Kysely<Tables>, groupName: string, status: UserStatus | undefined) {
   const members = kysely
     .selectFrom('group_members')
     .select((of) => of.fn.countAll<number>().as('count'))
     .where('group_members.group_id', '=', (of) => groupIdOf(of, groupName));
-  if (mark === undefined) return members;
+  if (status === undefined) return members;
   return members.where((where) =>
     where.exists(
       kysely
         .selectFrom('users')
         .select('users.id')
         .where(sql<boolean>`users.id = group_members.user_id`)
-        .where((user) => hasMark(user, mark)),
+        .where((user) => hasStatus(user, status)),
     ),
   );
 }
 
 // The values stand in the statements themselves, so that databases know which indexes hold these rows.
-function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark, isCorrelated = false) {
-  switch (mark) {
+function hasStatus(
+  where: ExpressionBuilder<Tables, 'users'>,
+  status: UserStatus,
+  isCorrelated = false,
+) {
+  switch (status) {
     case 'running':
       return hasServer(where, sql<boolean>`servers.state = 'running'`, isCorrelated);
     case 'starting':

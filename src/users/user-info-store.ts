@@ -23,7 +23,7 @@ export interface UserInfoStore {
   change(user: Pick<User, 'id' | 'name'>, info: UserInfo): Promise<void>;
 }
 
-const remembered = 10_000;
+const cached = 10_000;
 
 interface Known {
   readonly userId: string;
@@ -34,8 +34,8 @@ export function createUserInfoStore(database: HubDatabase): UserInfoStore {
   const { kysely, audit } = database;
   const cache = createChangeAwareCache<Known, never>({
     changes: watchChanges(database),
-    max: remembered,
-    voidedBy: { changeOf: ({ userId }) => userId },
+    max: cached,
+    invalidatedBy: { changeOf: ({ userId }) => userId },
   });
 
   const announce = (userId: string) =>

@@ -31,10 +31,10 @@ export const noInfo: UserInfo = {
 };
 
 /** Characters of a display name. */
-export const longestDisplayName = 255;
+export const maxDisplayNameLength = 255;
 /** RFC 5321 §4.5.3.1.3, without the angle brackets. */
-export const longestEmail = 254;
-export const longestPictureUrl = 2_000;
+export const maxEmailLength = 254;
+export const maxPictureUrlLength = 2_000;
 
 /** Controls, separators of lines, and what turns the direction of text or is not seen (Unicode TR 36 §2.5). */
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
@@ -46,7 +46,7 @@ const piledMarks = /(\p{M}{4})\p{M}+/gu;
 /** Makes of claims what can be kept and shown: what cannot is cut or left out. */
 export function infoFromClaims(claimed: ClaimedInfo, authenticator: string): UserInfo {
   // A provider may send a megabyte.
-  const displayName = plainName((claimed.displayName ?? '').slice(0, 10 * longestDisplayName));
+  const displayName = plainName((claimed.displayName ?? '').slice(0, 10 * maxDisplayNameLength));
   const email = claimed.email?.normalize('NFC').trim();
   const isEmail = email !== undefined && emailProblem(email) === undefined;
   const pictureUrl = claimed.pictureUrl?.trim();
@@ -102,12 +102,12 @@ function plainName(name: string): string {
     })
     .join('');
   const spaced = visible.replaceAll(/\s+/gu, ' ').replaceAll(piledMarks, '$1').trim();
-  return [...spaced].slice(0, longestDisplayName).join('').trim();
+  return [...spaced].slice(0, maxDisplayNameLength).join('').trim();
 }
 
 function nameProblem(name: string): Text | undefined {
-  if ([...name].length > longestDisplayName) {
-    return text`The display name is longer than ${longestDisplayName} characters.`;
+  if ([...name].length > maxDisplayNameLength) {
+    return text`The display name is longer than ${maxDisplayNameLength} characters.`;
   }
   return plainName(name) === name.replaceAll(/\s+/gu, ' ')
     ? undefined
@@ -115,8 +115,8 @@ function nameProblem(name: string): Text | undefined {
 }
 
 function emailProblem(email: string): Text | undefined {
-  if (email.length > longestEmail)
-    return text`The e-mail address is longer than ${longestEmail} characters.`;
+  if (email.length > maxEmailLength)
+    return text`The e-mail address is longer than ${maxEmailLength} characters.`;
   // One @ only: `a@evil.example@example.org` is read differently by different programs.
   return /^[^\s\p{C}@"(),:;<>[\\\]]+@[^\s\p{C}@"(),:;<>[\\\]]+$/u.test(email)
     ? undefined
@@ -127,8 +127,8 @@ function pictureProblem(url: string): Text | undefined {
   const parsed = URL.parse(url);
   const isPlain = parsed?.protocol === 'https:' && parsed.username === '' && parsed.password === '';
   if (!isPlain || /[\s\p{C}]/u.test(url)) return text`The picture is not an https:// URL.`;
-  return url.length > longestPictureUrl
-    ? text`The URL of the picture is longer than ${String(longestPictureUrl)} characters.`
+  return url.length > maxPictureUrlLength
+    ? text`The URL of the picture is longer than ${String(maxPictureUrlLength)} characters.`
     : undefined;
 }
 

@@ -2,12 +2,12 @@ import { HubError } from '../errors.ts';
 import { type Text, text } from '../texts/text.ts';
 
 /** Characters of the name of a user or a group. */
-export const longestName = 255;
+export const maxNameLength = 255;
 /**
  * Characters of the name of a user in a URL: 255 of two bytes each. Redirects of a login repeat it several
  * times, and Node.js takes no head of more than 16 KiB.
  */
-const longestInUrl = 1_530;
+const maxLengthInUrl = 1_530;
 
 /** Brings a user's name into the one form in which it is stored and compared (Unicode NFC). */
 export function normaliseUserName(name: string): string {
@@ -38,7 +38,8 @@ function validateName(name: string, kind: 'user' | 'group'): string {
 
 function problemOf(name: string): Text | undefined {
   if (name === '') return text`is empty`;
-  if ([...name].length > longestName) return text`is longer than ${String(longestName)} characters`;
+  if ([...name].length > maxNameLength)
+    return text`is longer than ${String(maxNameLength)} characters`;
   // Browsers turn a backslash in a path into a slash.
   if (/[/\\]/.test(name)) return text`holds a slash or a backslash`;
   // A browser would take them out of the path.
@@ -50,7 +51,7 @@ function problemOf(name: string): Text | undefined {
 }
 
 function problemInUrl(name: string): Text | undefined {
-  return encodeURIComponent(name).length > longestInUrl
-    ? text`is longer than ${String(longestInUrl)} characters in a URL`
+  return encodeURIComponent(name).length > maxLengthInUrl
+    ? text`is longer than ${String(maxLengthInUrl)} characters in a URL`
     : undefined;
 }

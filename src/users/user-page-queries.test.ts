@@ -13,9 +13,9 @@ test('users who are searched are looked at once for all counts, and members of a
   await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
   const users = createUserStore(database);
   using watch = watchStatements();
-  const search = await watch.during(() => users.countByMark({ nameFilter: 'x' }));
+  const search = await watch.during(() => users.countByStatus({ nameFilter: 'x' }));
   expect(search.join().split(' like ')).toHaveLength(2);
-  const [ofGroup = ''] = await watch.during(() => users.countByMark({ groupName: 'staff' }));
+  const [ofGroup = ''] = await watch.during(() => users.countByStatus({ groupName: 'staff' }));
   const plan = await explainQueryPlan(database, ofGroup);
   expect(plan).toContain('users_never_active');
   expect(plan).not.toMatch(/SCAN (?!CONSTANT|users USING INDEX users_administrators)/);
@@ -34,7 +34,7 @@ test('what walks over very many users is left to another thread', async () => {
     const searchesOf = async (users = few) => {
       const statements = await watch.during(async () => {
         searched.push(await users?.list({ offset: 0, limit: 5, nameFilter: 'o' }));
-        searched.push(await users?.countByMark({ nameFilter: 'o' }));
+        searched.push(await users?.countByStatus({ nameFilter: 'o' }));
         searched.push(await users?.listNames({ nameFilter: 'o' }, 5));
       });
       return statements.filter((statement) => statement.includes(' like ')).length;
@@ -48,7 +48,7 @@ test('what walks over very many users is left to another thread', async () => {
     ]);
     expect(searched.slice(3)).toEqual(searched.slice(0, 3));
     await many?.createMissing(['otto']);
-    expect((await many?.countByMark({ nameFilter: 'o' }))?.all).toBe(3);
+    expect((await many?.countByStatus({ nameFilter: 'o' }))?.all).toBe(3);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -63,7 +63,7 @@ export function createUserPages(
     const { limit, offset = 0 } = options;
     // Walked in order, this many users are met before the page is full; else all that are found are sorted.
     const met = ((offset + limit) * (await countAll())) / total;
-    const correlated = { mark: met < 2 * total, group: met < 2 * total };
+    const correlated = { status: met < 2 * total, group: met < 2 * total };
     const { kysely: reads } = findsAll(options) ? database : await forLong();
     const query = filterUsers(reads.selectFrom('users'), options, database, correlated);
     return query.selectAll('users');
@@ -81,8 +81,9 @@ export function createUserPages(
           return pageQueryOf(sort, isBackwards)({ limit, offset });
         }
         const query = await foundUsers(options, total);
-        const beyond = place && query.where((where) => isBeyond(where, place, sort, isBackwards));
-        return inOrder(beyond ?? query, sort, isBackwards)
+        const pastEdge =
+          place && query.where((where) => isPastEdge(where, place, sort, isBackwards));
+        return inOrder(pastEdge ?? query, sort, isBackwards)
           .limit(limit)
           .offset(offset)
           .execute();
@@ -116,24 +117,24 @@ function placeOf(key: string, sort: UserSort): Place | undefined {
 }
 
 /** Whether a user comes after a place in a list, or before it where that is walked backwards. */
-function isBeyond(
+function isPastEdge(
   where: ExpressionBuilder<Tables, 'users'>,
   { value, name }: Place,
   sort: UserSort,
   isBackwards: boolean,
 ) {
   const isDescending = sort.startsWith('-') !== isBackwards;
-  const beyond = isDescending ? '<' : '>';
+  const pastEdge = isDescending ? '<' : '>';
   const column = columnOf(sort);
-  if (column === 'name') return where('users.name', beyond, name);
+  if (column === 'name') return where('users.name', pastEdge, name);
   const isNever = where('users.last_activity_at', 'is', null);
   if (value === null) {
-    const isBeyondOfThese = where.and([isNever, where('users.name', beyond, name)]);
-    if (isDescending) return isBeyondOfThese;
-    return where.or([isBeyondOfThese, where('users.last_activity_at', 'is not', null)]);
+    const isPastEdgeOfThese = where.and([isNever, where('users.name', pastEdge, name)]);
+    if (isDescending) return isPastEdgeOfThese;
+    return where.or([isPastEdgeOfThese, where('users.last_activity_at', 'is not', null)]);
   }
   // By itself PostgreSQL takes the number for one of the column, and refuses what that cannot hold.
-  const isPast = sql<boolean>`(${sql.ref(`users.${column}`)}, users.name) ${sql.raw(beyond)} (cast(${value} as bigint), ${name})`;
+  const isPast = sql<boolean>`(${sql.ref(`users.${column}`)}, users.name) ${sql.raw(pastEdge)} (cast(${value} as bigint), ${name})`;
   return column === 'last_activity_at' && isDescending ? where.or([isPast, isNever]) : isPast;
 }
 

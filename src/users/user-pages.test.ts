@@ -281,18 +281,18 @@ describeEachDatabase('lists of users', (open) => {
       expect(await users.listNames(filter, 10)).toEqual(items.map(({ name }) => name));
       return items.map(({ name }) => name).join(' ');
     };
-    expect(await namesOf({ mark: 'running' })).toBe('ann');
-    expect(await namesOf({ mark: 'starting' })).toBe('bob');
+    expect(await namesOf({ status: 'running' })).toBe('ann');
+    expect(await namesOf({ status: 'starting' })).toBe('bob');
     // That of ann has failed before, and runs now.
-    expect(await namesOf({ mark: 'failed' })).toBe('cleo');
-    expect(await namesOf({ mark: 'never_active' })).toBe('bob cleo dan eve');
-    expect(await namesOf({ mark: 'administrator' })).toBe('eve');
+    expect(await namesOf({ status: 'failed' })).toBe('cleo');
+    expect(await namesOf({ status: 'never_active' })).toBe('bob cleo dan eve');
+    expect(await namesOf({ status: 'administrator' })).toBe('eve');
     expect(await namesOf({ groupName: 'staff' })).toBe('bob eve');
     expect(await namesOf({ groupName: 'no such group' })).toBe('');
-    expect(await namesOf({ groupName: 'staff', mark: 'starting', nameFilter: 'B' })).toBe('bob');
-    expect(await namesOf({ mark: 'never_active', onlyNames: ['ann', 'dan'] })).toBe('dan');
+    expect(await namesOf({ groupName: 'staff', status: 'starting', nameFilter: 'B' })).toBe('bob');
+    expect(await namesOf({ status: 'never_active', onlyNames: ['ann', 'dan'] })).toBe('dan');
 
-    expect(await users.countByMark({})).toEqual({
+    expect(await users.countByStatus({})).toEqual({
       all: 5,
       running: 1,
       starting: 1,
@@ -300,7 +300,7 @@ describeEachDatabase('lists of users', (open) => {
       never_active: 4,
       administrator: 1,
     });
-    expect(await users.countByMark({ groupName: 'staff', nameFilter: 'e' })).toEqual({
+    expect(await users.countByStatus({ groupName: 'staff', nameFilter: 'e' })).toEqual({
       all: 1,
       running: 0,
       starting: 0,
@@ -308,7 +308,7 @@ describeEachDatabase('lists of users', (open) => {
       never_active: 1,
       administrator: 1,
     });
-    expect(await users.countByMark({ onlyNames: ['ann', 'cleo'] })).toMatchObject({
+    expect(await users.countByStatus({ onlyNames: ['ann', 'cleo'] })).toMatchObject({
       all: 2,
       running: 1,
       failed: 1,
@@ -316,11 +316,11 @@ describeEachDatabase('lists of users', (open) => {
     // However they are counted, those are the same.
     const names = made.map(({ name }) => name);
     for (const groupName of [undefined, 'staff', 'no such group']) {
-      const counts = await users.countByMark({ groupName });
-      expect(counts, groupName).toEqual(await users.countByMark({ groupName, onlyNames: names }));
+      const counts = await users.countByStatus({ groupName });
+      expect(counts, groupName).toEqual(await users.countByStatus({ groupName, onlyNames: names }));
       expect(counts.administrator, groupName).toBe(groupName === 'no such group' ? 0 : 1);
     }
     await users.createMissing(['fay']);
-    expect((await users.countByMark({})).all).toBe(6);
+    expect((await users.countByStatus({})).all).toBe(6);
   });
 });

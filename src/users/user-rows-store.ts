@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
-import type { Deed } from '../audit/deed.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import type { UserInsertion } from '../store/audit-trail.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { jsonRowsIn } from '../store/json-list.ts';
@@ -32,8 +32,8 @@ export function newUserRow(user: NewUserFlags & { readonly name: string }): User
   };
 }
 
-/** The deed of making an account. */
-export function userCreated({ name, admin }: Pick<UserRow, 'name' | 'admin'>): Deed {
+/** The action of making an account. */
+export function userCreated({ name, admin }: Pick<UserRow, 'name' | 'admin'>): AuditEvent {
   return {
     action: 'user.create',
     target: { kind: 'user', name },

@@ -53,7 +53,7 @@ export interface UserStore {
   /** One page, by its offset or its edge. */
   list(options: UserListOptions): Promise<ListPage<ListedUser>>;
   /** Of all pages; a second or two old at most, unless users are named. */
-  countByMark(filter: Omit<UserFilter, 'mark'>): Promise<UserCounts>;
+  countByStatus(filter: Omit<UserFilter, 'status'>): Promise<UserCounts>;
   /** Names in order, of at most `limit` users. */
   listNames(filter: UserFilter, limit: number): Promise<string[]>;
   listAdministratorNames(): Promise<string[]>;
@@ -91,7 +91,7 @@ interface LastAdministrator {
 /** Servers change all the time: counts of them are this old at most. */
 const countTtlMs = 2_000;
 /** Searches whose counts are remembered. */
-const mostCounts = 100;
+const maxCounts = 100;
 
 export function createUserStore(
   database: HubDatabase,
@@ -112,13 +112,13 @@ export function createUserStore(
   const counted = createChangeAwareCache<number, never>({
     changes,
     max: 1,
-    voidedBy: { newUsers: true },
+    invalidatedBy: { newUsers: true },
   });
-  const countedByMark = createChangeAwareCache<UserCounts, never>({
+  const countedByStatus = createChangeAwareCache<UserCounts, never>({
     changes,
-    max: mostCounts,
+    max: maxCounts,
     ttlMs: countTtlMs,
-    voidedBy: { newUsers: true },
+    invalidatedBy: { newUsers: true },
   });
   async function count(): Promise<number> {
     const { total } = await kysely
@@ -187,13 +187,13 @@ export function createUserStore(
       return { ...page, items: page.items.map((row) => ({ ...toUser(row), key: keyOf(row) })) };
     },
 
-    async countByMark({ nameFilter = '', searchesInfoOf, groupName, onlyNames, serverState }) {
+    async countByStatus({ nameFilter = '', searchesInfoOf, groupName, onlyNames, serverState }) {
       const filter = { nameFilter, searchesInfoOf, groupName, onlyNames, serverState };
       if (onlyNames !== undefined || Array.isArray(searchesInfoOf)) {
         return countUsers(await forLong(), filter);
       }
       const key = JSON.stringify([nameFilter, searchesInfoOf, groupName, serverState]);
-      return countedByMark.getOrLoad(key, async () => countUsers(await forLong(), filter));
+      return countedByStatus.getOrLoad(key, async () => countUsers(await forLong(), filter));
     },
 
     async listNames(filter, limit) {

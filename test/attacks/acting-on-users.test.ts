@@ -69,10 +69,10 @@ describe('who looks after a group', () => {
       expect((await asGina(`/users/${name}/invitation`, 'POST')).status).toBe(404);
     }
     // Not by one who may keep the lists of all groups either.
-    const keeper = await call(hub, 'list-keeper-token', '/groups/course/users', 'POST', {
+    const policy = await call(hub, 'list-keeper-token', '/groups/course/users', 'POST', {
       users: ['victim'],
     });
-    expect(keeper.status).toBe(403);
+    expect(policy.status).toBe(403);
     expect((await asGina('/groups/course/users', 'POST', { users: ['bob'] })).status).toBe(200);
     await asAdmin(hub, '/groups/free', 'POST');
     const free = await call(hub, 'list-keeper-token', '/groups/free/users', 'POST', {
@@ -91,7 +91,7 @@ describe('who looks after a group', () => {
     const [{ id }] = tokens as [{ id: string }];
     const { sessions } = await asAdmin(hub, '/users/ada/sessions');
     const [session] = sessions as [{ id: string }];
-    const deeds: readonly (readonly [method: string, path: string, body?: unknown])[] = [
+    const auditEvents: readonly (readonly [method: string, path: string, body?: unknown])[] = [
       ['DELETE', '/users/ada/invitation'],
       ['PATCH', '/users/ada', { name: 'eda' }],
       ['DELETE', '/users/ada'],
@@ -106,7 +106,7 @@ describe('who looks after a group', () => {
       ['PATCH', '/users/ada/servers/lab', { display_name: 'Lab' }],
       ['DELETE', '/users/ada/servers/lab'],
     ];
-    for (const [method, path, body] of deeds) {
+    for (const [method, path, body] of auditEvents) {
       const { status } = await call(hub, hub.tokens.gina, path, method, body);
       expect(status, `${method} ${path}`).toBe(403);
     }

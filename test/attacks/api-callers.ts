@@ -126,7 +126,7 @@ function verdictByScopes(
   if (held.some(({ filter }) => filter === undefined)) return 'allowed';
   const matches = (target: keyof typeof filtersThatReach) =>
     held.some(({ filter }) => filter !== undefined && filtersThatReach[target](world, filter));
-  const beyond = declaration.beyondFilter === 'forbidden' ? 403 : 404;
+  const outside = declaration.outsideFilter === 'forbidden' ? 403 : 404;
   switch (target) {
     case 'hub':
       return 403;
@@ -141,11 +141,11 @@ function verdictByScopes(
     case 'user':
     case 'group':
     case 'service':
-      return matches(target) ? 'allowed' : beyond;
+      return matches(target) ? 'allowed' : outside;
     case 'server':
       return matches(declaration.path.includes('{server}') ? 'namedServer' : 'defaultServer')
         ? 'allowed'
-        : beyond;
+        : outside;
   }
 }
 

@@ -238,7 +238,7 @@ test.runIf(hasWebServer('nginx'))(
     await using _nginx = await startConfigured('nginx', port, (directory) =>
       nginxOf(directory, servers),
     );
-    const told = await fetch(`http://127.0.0.1:${port}/x`, {
+    const reported = await fetch(`http://127.0.0.1:${port}/x`, {
       headers: {
         'X-Forwarded-User': 'root',
         'x-forwarded-groups': 'admins',
@@ -246,7 +246,7 @@ test.runIf(hasWebServer('nginx'))(
         X_Forwarded_User: 'root',
       },
     });
-    expect(await told.json()).toEqual({ user: 'ada', groups: 'staff' });
+    expect(await reported.json()).toEqual({ user: 'ada', groups: 'staff' });
   },
 );
 

@@ -168,7 +168,7 @@ const isAboutPath = ({ path, operation, fields }: Entrance): boolean => {
 };
 
 /** Whether another entrance, or the authorisation matrix of the API, asks the same by the same declaration. */
-const isAskedElsewhere = ({ operation }: Entrance): boolean =>
+const isAskedRemotely = ({ operation }: Entrance): boolean =>
   entrances.some((other) => isAboutPath(other) && other.operation === operation) ||
   declarations.some(({ id, scopes }) => id === operation.id && scopes === operation.scopes);
 
@@ -186,7 +186,7 @@ describe('each page and form', () => {
   test.for(forms)('$title is asked with all kinds of rights, here or elsewhere', (form) => {
     // What anyone who is logged in may do, they do with what is their own.
     const isForAnyone = form.operation.scopes === 'authenticated';
-    const isAsked = isAboutPath(form) || forMany.includes(form) || isAskedElsewhere(form);
+    const isAsked = isAboutPath(form) || forMany.includes(form) || isAskedRemotely(form);
     expect(isAsked || isForAnyone).toBe(true);
   });
 

@@ -106,13 +106,13 @@ describe('exhaustion', () => {
     client.write(upgrade('/services/a/'));
     await eventually(() => toClient?.writableNeedDrain === true);
     let received = 0;
-    let mostBuffered = 0;
+    let maxBuffered = 0;
     for await (const chunk of client.socket) {
       received += (chunk as Buffer).length;
-      mostBuffered = Math.max(mostBuffered, toClient?.writableLength ?? 0);
+      maxBuffered = Math.max(maxBuffered, toClient?.writableLength ?? 0);
     }
     expect(received).toBeGreaterThan(total);
-    expect(mostBuffered).toBeLessThan(2 * 1024 * 1024);
+    expect(maxBuffered).toBeLessThan(2 * 1024 * 1024);
   });
 
   test('row 38: 5,000 aborted requests leave nothing behind', async () => {

@@ -140,12 +140,12 @@ describe('the address of an instance', () => {
     await using other = await createTestHub({
       Hub: { cookie_secret: randomBytes(32).toString('hex') },
     });
-    const elsewhere = [
+    const remote = [
       [hub.url, /no hub with this base path \(status 404\)/],
       [`http://127.0.0.1:${await freePort()}`, /ECONNREFUSED/],
       [new URL(other.apiUrl).origin, /a hub with another cookie_secret answers there/],
     ] as const;
-    for (const [url, reason] of elsewhere) {
+    for (const [url, reason] of remote) {
       await using wrong = await createTestHub({ Hub: { instance_url: url } });
       await until(() => warning(wrong.logLines) !== undefined, `a warning about ${url}`);
       expect(warning(wrong.logLines)).toMatch(reason);

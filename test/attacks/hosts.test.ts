@@ -140,8 +140,8 @@ describe('X-Forwarded-Host', () => {
     for (const line of lines) {
       const headers = ['Host: hub.test', ...line.split('|')];
       const answer = await answerTo(attacked, bytesOf('GET /open/x', headers));
-      const told = attacked.seen.at(-1)?.headers['x-forwarded-host'];
-      statuses[`${line} → ${told}`] = statusOf(answer);
+      const reported = attacked.seen.at(-1)?.headers['x-forwarded-host'];
+      statuses[`${line} → ${reported}`] = statusOf(answer);
       attacked.seen.length = 0;
     }
     return statuses;

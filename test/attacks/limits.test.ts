@@ -144,9 +144,9 @@ describe('over a limit', () => {
     const { token } = (await answer.json()) as { token: string };
     const authorization = `Authorization: token ${token}`;
     expectRefusal(await answerTo(hub, handshakeOf('/services/gws/', [authorization])), 429);
-    const stranger = await attack(hub, handshakeOf('/services/ws/4'));
-    await stranger.until(' 101 ');
-    await closeAll([...open, stranger]);
+    const outsider = await attack(hub, handshakeOf('/services/ws/4'));
+    await outsider.until(' 101 ');
+    await closeAll([...open, outsider]);
   });
 
   test('of logins at once: 429, and none is lost', async () => {

@@ -121,7 +121,7 @@ describe('with separate_callbacks', () => {
       const answer = await victim.request(back.href);
       expect(answer.status).toBe(403);
       expect(answer.body).toContain('This login cannot continue');
-      expect(JSON.stringify(hub.logLines)).toContain('not of the provider it left for');
+      expect(JSON.stringify(hub.logLines)).toContain('oauth callback mismatch');
       // The state is used up: the code reaches no one at another address either.
       for (const path of ['/hub/oauth_callback', '/hub/oauth_callback/evil']) {
         back.pathname = path;

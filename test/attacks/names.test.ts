@@ -287,7 +287,7 @@ describe('a start or reload that gives someone a role', () => {
     expect(hub.logLines.slice(before)).toContainEqual(
       expect.objectContaining({
         user: 'ada',
-        msg: 'user becomes an administrator by the configuration',
+        msg: 'user made administrator by configuration',
       }),
     );
     const { entries } = await asAdmin(hub, '/audit?action=role.assign&limit=5&target=gina');
@@ -307,7 +307,7 @@ describe('a start or reload that gives someone a role', () => {
     };
     expect((await hub.reload(more)).given).toEqual({ roles: [], members: ['board (eve)'] });
     expect(
-      hub.logLines.filter(({ msg }) => msg === 'members added by the configuration'),
+      hub.logLines.filter(({ msg }) => msg === 'members added by configuration'),
     ).toMatchObject([
       { group: 'board', users: ['bea'] },
       { group: 'board', users: ['eve'], roles: ['minutes'] },

@@ -38,7 +38,7 @@ interface Caller {
 
 let hub: TestHub;
 /** Those who may do nothing to the victim. */
-let strangers: readonly Caller[];
+let foreignProcesses: readonly Caller[];
 let administrators: readonly Caller[];
 let ids: readonly string[];
 
@@ -92,7 +92,7 @@ beforeAll(async () => {
     await tokenOf('lead'),
     await tokenOf('ada'),
   ];
-  strangers = [
+  foreignProcesses = [
     { name: 'the role user', token: own.token },
     { name: 'no one', token: undefined },
     { name: 'a wrong token', token: 'x'.repeat(2_000) },
@@ -380,7 +380,7 @@ test('whatever strangers send, nothing fails, nothing hangs, and no one learns o
   timeout: 60_000 + cases * 20,
 }, async () => {
   const before = await victim();
-  const succeeded = await fuzz(strangers, Math.ceil(cases * 0.7), (call, answer) => {
+  const succeeded = await fuzz(foreignProcesses, Math.ceil(cases * 0.7), (call, answer) => {
     expectNoFailure(call, answer);
     if (!isTaskOfGateways(call)) expect(answer.text, shown(call)).not.toContain(mark);
   });

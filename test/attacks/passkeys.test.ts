@@ -325,8 +325,8 @@ describe('adding a passkey', () => {
     const question = await ask(asking, 'add');
     const made = createSoftwarePasskey(question.publicKey, { origin: originOf(hub) });
     const fields = { name: 'x', ...fieldsOf(question, made.creation) };
-    const elsewhere = await openForm(hub, other.browser, 'hub/account');
-    expect((await post(elsewhere, 'hub/account/passkeys', fields)).status).toBe(400);
+    const remote = await openForm(hub, other.browser, 'hub/account');
+    expect((await post(remote, 'hub/account/passkeys', fields)).status).toBe(400);
     expect(recoveryCodesOn(await post(asking, 'hub/account/passkeys', fields))).toHaveLength(10);
     expect((await post(asking, 'hub/account/passkeys', fields)).status).toBe(400);
     await post(asking, 'hub/account/passkeys/remove', { passkey: made.id });
@@ -379,7 +379,7 @@ test('the log and the audit log tell of each use, and of what was refused', asyn
   expect(text).toContain('"passkey.use"');
   expect(hub.logLines).toContainEqual(
     expect.objectContaining({
-      msg: 'a passkey was refused',
+      msg: 'passkey refused',
       user: name,
       problem: expect.stringContaining('origin'),
     }),

@@ -13,9 +13,9 @@ import {
 } from './proxy-harness.ts';
 
 /** Of what one reader leaves unread, the hub keeps no more than this. */
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 /** And in no more pieces, each of which costs some hundred bytes whatever is in it. */
-const mostPieces = 2_000;
+const maxPieces = 2_000;
 
 type CountedSocket = Socket & { _writableState: { getBuffer(): readonly unknown[] } };
 
@@ -40,8 +40,8 @@ type Proxy = Awaited<ReturnType<typeof startProxy>>;
 function expectBounded(socket: Socket | undefined): void {
   const { bytes, pieces } = unsentOn(socket as Socket);
   expect(bytes).toBeGreaterThan(0);
-  expect(bytes).toBeLessThan(mostBytes);
-  expect(pieces).toBeLessThan(mostPieces);
+  expect(bytes).toBeLessThan(maxBytes);
+  expect(pieces).toBeLessThan(maxPieces);
 }
 
 /** A proxy whose clients take nothing from the first byte on, and what it has sent them. */
@@ -139,7 +139,7 @@ describe('a client that reads nothing costs the hub a bounded number of bytes an
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () => {
         peer.write(answer);
-        void drip(peer.socket, piece, mostPieces + 1_000).then(() => {
+        void drip(peer.socket, piece, maxPieces + 1_000).then(() => {
           isOver = true;
         });
       });
@@ -179,7 +179,7 @@ describe('an upstream that reads nothing costs the hub a bounded number of bytes
     const client = await rawClient(proxy.port, upload);
     await sendWithoutEnd(client.socket, tinyChunks);
     expectBounded(stalled.sockets[0]);
-    expect(piecesOnTheWay(proxy)).toBeLessThan(mostPieces);
+    expect(piecesOnTheWay(proxy)).toBeLessThan(maxPieces);
   });
 
   test('chunks of one byte, one in each packet', async () => {
@@ -188,9 +188,9 @@ describe('an upstream that reads nothing costs the hub a bounded number of bytes
     await using proxy = await startProxy();
     proxy.addService('a', upstream.url);
     const client = await rawClient(proxy.port, upload);
-    await drip(client.socket, '1\r\nx\r\n', mostPieces + 1_000);
+    await drip(client.socket, '1\r\nx\r\n', maxPieces + 1_000);
     expectBounded(stalled.sockets[0]);
-    expect(piecesOnTheWay(proxy)).toBeLessThan(mostPieces);
+    expect(piecesOnTheWay(proxy)).toBeLessThan(maxPieces);
   });
 
   test.for([

@@ -200,11 +200,11 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
     expect(waiting).not.toBe('');
     const inOther = await post(own, 'token', { waiting_form: waiting });
     expect(inOther.status).toBe(400);
-    const elsewhere = await post(thief, 'token', {
+    const remote = await post(thief, 'token', {
       waiting_form: waiting,
       password: testPassword,
     });
-    expect(elsewhere.status).toBe(400);
+    expect(remote.status).toBe(400);
   });
 });
 

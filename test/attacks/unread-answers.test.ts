@@ -5,7 +5,7 @@ import { attack, bytesOf } from './hub-harness.ts';
 import { startUpstream } from './proxy-harness.ts';
 
 const admin = 'admin-service-token';
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 
 test('what one reader leaves unread is bounded over all connections, and no other reader pays for it', async () => {
   await using upstream = await startUpstream((_req, res) => {
@@ -17,7 +17,7 @@ test('what one reader leaves unread is bounded over all connections, and no othe
       services: [{ name: 'app', url: upstream.url, access: 'public' }],
     },
     Spawner: { cmd: ['true'] },
-    Proxy: { max_unread_size: mostBytes },
+    Proxy: { max_unread_size: maxBytes },
   });
   await until(async () => (await fetch(`${hub.url}services/app/`)).status === 200, 'it is open');
   const send = (path: string, body: object = {}, method = 'POST') =>
@@ -67,9 +67,9 @@ test('what one reader leaves unread is bounded over all connections, and no othe
     [40, '/hub/api/users/alice?include_stopped_servers', ofAlice],
   ] as const) {
     const sockets = await stall(count, path, token);
-    await until(() => unread(sockets) <= mostBytes, `${path} is bounded`);
+    await until(() => unread(sockets) <= maxBytes, `${path} is bounded`);
     // No more are cut than have to be.
-    expect(unread(sockets)).toBeGreaterThan(mostBytes / 2);
+    expect(unread(sockets)).toBeGreaterThan(maxBytes / 2);
   }
   expect(bobs.map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
 });

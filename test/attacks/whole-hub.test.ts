@@ -182,8 +182,8 @@ describe('path confusion: what is guarded stays guarded', () => {
   test.for(['HUB.TEST', 'hub.test.', 'hub.test:8000', 'evil.example'])(
     'row 16: the Host %s changes no decision',
     async (host) => {
-      const stranger = await ask('GET /services/guarded/x', [`Host: ${host}`]);
-      expect([stranger.status, stranger.seen]).toEqual([302, []]);
+      const outsider = await ask('GET /services/guarded/x', [`Host: ${host}`]);
+      expect([outsider.status, outsider.seen]).toEqual([302, []]);
       const known = await ask('GET /services/guarded/x', [`Host: ${host}`, `Cookie: ${appCookie}`]);
       expect([known.status, known.seen.length]).toEqual([200, 1]);
     },

@@ -233,22 +233,22 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.clock.install();
     const url = `${hub.url}hub/admin?search=e&sort=-name`;
     await ada.goto(url);
-    const told = ada.locator('#not-live');
-    expect(await told.textContent()).toBe('');
+    const reported = ada.locator('#not-live');
+    expect(await reported.textContent()).toBe('');
     // As over a connection that broke without a word.
     await ada.route(url, () => {});
     await until(async () => {
       await ada.clock.runFor(11_000);
-      return (await told.textContent()) !== '';
+      return (await reported.textContent()) !== '';
     }, 'the page says that it is not live');
-    expect(await told.textContent()).toContain('may be out of date');
+    expect(await reported.textContent()).toContain('may be out of date');
     await ada.unroute(url);
     await hub.api('/users/sleeper', 'admin-service-token', { method: 'POST' });
     await until(async () => {
       await ada.clock.runFor(11_000);
       return (await ada.getByRole('link', { name: 'sleeper' }).count()) > 0;
     }, 'the page catches up');
-    expect(await told.textContent()).toBe('');
+    expect(await reported.textContent()).toBe('');
     const fetched: string[] = [];
     ada.on('requestfinished', (request) => {
       if (request.resourceType() === 'fetch') fetched.push(request.url());
@@ -271,12 +271,12 @@ describe.runIf(hasChromium())('in a real browser', () => {
     const name = ada.getByLabel('Display name');
     await name.fill('Bob the builder');
     await ada.context().clearCookies();
-    const told = ada.locator('#not-live');
+    const reported = ada.locator('#not-live');
     await until(async () => {
       await ada.clock.runFor(6_000);
-      return (await told.textContent()) !== '';
+      return (await reported.textContent()) !== '';
     }, 'the page says that the login has ended');
-    expect(await told.textContent()).toContain('You may have been logged out.');
+    expect(await reported.textContent()).toContain('You may have been logged out.');
     expect(ada.url()).toBe(url);
     await ada.getByRole('button', { name: 'Save' }).click();
     await fillInLogin(ada, 'ada');

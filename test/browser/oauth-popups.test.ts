@@ -66,7 +66,7 @@ describe.runIf(hasChromium())('a popup in Chromium', () => {
     return page;
   }
 
-  const hears = (page: Page, outcome: string) =>
+  const receives = (page: Page, outcome: string) =>
     page.getByText(`${outcome}, closed: false`).waitFor();
 
   describe.each(['inside', 'outside'])('of a client %s the origin of the hub', (service) => {
@@ -77,7 +77,7 @@ describe.runIf(hasChromium())('a popup in Chromium', () => {
       const { page } = await openProfile(browser);
       const popup = await openPopup(page, openerUrl());
       await logIn(popup, 'ada');
-      await hears(page, `${service}: ada`);
+      await receives(page, `${service}: ada`);
       expect(await popup.title()).toBe('opener: true');
     });
 
@@ -95,19 +95,19 @@ describe.runIf(hasChromium())('a popup in Chromium', () => {
         if (code === 'not a code') await popup.getByText('This code is wrong').waitFor();
       }
       await popup.getByRole('button', { name: 'Deny' }).click();
-      await hears(page, `${client}: access_denied`);
+      await receives(page, `${client}: access_denied`);
     });
 
     test('tells it with a login that is there', async () => {
       const page = await openLoggedIn('ada');
       await openPopup(page, openerUrl());
-      await hears(page, `${service}: ada`);
+      await receives(page, `${service}: ada`);
     });
 
     test('tells it of an error', async () => {
       const page = await openLoggedIn('ada');
       await openPopup(page, openerUrl(service, 'nonsense'));
-      await hears(page, `${service}: invalid_scope`);
+      await receives(page, `${service}: invalid_scope`);
     });
 
     test.each([
@@ -140,6 +140,6 @@ describe.runIf(hasChromium())('a popup in Chromium', () => {
     await popup.getByPlaceholder('and password').fill('any password');
     await popup.getByRole('button', { name: 'Sign-in' }).click();
     await popup.getByRole('button', { name: 'Continue' }).click();
-    await hears(page, 'outside: carol');
+    await receives(page, 'outside: carol');
   });
 });

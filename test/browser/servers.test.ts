@@ -5,7 +5,7 @@ import {
   adminToken,
   createServerHub,
   fixtureApp,
-  onceToldTo,
+  onceReportedTo,
   serverPath,
   tellToGo,
 } from '../support/server-hub.ts';
@@ -23,7 +23,7 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
             name: 'patient',
             display_name: 'Patient',
             description: 'Starts when it is told',
-            cmd: onceToldTo(...fixtureApp('web-server')),
+            cmd: onceReportedTo(...fixtureApp('web-server')),
           },
           {
             name: 'broken',
@@ -108,8 +108,8 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
   });
 
   test('pages that follow a start stay in the language of their reader', async () => {
-    const { page, complaints: heard } = await openProfile(browser, { locale: 'de-AT' });
-    complaints.push(heard);
+    const { page, complaints: received } = await openProfile(browser, { locale: 'de-AT' });
+    complaints.push(received);
     await page.goto(`${hub.url}hub/login`);
     await page.getByLabel('Benutzername').fill('dora');
     await page.getByLabel('Passwort', { exact: true }).fill('test');
@@ -151,12 +151,12 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await lines.waitFor();
     // Followed: the script shows its controls.
     await page.getByRole('button', { name: 'Pause' }).waitFor();
-    const told = page.waitForResponse(
+    const reported = page.waitForResponse(
       async (answer) =>
         answer.url().includes('/hub/servers/erin') && (await answer.text()).includes('Stopped'),
     );
     await hub.api(serverPath('erin'), adminToken, { method: 'DELETE' });
-    await told;
+    await reported;
     await page.getByText('Stopped').first().waitFor();
     await lines.waitFor();
     expect(await page.locator('#output-state').textContent()).toBe('');

@@ -387,7 +387,7 @@ function startTests({ sockets }: SpawnerContract, commands: SpawnerCommands): Be
           // Whoever has the token of the server can tell any address.
           awaitAddress: (accept) =>
             bench.request().awaitAddress(async ({ port }) => {
-              const url = await elsewhere(accept, port);
+              const url = await remote(accept, port);
               return url ?? (await accept({ host: undefined, port }));
             }),
         });
@@ -410,7 +410,7 @@ function startTests({ sockets }: SpawnerContract, commands: SpawnerCommands): Be
 const foreignHost = '192.0.2.1';
 
 /** What a spawner makes of a host on which its engine runs nothing; undefined when it refuses. */
-async function elsewhere(accept: AcceptAddress, port: number): Promise<string | undefined> {
+async function remote(accept: AcceptAddress, port: number): Promise<string | undefined> {
   try {
     return await accept({ host: foreignHost, port });
   } catch {

@@ -261,10 +261,7 @@ describe.runIf(canRunHelm() && canRunPods() && hasPostgres())(
           cwd: directory,
           env: environmentOf('hub-gateway'),
         });
-        await until(
-          () => gateway.stdout().includes('The gateway is ready at'),
-          'the gateway is ready',
-        );
+        await until(() => gateway.stdout().includes('The gateway is ready at'), 'gateway ready');
 
         const [container] = find('Deployment', 'hub').spec.template.spec.containers;
         for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {

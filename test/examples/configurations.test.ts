@@ -33,7 +33,7 @@ interface Shown {
 }
 
 /** Blocks that a test of their own starts, with the files that their page has the reader write. */
-const startedElsewhere = /"authenticator_class": "badges"|"class": "nice"|"hooks": \["scratch"\]/;
+const startedRemotely = /"authenticator_class": "badges"|"class": "nice"|"hooks": \["scratch"\]/;
 /** Sections begin with a capital; other JSON that a page shows is no configuration. */
 const sectionName = /^(?:\$schema|[A-Z].*)$/;
 
@@ -162,7 +162,7 @@ function configurationsOf(page: string): Shown[] {
   let whole: Json = {};
   return [...blocks].flatMap(({ groups }, index) => {
     const text = groups?.['text'] ?? '';
-    if (startedElsewhere.test(text)) return [];
+    if (startedRemotely.test(text)) return [];
     const block = parse(text) as Json;
     if (!Object.keys(block).every((name) => sectionName.test(name))) return [];
     const isWhole = text.startsWith('//');

@@ -134,7 +134,7 @@ test.skipIf(!requires('curl', 'python3'))(
     await until(async () => {
       page = await new FakeBrowser().open(notes);
       return page.status !== 503;
-    }, 'the app is ready');
+    }, 'app ready');
     expect(page.url).toContain('/hub/login?');
     expect(titleOf(page.body)).toMatch(/^Log in/);
     await until(

@@ -57,9 +57,7 @@ async function openSocket(browser: FakeBrowser, url: string): Promise<WebSocket>
 }
 
 const gatewayPids = (hub: HubProcess) =>
-  hub
-    .logged(/^a gateway was started$/)
-    .map(({ gateway }) => Number(String(gateway).split('-').at(-1)));
+  hub.logged(/^gateway started$/).map(({ gateway }) => Number(String(gateway).split('-').at(-1)));
 
 test('gateways on the machine of the hub outlive it, as the page says, and end with hub stop', async () => {
   expect([onSignal, toEndAll], 'what the page says').toEqual(['SIGTERM', 'stop']);
@@ -109,7 +107,7 @@ test('a gateway on another machine serves what the hub serves, and ends for othe
     .split(' ');
   expect(program).toBe('hub');
   await using gateway = spawnHubProcess(words, { cwd: folder.directory });
-  await until(() => gateway.stdout().includes('The gateway is ready at'), 'the gateway is ready');
+  await until(() => gateway.stdout().includes('The gateway is ready at'), 'gateway ready');
   const browser = await logIn(publicUrl);
   const server = `${publicUrl}user/ada/`;
   const socket = await openSocket(browser, server);

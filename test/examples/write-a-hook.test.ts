@@ -140,8 +140,8 @@ test('the example refuses a user, who reads why, in a language that has a text f
     'The hook "scratch" failed before the start: Your course has ended.',
   );
   expect(existsSync(folder.path('scratch/bob'))).toBe(false);
-  const told = await (await folder.api('/users/bob/server/progress?language=de')).text();
-  expect(told).toContain(
+  const reported = await (await folder.api('/users/bob/server/progress?language=de')).text();
+  expect(reported).toContain(
     'Der Hook „scratch“ ist vor dem Start fehlgeschlagen: Ihr Kurs ist beendet.',
   );
 });

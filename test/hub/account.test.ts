@@ -147,8 +147,8 @@ describe('a password that must be changed', () => {
 
   test('is not changed by who does not know it', async () => {
     await withTemporaryPassword('frank');
-    const stranger = new FakeBrowser();
-    const page = await stranger.request(`${hub.url}hub/login/password`);
+    const foreignProcess = new FakeBrowser();
+    const page = await foreignProcess.request(`${hub.url}hub/login/password`);
     expect(page.headers.location).toBe('/hub/login');
   });
 });

@@ -135,9 +135,9 @@ describe('users', () => {
     expect(second.body).toContain('name="after" value="turn19"');
     // Nothing is left behind the page: the last one is shown.
     for (const name of usernames.slice(20)) await remove(name);
-    const beyond = await ada.request(at('?search=turn&size=10&after=turn29'));
-    expect(shownIn(beyond)).toEqual(usernames.slice(10, 20));
-    expect(linkIn(beyond, 'next')).toBeUndefined();
+    const outside = await ada.request(at('?search=turn&size=10&after=turn29'));
+    expect(shownIn(outside)).toEqual(usernames.slice(10, 20));
+    expect(linkIn(outside, 'next')).toBeUndefined();
   });
 
   test('whose server is started or stopped stay in view, with a notice', async () => {
@@ -385,10 +385,12 @@ describe('many users at once', () => {
       400,
       expect.stringMatching(/value="mindet"[\s\S]*There is no group “mindet”\./),
     ]);
-    const told = await helper.follow(await submitMain(helper, mistyped, { to_group: 'minded' }));
-    expect(told.body).toContain('2 users added to the group. Not done for 2 users.');
-    expect(told.body).toContain('ada: Only an administrator may do this to an administrator.');
-    expect(told.body).toContain('no-one');
+    const reported = await helper.follow(
+      await submitMain(helper, mistyped, { to_group: 'minded' }),
+    );
+    expect(reported.body).toContain('2 users added to the group. Not done for 2 users.');
+    expect(reported.body).toContain('ada: Only an administrator may do this to an administrator.');
+    expect(reported.body).toContain('no-one');
     expect(await stateOf('crew08')).toMatchObject({ groups: ['minded'] });
     expect(await stateOf('ada')).toMatchObject({ groups: [] });
   });
@@ -411,10 +413,10 @@ describe('many users at once', () => {
       expect.stringContaining('This is not the name of the user.'),
     ]);
     const both = await actOn(ada, at(''), { act: 'delete', user: ['crew10', 'ada', 'crew09'] });
-    const told = await ada.follow(await submitMain(ada, both, { confirmation: '3' }));
-    expect(told.body).toContain('1 user deleted. Not done for 2 users.');
-    expect(told.body).toContain('You cannot delete your own account.');
-    expect(told.body).toContain('crew10: There is no such user');
+    const reported = await ada.follow(await submitMain(ada, both, { confirmation: '3' }));
+    expect(reported.body).toContain('1 user deleted. Not done for 2 users.');
+    expect(reported.body).toContain('You cannot delete your own account.');
+    expect(reported.body).toContain('crew10: There is no such user');
   });
 
   test('that another administrator deletes or renames meanwhile are told of, never an error of the hub', async () => {
@@ -455,12 +457,12 @@ describe('many users at once', () => {
       const ask = await actOn(browser, at(''), { act: 'delete', user: twins });
       return browser.follow(await submitMain(browser, ask, { confirmation: '3' }));
     };
-    const told = await Promise.all([ada, other].map(deleteThem));
-    expect(told.map(({ status }) => status)).toEqual([200, 200]);
-    const counts = told.map(({ body }) => Number(/(\d) users? deleted/.exec(body)?.[1] ?? 0));
+    const reported = await Promise.all([ada, other].map(deleteThem));
+    expect(reported.map(({ status }) => status)).toEqual([200, 200]);
+    const counts = reported.map(({ body }) => Number(/(\d) users? deleted/.exec(body)?.[1] ?? 0));
     // Each is told of those whom they deleted, and that the others are gone.
     expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(3);
-    expect(told.map(({ body }) => body).join()).toContain('There is no such user');
+    expect(reported.map(({ body }) => body).join()).toContain('There is no such user');
     expect(await Promise.all(twins.map(stateOf))).toEqual(twins.map(() => 'gone'));
     const audit = await hub.api('/audit?action=user.delete&limit=50', 'admin-service-token');
     const { entries } = (await audit.json()) as { entries: { target: { name: string } }[] };
@@ -519,8 +521,8 @@ describe('many users at once', () => {
     const refused = await helper.follow(await actOn(helper, at(''), forced));
     expect(refused.body).toContain('Not done for 2 users.');
     const deleted = await actOn(helper, at(''), { act: 'delete', user: ['ada', 'crew08'] });
-    const told = await helper.follow(await submitMain(helper, deleted, { confirmation: '2' }));
-    expect(told.body).toContain('1 user deleted. Not done for 1 user.');
+    const reported = await helper.follow(await submitMain(helper, deleted, { confirmation: '2' }));
+    expect(reported.body).toContain('1 user deleted. Not done for 1 user.');
     expect(await stateOf('ada')).not.toBe('gone');
     const onlooker = await hub.logIn('onlooker', testPassword);
     const matching = await actOn(onlooker, at(''), { act: 'delete', whom: 'matching' });

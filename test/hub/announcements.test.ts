@@ -251,8 +251,8 @@ describe('what is announced at run time', () => {
     const none = await etagOf();
     const both = await Promise.all(bodies.map((body) => change('PUT', none, body)));
     expect(both.map(({ status }) => status).toSorted()).toEqual([200, 412]);
-    const [won, told] = both.toSorted((one, other) => one.status - other.status);
-    expect(await told?.json()).toMatchObject({
+    const [won, reported] = both.toSorted((one, other) => one.status - other.status);
+    expect(await reported?.json()).toMatchObject({
       message: 'This has been changed since it was read.',
       hint: expect.stringContaining('ETag'),
     });
@@ -300,17 +300,17 @@ describe('what is announced at run time', () => {
     const wrong = await submitTo(ada, drawn, at, { text: 'x'.repeat(3_000) });
     expect([wrong.status, wrong.body.includes('at most 2000')]).toEqual([400, true]);
     const mine = { text: 'Mine.', page: 'login', announcement_end: '3600' };
-    const told = await submitTo(ada, wrong, at, mine);
-    expect(told.status).toBe(400);
-    expect(told.body).toContain('changed since you opened it, by Service admin-service.');
-    expect(told.body).toContain('<dd>Of &lt;another&gt;.</dd>');
-    expect(told.body).toContain('<dd>Warning</dd>');
-    expect(told.body).toMatch(/<textarea[^>]*>\nMine\.<\/textarea>/);
+    const reported = await submitTo(ada, wrong, at, mine);
+    expect(reported.status).toBe(400);
+    expect(reported.body).toContain('changed since you opened it, by Service admin-service.');
+    expect(reported.body).toContain('<dd>Of &lt;another&gt;.</dd>');
+    expect(reported.body).toContain('<dd>Warning</dd>');
+    expect(reported.body).toMatch(/<textarea[^>]*>\nMine\.<\/textarea>/);
     for (const kept of ['info', 'login', '3600']) {
-      expect(told.body).toContain(`<option value="${kept}" selected>`);
+      expect(reported.body).toContain(`<option value="${kept}" selected>`);
     }
     expect((await call('GET', '/announcement')).body).toMatchObject({ text: 'Of <another>.' });
-    expect((await submitTo(ada, told, at, mine)).status).toBe(303);
+    expect((await submitTo(ada, reported, at, mine)).status).toBe(303);
     expect((await call('GET', '/announcement')).body).toMatchObject({ text: 'Mine.' });
     const other = await open();
     await submitTo(ada, await open(), at, { text: 'Mine, later.' });

@@ -55,10 +55,10 @@ test('a page that asks leads on to where the user was going', async () => {
   expect(answer.status).toBe(303);
   expect(answer.headers.location).toBe('/hub/account/second-factor');
   expect((await browser.request(`${hub.url}hub/account/second-factor`)).body).toContain('Scan');
-  const elsewhere = await browser.request(
+  const remote = await browser.request(
     `${hub.url}hub/confirm-login?next=https%3A%2F%2Fevil.test%2F`,
   );
-  expect(elsewhere.headers.location).toBe('/hub/home');
+  expect(remote.headers.location).toBe('/hub/home');
 });
 
 test('with a second factor a code is asked for, and no password that was typed is in a page', async () => {
@@ -111,7 +111,7 @@ test('a login at a provider is confirmed there, which asks for the password agai
   const asks = await makeToken(hub, browser, { note: 'Nightly report' });
   expect(asks.status).toBe(403);
   expect(asks.body).toContain('Continue to Example Login');
-  const countKept = () => {
+  const countSaved = () => {
     using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { readOnly: true });
     return database
       .prepare("select count(*) as count from keyv where key like 'waiting-forms%'")
@@ -119,10 +119,10 @@ test('a login at a provider is confirmed there, which asks for the password agai
   };
   // In other windows: of each login one form waits, the last.
   const former = onward(await submitMain(browser, asks, {}));
-  expect(countKept()).toBe(1);
+  expect(countSaved()).toBe(1);
   const leaving = await submitMain(browser, asks, {});
   const location = onward(leaving);
-  expect([location === former, countKept()]).toEqual([false, 1]);
+  expect([location === former, countSaved()]).toEqual([false, 1]);
   expect(new URL(location).searchParams.get('prompt')).toBe('login');
   expect(new URL(location).searchParams.get('max_age')).toBe('0');
   expect(location).not.toContain('Nightly');

@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgres() || !hasHaproxy())('a hub whose PostgreSQL fails o
       await until(async () => (await write(hub)) === 201, 'users are created again');
       await until(
         async () => (await fetch(`${hub.url}hub/ready`)).status === 200,
-        'the hub is ready again',
+        'hub ready again',
       );
     }
     for (const name of written) {

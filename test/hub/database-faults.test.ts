@@ -72,7 +72,7 @@ async function startTwo(database_url: string, service: string) {
         await until(async () => (await write(hub)) === 201, 'users are created again');
         await until(
           async () => (await fetch(`${hub.url}hub/ready`)).status === 200,
-          'the hub is ready again',
+          'hub ready again',
         );
         await until(
           async () => (await serviceModel(hub, service))['ready'] === true,
@@ -173,7 +173,7 @@ describe.skipIf(!hasPostgres())('two hubs on a PostgreSQL', () => {
       }
       expect([...statuses].toSorted()).toContain(503);
       await world.expectAllWell();
-      for (const hub of world.hubs) expect(logged(hub, /lost its lease/)).toEqual([]);
+      for (const hub of world.hubs) expect(logged(hub, /instance lease lost/)).toEqual([]);
       expect(isAlive(world.servicePid)).toBe(true);
     },
   );
@@ -191,7 +191,7 @@ describe.skipIf(!hasPostgres())('two hubs on a PostgreSQL', () => {
         expect((await hub.api('/users', adminToken)).status).toBe(200);
       }
       for (const hub of world.hubs) {
-        await until(() => logged(hub, /lost its lease/).length === 1, 'the lease is lost');
+        await until(() => logged(hub, /instance lease lost/).length === 1, 'the lease is lost');
         const ready = await hub.api('/ready', adminToken);
         expect(ready.status).toBe(503);
         expect(await ready.json()).toMatchObject({ checks: { lease: { ready: false } } });
@@ -245,7 +245,7 @@ describe.skipIf(!hasPostgres() || !requires('root'))(
           message: 'The disk of the database is full.',
         });
         expect((await fetch(`${hub.url}hub/health`)).status).toBe(200);
-        expect(logged(hub, /lost its lease/)).toEqual([]);
+        expect(logged(hub, /instance lease lost/)).toEqual([]);
       }
       expect(isAlive(world.servicePid)).toBe(true);
       await queryPostgres(url, 'drop table filler');

@@ -286,7 +286,7 @@ describe('hub doctor', () => {
     const { port } = other.address() as { port: number };
     await folder.configure({ Hub: { public_url: `http://127.0.0.1:${port}/` } });
     await folder.start();
-    for (const [given, told] of [
+    for (const [given, reported] of [
       [answer, 'is answered by something that is not the hub'],
       [[302, { location: 'https://login.example/' }, ''], 'with 302, to https://login.example/'],
     ] as const) {
@@ -294,7 +294,7 @@ describe('hub doctor', () => {
       const finding = about((await findingsOf(folder)).found, 'public_url');
       expect(finding).toMatchObject({
         state: 'failed',
-        detail: expect.stringContaining(told),
+        detail: expect.stringContaining(reported),
         fix: expect.stringContaining('Hub.public_url'),
       });
     }

@@ -85,9 +85,9 @@ describe.runIf(requires('nginx', 'caddy'))('an app behind another proxy that ask
     ])('a client cannot claim %s', async (_, headers, path) => {
       world.seen.length = 0;
       await send(world.urlOf(proxy), path, { 'x-requested-with': 'x', ...headers });
-      for (const { url, headers: told } of world.seen) {
+      for (const { url, headers: reported } of world.seen) {
         expect(url).toBe('/public/x');
-        for (const [name, value] of Object.entries(told)) {
+        for (const [name, value] of Object.entries(reported)) {
           if (/^x[-_]hub/i.test(name)) expect(value).toBe('');
         }
       }

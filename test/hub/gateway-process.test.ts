@@ -123,11 +123,11 @@ function declareTests(storage: Storage): void {
     const headers = { authorization: `token ${token}` };
     const info = JSON.stringify({ user_info: { display_name: 'Alice' } });
     await hub.api('/users/alice', adminToken, { method: 'PATCH', body: info });
-    const told = await fetch(`${url}services/app/`, { headers });
-    expect([told.status, ((await told.json()) as Echo).headers['x-hub-display-name']]).toEqual([
-      200,
-      'Alice',
-    ]);
+    const reported = await fetch(`${url}services/app/`, { headers });
+    expect([
+      reported.status,
+      ((await reported.json()) as Echo).headers['x-hub-display-name'],
+    ]).toEqual([200, 'Alice']);
     expect((await fetch(`${url}services/app/`)).status).toBe(401);
     expect(
       (await fetch(`${url}user/alice/`, { headers: { authorization: 'token no' } })).status,

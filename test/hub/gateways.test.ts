@@ -29,7 +29,7 @@ async function startServerOf(folder: HubFolder, user: string): Promise<string> {
 }
 
 const gatewayPids = (hub: HubProcess): number[] =>
-  [...hub.logged(/^a gateway was started$/)].map(({ pid, gateway }) =>
+  [...hub.logged(/^gateway started$/)].map(({ pid, gateway }) =>
     Number(String(gateway).split('-').at(-1) ?? pid),
   );
 
@@ -131,7 +131,7 @@ test('a restart of the hub drops no WebSocket and fails no request', async () =>
   const failures = (await Promise.all(streams.map((stream) => stream.end()))).flat();
   expect([failures, dropped]).toEqual([[], []]);
   for (const socket of sockets) expect(await echo(socket, 'still here')).toBe('still here');
-  expect(second.logged(/^a gateway of an earlier hub keeps running$/)).toHaveLength(2);
+  expect(second.logged(/^gateway of earlier hub kept running$/)).toHaveLength(2);
   expect(gatewayPids(second)).toEqual([]);
   expect(pids.map(isAlive)).toEqual([true, true]);
 
@@ -263,16 +263,16 @@ test('the hub shows what its gateways forwarded, also of one that has ended', as
   const [socket] = await openSockets(`${folder.url}user/alice/socket`, token, 1);
   const asked = hub.logged(/^request$/).map(({ url }) => String(url));
   expect(asked.filter((url) => url.includes('/api/gateway/'))).toEqual([]);
-  const told = async (figure: 'requests' | 'web_sockets' | 'connections') => {
+  const reported = async (figure: 'requests' | 'web_sockets' | 'connections') => {
     const answer = await api(folder, '/instances');
     const { instances } = (await answer.json()) as {
       instances: { gateways: Partial<Record<typeof figure, number>>[] }[];
     };
     return instances[0]?.gateways.reduce((sum, gateway) => sum + (gateway[figure] ?? 0), 0);
   };
-  await until(async () => (await told('web_sockets')) === 1, 'the hub knows of the WebSocket');
-  expect(await told('requests')).toBe(20);
-  expect(await told('connections')).toBeGreaterThanOrEqual(1);
+  await until(async () => (await reported('web_sockets')) === 1, 'the hub knows of the WebSocket');
+  expect(await reported('requests')).toBe(20);
+  expect(await reported('connections')).toBeGreaterThanOrEqual(1);
   socket?.close();
   const [first = 0] = gatewayPids(hub);
   process.kill(first, 'SIGTERM');

@@ -48,9 +48,9 @@ const send = (method: string, path: string, body?: unknown, token = adminToken) 
 const statusOf = async (...request: Parameters<typeof send>) => (await send(...request)).status;
 
 test('the version is told with and without a slash at the end', async () => {
-  const told = await send('GET', '');
-  expect(told).toEqual({ status: 200, body: { version: '0.0.0-test' } });
-  expect(await send('GET', '/')).toEqual(told);
+  const reported = await send('GET', '');
+  expect(reported).toEqual({ status: 200, body: { version: '0.0.0-test' } });
+  expect(await send('GET', '/')).toEqual(reported);
 });
 
 describe('groups', () => {
@@ -217,8 +217,8 @@ describe('the default server', () => {
   });
 
   test('of others is as closed under this address', async () => {
-    const [owner, stranger] = [await newUser(), await newUser()];
-    const token = await tokenOf(hub, stranger);
+    const [owner, foreignProcess] = [await newUser(), await newUser()];
+    const token = await tokenOf(hub, foreignProcess);
     for (const method of ['GET', 'POST', 'DELETE']) {
       expect(await statusOf(method, `/users/${owner}/servers/`, undefined, token)).toBe(404);
     }
@@ -343,8 +343,8 @@ describe('a named server', () => {
     expect(await statusOf('PATCH', lab, { name: 'lab' })).toBe(200);
     await createUsers(hub, `${name}-rival`);
     expect(await statusOf('PATCH', lab, { name: 'rival' })).toBe(409);
-    const stranger = await tokenOf(hub, await newUser());
-    expect(await statusOf('PATCH', lab, { name: 'mine' }, stranger)).toBe(404);
+    const foreignProcess = await tokenOf(hub, await newUser());
+    expect(await statusOf('PATCH', lab, { name: 'mine' }, foreignProcess)).toBe(404);
     expect(await statusOf('GET', lab)).toBe(200);
   });
 

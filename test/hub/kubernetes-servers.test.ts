@@ -233,9 +233,9 @@ describe.runIf(canRunPods())('servers in pods', () => {
     const first = await folder.start();
     await call('/users', { method: 'POST', body: JSON.stringify({ usernames: names }) });
     const asked = startAll();
-    const hasKept = async () =>
+    const hasSaved = async () =>
       (await models()).filter(({ state }) => state?.['uid'] !== undefined).length;
-    await until(async () => (await hasKept()) >= 4, 'some starts have kept their pods');
+    await until(async () => (await hasSaved()) >= 4, 'some starts have kept their pods');
     first.signal('SIGKILL');
     await first.exited;
     await asked;

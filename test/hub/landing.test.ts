@@ -34,8 +34,8 @@ describe('a login that asked for nothing, and the base URL,', () => {
       expect(await endOf(hub, browser, path)).toBe('/hub/spawn');
       expect(await endOf(hub, browser, `${path}?energy=5`)).toBe('/hub/spawn?energy=5');
     }
-    const stranger = await fetch(`${hub.url}?energy=5`);
-    expect(stranger.url).toBe(`${hub.url}hub/login?next=%2Fhub%2F%3Fenergy%3D5`);
+    const foreignProcess = await fetch(`${hub.url}?energy=5`);
+    expect(foreignProcess.url).toBe(`${hub.url}hub/login?next=%2Fhub%2F%3Fenergy%3D5`);
     await startUntilReady(hub, serverPath('alice'));
     expect(await endOf(hub, browser, 'hub/login')).toBe('/user/alice/');
     expect(await endOf(hub, browser, 'hub/login?keep=yes')).toBe('/user/alice/?keep=yes');
@@ -58,8 +58,8 @@ describe('a login that asked for nothing, and the base URL,', () => {
       Hub: { redirect_to_server: true, default_url: '/hub/token' },
     });
     expect(await endOf(chosen, await chosen.logIn('alice'), '')).toBe('/hub/token');
-    const stranger = await fetch(`${chosen.url}hub/`, { redirect: 'manual' });
-    expect(stranger.headers.get('location')).toBe('/hub/token');
+    const foreignProcess = await fetch(`${chosen.url}hub/`, { redirect: 'manual' });
+    expect(foreignProcess.headers.get('location')).toBe('/hub/token');
     await using circle = await createServerHub({ Hub: { default_url: '/' } });
     expect(await endOf(circle, await circle.logIn('alice'), '')).toBe('/hub/home');
     await using bare = await createTestHub({ Hub: { redirect_to_server: true } });
@@ -71,16 +71,12 @@ test('the base URL leads to the page that its link names, and never to another s
   await using hub = await createServerHub();
   for (const path of ['', 'hub/']) {
     const link = `${path}?next=${encodeURIComponent('/hub/token?a=1')}`;
-    const stranger = await fetch(hub.url + link, { redirect: 'manual' });
-    expect(stranger.headers.get('location')).toBe('/hub/login?next=%2Fhub%2Ftoken%3Fa%3D1');
+    const foreignProcess = await fetch(hub.url + link, { redirect: 'manual' });
+    expect(foreignProcess.headers.get('location')).toBe('/hub/login?next=%2Fhub%2Ftoken%3Fa%3D1');
     const browser = await hub.logIn('alice');
     expect(await endOf(hub, browser, link)).toBe('/hub/token?a=1');
-    for (const elsewhere of [
-      'https://evil.example/',
-      '//evil.example',
-      String.raw`\\evil.example`,
-    ]) {
-      const trap = `${path}?next=${encodeURIComponent(elsewhere)}`;
+    for (const remote of ['https://evil.example/', '//evil.example', String.raw`\\evil.example`]) {
+      const trap = `${path}?next=${encodeURIComponent(remote)}`;
       expect(await endOf(hub, browser, trap)).toBe('/hub/home');
     }
   }

@@ -86,7 +86,7 @@ describe('the language of pages', () => {
     const browser = await hub.logIn('ada');
     const home = await browser.open(`${hub.url}hub/home`);
     await submitTo(browser, home, '/hub/preferences', { language: 'de' });
-    const told = async (path: string, fields: Record<string, string>) => {
+    const reported = async (path: string, fields: Record<string, string>) => {
       const form = await browser.request(`${hub.url}hub/admin/${path}`);
       const { body } = await submitMain(browser, form, fields);
       return /<div class="notice bad[^>]*>([\s\S]*?)<\/div>/
@@ -94,12 +94,18 @@ describe('the language of pages', () => {
         ?.replace(/<[^>]*>/g, '');
     };
     const scope = { name: 'watchers', filtered: 'servers!user=*' };
-    expect(await told('new-role', scope)).toContain('ist ein Platzhalter: Filter nehmen nur ganze');
-    expect(await told('new-role', { name: 'No name' })).toContain('name: muss 3 bis 255 Zeichen');
+    expect(await reported('new-role', scope)).toContain(
+      'ist ein Platzhalter: Filter nehmen nur ganze',
+    );
+    expect(await reported('new-role', { name: 'No name' })).toContain(
+      'name: muss 3 bis 255 Zeichen',
+    );
     const taken = { name: 'mine', url: hub.url, access: 'gateway' };
-    expect(await told('new-service', taken)).toContain('url: ist eine Adresse des Hubs selbst.');
+    expect(await reported('new-service', taken)).toContain(
+      'url: ist eine Adresse des Hubs selbst.',
+    );
     const wrong = { ...taken, url: 'ftp://files' };
-    expect(await told('new-service', wrong)).toContain('url: ist keine URL mit http://');
+    expect(await reported('new-service', wrong)).toContain('url: ist keine URL mit http://');
   });
 
   test('is English for programs', async () => {

@@ -57,7 +57,7 @@ async function countDuring(watch: StatementWatch, work: () => Promise<unknown>):
 }
 
 /** What the hub reads now and then for itself may fall into one of the counts, but not into each of three. */
-async function leastOf(count: () => Promise<number>): Promise<number> {
+async function minOf(count: () => Promise<number>): Promise<number> {
   return Math.min(await count(), await count(), await count());
 }
 
@@ -70,7 +70,7 @@ test.each([
   ['codes', `/share-codes/${collector}?limit=1`, `/share-codes/${collector}`, 1, 40],
   ['shared servers', `/users/root/shared`, `/users/${occasional}/shared`, 1, 119],
   ['tokens', `/users/${occasional}/tokens`, `/users/${collector}/tokens`, 1, 40],
-])('a list of %s takes as many queries for many as for few', async (_, few, many, least, most) => {
+])('a list of %s takes as many queries for many as for few', async (_, few, many, min, max) => {
   using watch = watchStatements();
   // What is remembered of earlier requests must not make the later one look cheap.
   await hub.api(many, token);
@@ -80,9 +80,9 @@ test.each([
     await post('/users', { usernames: [`z-${randomUUID()}`] });
     return countDuring(watch, async () => expect(await lengthOf(path)).toBe(length));
   };
-  const forFew = await leastOf(() => countOf(few, least));
+  const forFew = await minOf(() => countOf(few, min));
   expect(forFew).toBeGreaterThan(0);
-  expect(await leastOf(() => countOf(many, most))).toBe(forFew);
+  expect(await minOf(() => countOf(many, max))).toBe(forFew);
 });
 
 test('a page of users is not read again until something is written', async () => {
@@ -109,7 +109,7 @@ test('the home page takes as many queries for many shared servers as for one', a
       expect(body.split('<tr>').length - 2).toBe(rows);
     };
     await home();
-    return leastOf(() => countDuring(watch, home));
+    return minOf(() => countDuring(watch, home));
   };
   const few = await queriesOf(names[2] ?? '', 2);
   expect(await queriesOf(occasional, 59)).toBe(few);
@@ -122,8 +122,8 @@ test('the list of users takes as many queries when no rights of its users are kn
     await post('/groups', { groups: [`late-${randomUUID()}`] });
     return countDuring(watch, () => lengthOf(path));
   };
-  const few = await leastOf(() => countOf('/users?limit=10'));
-  expect(await leastOf(() => countOf('/users?limit=200'))).toBe(few);
+  const few = await minOf(() => countOf('/users?limit=10'));
+  expect(await minOf(() => countOf('/users?limit=200'))).toBe(few);
 });
 
 test('the users of the administration take as many queries for many as for few', async () => {
@@ -133,7 +133,7 @@ test('the users of the administration take as many queries for many as for few',
     return body.split('<tr').length;
   };
   expect(await rowsOf('user-00')).toBeLessThan(await rowsOf('user-'));
-  const countOf = (search: string) => leastOf(() => countDuring(watch, () => rowsOf(search)));
+  const countOf = (search: string) => minOf(() => countDuring(watch, () => rowsOf(search)));
   const few = await countOf('user-00');
   expect(await countOf('user-')).toBe(few);
 });
@@ -206,8 +206,8 @@ test('a report of activity takes as many queries for many servers as for few', a
     await lengthOf('/groups?limit=1');
   };
   await report(1);
-  const least = (count: number) => leastOf(() => countDuring(watch, () => report(count)));
-  const few = await least(1);
+  const min = (count: number) => minOf(() => countDuring(watch, () => report(count)));
+  const few = await min(1);
   expect(few).toBeGreaterThan(0);
-  expect(await least(10_000)).toBe(few);
+  expect(await min(10_000)).toBe(few);
 });

@@ -14,7 +14,7 @@ import { until } from '../support/test-hub.ts';
 
 /** Far more than an answer takes: a test is to say which one never came. */
 const answerMs = 20_000;
-const lossMessage = 'lines of this log were lost';
+const lossMessage = 'log lines lost';
 
 const start = (folder: HubFolder) => [
   process.execPath,
@@ -187,8 +187,8 @@ describe('a hub whose log cannot be written', () => {
       log += chunk;
     });
     await until(() => log.includes(lossMessage), 'the loss is told');
-    const told = log.split('\n').find((line) => line.includes(lossMessage));
-    expect(JSON.parse(told ?? '')).toMatchObject({
+    const reported = log.split('\n').find((line) => line.includes(lossMessage));
+    expect(JSON.parse(reported ?? '')).toMatchObject({
       level: 'warn',
       droppedLines: await droppedLines(folder),
     });
@@ -238,7 +238,7 @@ describe('a hub whose log cannot be written', () => {
       await untilLinesAreLost(folder);
       expect(await isHealthy(folder)).toBe(true);
       process.kill(hub.pid, 'SIGTERM');
-      await until(() => !isSameProcess(hub), 'the hub has stopped');
+      await until(() => !isSameProcess(hub), 'hub stopped');
     },
   );
 });

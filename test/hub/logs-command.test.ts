@@ -85,20 +85,20 @@ test('leaves out what is older than asked for', async () => {
 });
 
 test('says what is wrong with a name, and what to do', async () => {
-  const told = async (...args: readonly string[]) => {
+  const reported = async (...args: readonly string[]) => {
     const { code, stdout, stderr } = await logs(...args);
     expect([code, stdout]).toEqual([1, '']);
     return stderr;
   };
-  expect(await told('ada')).toBe(
+  expect(await reported('ada')).toBe(
     'There is both a service and a server "ada".\nhub logs ada --service, or hub logs ada --server\n',
   );
-  expect(await told('tikcer')).toBe(
+  expect(await reported('tikcer')).toBe(
     'There is no service, user or server "tikcer".\nDid you mean ticker?\n',
   );
-  expect(await told('ada/cpu')).toContain('The servers of ada: ada, ada/gpu');
-  expect(await told('elsewhere')).toContain('is external');
-  expect(await told('ticker', '--lines', '1e3')).toContain('a number from 0 to 1000');
+  expect(await reported('ada/cpu')).toContain('The servers of ada: ada, ada/gpu');
+  expect(await reported('elsewhere')).toContain('is external');
+  expect(await reported('ticker', '--lines', '1e3')).toContain('a number from 0 to 1000');
   const failed = await logs('fails');
   expect(failed).toMatchObject({ code: 1, stdout: 'hello of fails\n' });
   expect(failed.stderr).toMatch(/It failed at [\d-]+ [\d:]+ UTC: .*\n.* does not run\.\n$/);

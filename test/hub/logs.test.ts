@@ -100,7 +100,7 @@ describe('the log of a busy run', () => {
       Hub: { log_level_format: 'number', log_time_format: 'epoch_ms' },
     });
     await using hub = await folder.start();
-    const [ready] = hub.logged(/the hub is ready/);
+    const [ready] = hub.logged(/hub ready/);
     expect(ready).toMatchObject({ level: 30, time: expect.any(Number) });
   });
 

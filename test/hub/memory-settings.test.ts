@@ -51,6 +51,6 @@ test('what an operator chose for it stays', async () => {
     cwd: folder.directory,
     env: { NODE_OPTIONS: '--max-semi-space-size=32' },
   });
-  await until(() => hub.stdout().includes('ready'), 'the hub is ready');
+  await until(() => hub.stdout().includes('ready'), 'hub ready');
   expect(optionsOf(hub.pid)).toEqual([]);
 });

@@ -56,7 +56,7 @@ async function samples(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** Metrics that another test of a whole hub sees moving. */
-const movedElsewhere = [
+const movedToRemote = [
   // database-away.test.ts
   'hub_change_feed_age_seconds',
   'hub_change_feed_losses_total',
@@ -91,7 +91,7 @@ test('each documented metric of the hub moves when what it counts happens', asyn
   const before = await samples();
   const documented = listMetrics()
     .map(({ name }) => name)
-    .filter((name) => name.startsWith('hub_') && !movedElsewhere.includes(name));
+    .filter((name) => name.startsWith('hub_') && !movedToRemote.includes(name));
   await useTheHub();
   const socket = new WebSocket(`${hub.url.replace('http', 'ws')}services/app/socket`, {
     origin: new URL(hub.url).origin,

@@ -98,10 +98,10 @@ describe.skipIf(!hasPostgres())('a network cut between one hub and PostgreSQL', 
       else relay.cut();
       // It gives up first; no other may take before the lease has ended.
       await until(() => !isAlive(servicePid ?? 0), 'its service is ended');
-      expect(logged(cutOff, /lost its lease/)).toHaveLength(1);
+      expect(logged(cutOff, /instance lease lost/)).toHaveLength(1);
       await untilRunBy(other, service, other);
       await until(
-        () => logged(other, /^took over a server/).length === 1,
+        () => logged(other, /^server taken over/).length === 1,
         'the server is taken over',
       );
       expect(await getServer(other, serverPath('alice'))).toMatchObject({ ready: true });
@@ -109,9 +109,9 @@ describe.skipIf(!hasPostgres())('a network cut between one hub and PostgreSQL', 
       expect((await startServer(cutOff, serverPath('bob'))).status).toBe(503);
 
       relay.heal();
-      await until(() => logged(cutOff, /has its lease again/).length === 1, 'it is back');
+      await until(() => logged(cutOff, /instance lease regained/).length === 1, 'it is back');
       await until(
-        () => logged(cutOff, /^left a server/).length === 1,
+        () => logged(cutOff, /^server left to/).length === 1,
         'it leaves the server alone',
       );
       await until(
@@ -149,7 +149,7 @@ describe.skipIf(!hasPostgres())('a network cut between one hub and PostgreSQL', 
     await until(async () => (await getServer(other, serverPath('alice'))).ready, 'it is back');
     expect(await pidOf(other, serverPath('alice'))).toBe(pid);
     expect(await getServer(cutOff, serverPath('alice'))).toMatchObject({ ready: true });
-    expect(logged(other, /^took over a server/)).toEqual([]);
+    expect(logged(other, /^server taken over/)).toEqual([]);
     expect(await copies()).toBe(1);
     await stopServer(cutOff, serverPath('alice'));
   });

@@ -220,7 +220,7 @@ describe('a hub that is told to stop', () => {
     const agent = new Agent({ keepAlive: true, timeout: 120_000 });
     const inFlight = await begin(`${folder.url}services/slow/held`, agent);
     hub.signal('SIGTERM');
-    await until(() => hub.logged(/is stopping/).length > 0, 'the hub is stopping');
+    await until(() => hub.logged(/hub stopping/).length > 0, 'hub stopping');
     await until(
       () =>
         fetch(`${folder.url}hub/health`).then(
@@ -268,10 +268,15 @@ describe('SIGHUP', () => {
       Hub: { services: [kept, added], load_roles: [{ name: 'reader', scopes: ['list:users'] }] },
     });
     hub.signal('SIGHUP');
-    await until(() => hub.logged(/is in force/).length > 0, 'the new configuration is in force');
+    await until(
+      () => hub.logged(/new configuration applied/).length > 0,
+      'new configuration applied',
+    );
     await untilReady(folder, 'added');
     expect((await fetch(`${folder.url}services/added/`)).status).toBe(200);
-    expect(hub.logged(/is in force/)[0]).toMatchObject({ services: { added: ['added'] } });
+    expect(hub.logged(/new configuration applied/)[0]).toMatchObject({
+      services: { added: ['added'] },
+    });
 
     upstream.held[0]?.end('and ended');
     expect(await text(inFlight)).toBe('begun and ended');
@@ -384,7 +389,7 @@ describe('a hub that is killed', () => {
     expect(isAlive(orphan)).toBe(false);
     const answer = (await (await fetch(`${folder.url}services/app/`)).json()) as { pid: number };
     expect(answer.pid).toBe(pid);
-    expect(next.logged(/ended what a former hub left running/)).toMatchObject([{ service: 'app' }]);
+    expect(next.logged(/processes of former hub ended/)).toMatchObject([{ service: 'app' }]);
   });
 
   test('and one killed during a login keep the logins of others', async () => {

@@ -68,7 +68,7 @@ test('a hub whose SQLite file is gone is not ready, but lives', async () => {
   expect(body.status).toBe('not_ready');
   expect(body.checks?.['database']).toMatchObject({ ready: false, problem: expect.any(String) });
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
-  expect(hub.logLines.filter(({ msg }) => msg === 'the hub is not ready')).toHaveLength(1);
+  expect(hub.logLines.filter(({ msg }) => msg === 'hub not ready')).toHaveLength(1);
 });
 
 describe.skipIf(!hasPostgres())('a hub on PostgreSQL', () => {
@@ -121,6 +121,6 @@ describe.skipIf(!hasRedis())('a hub with Redis', () => {
     expect(body.checks).toMatchObject({ database: { ready: true }, store: { ready: false } });
     redis.thaw();
     await until(async () => (await readinessOf(hub.url)).status === 200, 'it is ready again');
-    expect(hub.logLines.filter(({ msg }) => msg === 'the hub is ready again')).toHaveLength(1);
+    expect(hub.logLines.filter(({ msg }) => msg === 'hub ready again')).toHaveLength(1);
   });
 });

@@ -44,8 +44,8 @@ describe.skipIf(!hasPostgres())('hub reload with several instances', () => {
     );
     expect(await here.page()).toContain('after');
     expect(await there.page()).toContain('after');
-    expect(there.hub.logged(/^asked to reload$/)).toMatchObject([{ by: 'here' }]);
-    expect(here.hub.logged(/^asked to reload$/)).toEqual([]);
+    expect(there.hub.logged(/^reload requested$/)).toMatchObject([{ by: 'here' }]);
+    expect(here.hub.logged(/^reload requested$/)).toEqual([]);
 
     await here.announce('only here');
     const different = await here.folder.run(['reload']);
@@ -66,7 +66,7 @@ describe.skipIf(!hasPostgres())('hub reload with several instances', () => {
     await there.announce('only here');
     await there.folder.run(['reload']);
     await until(
-      () => here.hub.logged(/^all instances have the same settings again$/).length > 0,
+      () => here.hub.logged(/^instance settings consistent again$/).length > 0,
       'the log of the other says that it is over',
     );
   });
@@ -77,13 +77,13 @@ describe.skipIf(!hasPostgres())('hub reload with several instances', () => {
     const there = await startHub(database_url, 'there');
     await there.announce('after');
     here.hub.signal('SIGHUP');
-    await until(() => there.hub.logged(/^asked to reload$/).length > 0, 'the other is asked');
+    await until(() => there.hub.logged(/^reload requested$/).length > 0, 'the other is asked');
     await until(async () => (await there.page()).includes('after'), 'the other has reloaded');
     await here.folder.configure({
       Hub: { database_url, cookie_secret, instance_name: 'here', announcement: 5 },
     });
     here.hub.signal('SIGHUP');
     await until(() => here.hub.logged(/was not reloaded/).length > 0, 'it is refused');
-    expect(there.hub.logged(/^asked to reload$/)).toHaveLength(1);
+    expect(there.hub.logged(/^reload requested$/)).toHaveLength(1);
   });
 });

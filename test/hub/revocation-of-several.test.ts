@@ -18,7 +18,7 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
   let there: TestHub;
   let relay: SilentRelay;
   /** The other hub, and a gateway process that follows it. */
-  let doors: readonly string[];
+  let serverGuards: readonly string[];
 
   beforeAll(async () => {
     const url = new URL(await cluster().createDatabase());
@@ -50,10 +50,10 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
     );
     const gateway = stack.use(await startGateway(there));
     const { port } = there.hub.publicServer.address() as AddressInfo;
-    doors = [`http://127.0.0.1:${port}/`, gateway.url];
-    for (const door of doors) {
+    serverGuards = [`http://127.0.0.1:${port}/`, gateway.url];
+    for (const serverGuard of serverGuards) {
       await until(
-        async () => (await fetch(`${door}services/app/`)).status === 401,
+        async () => (await fetch(`${serverGuard}services/app/`)).status === 401,
         'the service is reached',
       );
     }
@@ -74,8 +74,12 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
     return (await administer(`/users/${name}/tokens`, 'POST', {})) as { id: string; token: string };
   }
 
-  async function openAt(door: string, token: string, path = 'services/app/'): Promise<WebSocket> {
-    const socket = new WebSocket(`${door.replace('http', 'ws')}${path}socket`, {
+  async function openAt(
+    serverGuard: string,
+    token: string,
+    path = 'services/app/',
+  ): Promise<WebSocket> {
+    const socket = new WebSocket(`${serverGuard.replace('http', 'ws')}${path}socket`, {
       headers: { authorization: `token ${token}` },
     });
     await once(socket, 'open');
@@ -98,8 +102,12 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
       const name = `${what} ${how}`.replaceAll(' ', '-');
       const { id, token } = await visitorOf(name);
       const staying = await visitorOf(`${name}-stays`);
-      const sockets = await Promise.all(doors.map((door) => openAt(door, token)));
-      const others = await Promise.all(doors.map((door) => openAt(door, staying.token)));
+      const sockets = await Promise.all(
+        serverGuards.map((serverGuard) => openAt(serverGuard, token)),
+      );
+      const others = await Promise.all(
+        serverGuards.map((serverGuard) => openAt(serverGuard, staying.token)),
+      );
       // The connection on which it would be told of it dies without a word.
       if (how === 'not heard') relay.silenceOpen('listen hub_changed');
       const closed = sockets.map((socket) => once(socket, 'close'));
@@ -110,10 +118,10 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
         socket.terminate();
       }
       const headers = { authorization: `token ${token}` };
-      for (const door of doors) {
+      for (const serverGuard of serverGuards) {
         await until(
           async () =>
-            [401, 403].includes((await fetch(`${door}services/app/`, { headers })).status),
+            [401, 403].includes((await fetch(`${serverGuard}services/app/`, { headers })).status),
           'requests are refused too',
         );
       }
@@ -127,18 +135,20 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
     const headers = { authorization: `token ${token}` };
     const guest = { user: 'guest' };
     await administer('/shares/host/', 'POST', guest);
-    for (const door of doors) {
+    for (const serverGuard of serverGuards) {
       await until(
-        async () => (await fetch(`${door}user/host/`, { headers })).status === 200,
+        async () => (await fetch(`${serverGuard}user/host/`, { headers })).status === 200,
         'the shared server is open',
       );
     }
-    const sockets = await Promise.all(doors.map((door) => openAt(door, token, 'user/host/')));
+    const sockets = await Promise.all(
+      serverGuards.map((serverGuard) => openAt(serverGuard, token, 'user/host/')),
+    );
     const closed = sockets.map((socket) => once(socket, 'close'));
     await administer('/shares/host/', 'PATCH', guest);
     await Promise.all(closed);
-    for (const door of doors) {
-      expect((await fetch(`${door}user/host/`, { headers })).status).toBe(403);
+    for (const serverGuard of serverGuards) {
+      expect((await fetch(`${serverGuard}user/host/`, { headers })).status).toBe(403);
     }
   });
 

@@ -549,16 +549,16 @@ describe('the pages, with managed services at run time,', () => {
       return [answer.status, ((await answer.json()) as ServiceModel).message];
     };
     expect(await add('of-the-api', listening(freshPort))).toEqual([201, undefined]);
-    const elsewherePort = await freePort();
-    const elsewhere = { url: `http://127.0.0.1:${elsewherePort}` };
-    expect(await add('elsewhere', elsewhere)).toEqual([201, undefined]);
+    const remotePort = await freePort();
+    const remote = { url: `http://127.0.0.1:${remotePort}` };
+    expect(await add('elsewhere', remote)).toEqual([201, undefined]);
     // Two names of one app that runs elsewhere.
-    expect(await add('elsewhere-too', elsewhere)).toEqual([201, undefined]);
+    expect(await add('elsewhere-too', remote)).toEqual([201, undefined]);
     const hubPort = Number(new URL(own.apiUrl).port);
     for (const [taken, owner] of [
       [port, 'the service "of-the-file"'],
       [freshPort, 'the service "of-the-api"'],
-      [elsewherePort, 'the service "elsewhere"'],
+      [remotePort, 'the service "elsewhere"'],
       [hubPort, 'the hub itself'],
     ] as const) {
       const byOtherName = {

@@ -27,7 +27,7 @@ describe.runIf(hasGlewlwyd())('Glewlwyd, a provider of another make', () => {
     expect((await browser.request(`${hub.url}hub/home`)).body).toContain('dora');
 
     const isRefreshed = () =>
-      hub.logLines.every(({ msg }) => msg !== 'the provider did not confirm a login');
+      hub.logLines.every(({ msg }) => msg !== 'login not confirmed by provider');
     const since = Date.now();
     await until(async () => {
       expect((await browser.request(`${hub.url}hub/home`)).status).toBe(200);

@@ -165,7 +165,7 @@ describe.skipIf(!hasPostgres())('users’ servers of several instances', () => {
     const stopping = first.hub[Symbol.asyncDispose]();
     await until(async () => {
       statuses.add(await statusAt(second, cookie));
-      return second.logLines.some(({ msg }) => /^took over a server/.test(String(msg)));
+      return second.logLines.some(({ msg }) => /^server taken over/.test(String(msg)));
     }, 'it is taken over');
     await stopping;
     await untilServer(second, alice, ({ ready }) => ready, 'it is ready');
@@ -251,7 +251,7 @@ describe.skipIf(!hasPostgres())('instances that are killed', () => {
     const died = Number(pids.get('eve'));
     process.kill(died, 'SIGKILL');
 
-    await until(() => heir.logged(/^took over a server/).length === 3, 'all are taken over');
+    await until(() => heir.logged(/^server taken over/).length === 3, 'all are taken over');
     for (const name of ['ann', 'bob']) {
       expect(await serverOf(second, name)).toMatchObject({ ready: true, failure: null });
       expect((await serverOf(second, name)).state?.['pid']).toBe(pids.get(name));
@@ -261,10 +261,10 @@ describe.skipIf(!hasPostgres())('instances that are killed', () => {
 
     // The first comes back and takes nothing away.
     await using back = await first.start();
-    expect(back.logged(/^took over a server/)).toEqual([]);
+    expect(back.logged(/^server taken over/)).toEqual([]);
     for (const folder of [first, second]) {
       expect(await serverOf(folder, 'ann')).toMatchObject({ ready: true, failure: null });
     }
-    expect(heir.logged(/left a server|ended a server/)).toEqual([]);
+    expect(heir.logged(/server left to|stale server ended/)).toEqual([]);
   });
 });

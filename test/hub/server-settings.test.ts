@@ -6,7 +6,7 @@ import {
   createUsers,
   fixtureApp,
   getServer,
-  onceToldTo,
+  onceReportedTo,
   serverPath,
   startServer,
   startUntilReady,
@@ -60,7 +60,7 @@ test('servers and services are told hub_connect_url as the address of the API', 
   await createUsers(hub, 'alice');
   await startUntilReady(hub, serverPath('alice'));
   const browser = await hub.logIn('alice');
-  const told = {
+  const reported = {
     HUB_API_URL: 'http://hub.internal:9999/hub/api',
     JUPYTERHUB_API_URL: 'http://hub.internal:9999/hub/api',
   };
@@ -68,11 +68,11 @@ test('servers and services are told hub_connect_url as the address of the API', 
   await until(async () => {
     const answer = await fetch(`http://127.0.0.1:${port}`).catch(() => undefined);
     if (answer === undefined) return false;
-    expect(environmentOf(await answer.text())).toMatchObject(told);
+    expect(environmentOf(await answer.text())).toMatchObject(reported);
     return true;
   }, 'the service answers');
   expect(environmentOf((await browser.open(`${hub.url}user/alice/`)).body)).toMatchObject({
-    ...told,
+    ...reported,
     HUB_ACTIVITY_URL: 'http://hub.internal:9999/hub/api/users/alice/activity',
     JUPYTERHUB_ACTIVITY_URL: 'http://hub.internal:9999/hub/api/users/alice/activity',
   });
@@ -81,7 +81,7 @@ test('servers and services are told hub_connect_url as the address of the API', 
 test('the API waits for starts and stops as long as it is told to', async () => {
   await using hub = await createServerHub({
     Spawner: {
-      cmd: onceToldTo(...fixtureApp('plain-web-app'), '--stubborn'),
+      cmd: onceReportedTo(...fixtureApp('plain-web-app'), '--stubborn'),
       slow_start_timeout: 0,
       slow_stop_timeout: 0,
       stop_timeout: 1,

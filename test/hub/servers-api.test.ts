@@ -9,7 +9,7 @@ import {
   fixtureApp,
   getServer,
   isAlive,
-  onceToldTo,
+  onceReportedTo,
   readEvents,
   serverPath,
   startServer,
@@ -48,7 +48,7 @@ test('a server is started by the API, answers at its address, and is stopped', a
 
 test('a start that takes long is answered 202, followed by events, and can be cancelled', async () => {
   await using hub = await createServerHub({
-    Spawner: { cmd: onceToldTo(...fixtureApp('web-server')), slow_start_timeout: 0.5 },
+    Spawner: { cmd: onceReportedTo(...fixtureApp('web-server')), slow_start_timeout: 0.5 },
   });
   await createUsers(hub, 'alice', 'bob');
   const [alice, bob] = [serverPath('alice'), serverPath('bob')];
@@ -60,18 +60,18 @@ test('a start that takes long is answered 202, followed by events, and can be ca
   expect(events.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   expect(events.headers.get('cache-control')).toContain('no-cache');
   await tellToGo(hub, 'alice');
-  const told = await readEvents(events);
-  expect(told[0]).toEqual({ progress: 0, message: 'Server requested.' });
-  expect(told.at(-1)).toEqual({
+  const reported = await readEvents(events);
+  expect(reported[0]).toEqual({ progress: 0, message: 'Server requested.' });
+  expect(reported.at(-1)).toEqual({
     progress: 100,
     ready: true,
     message: 'The server is ready.',
     url: '/user/alice/',
   });
   const again = await readEvents(await hub.api(`${alice}/progress`, adminToken));
-  expect(again).toEqual([told.at(-1)]);
+  expect(again).toEqual([reported.at(-1)]);
   const german = await readEvents(await hub.api(`${alice}/progress?language=de`, adminToken));
-  expect(german).toEqual([{ ...told.at(-1), message: 'Der Server ist bereit.' }]);
+  expect(german).toEqual([{ ...reported.at(-1), message: 'Der Server ist bereit.' }]);
 
   await untilServer(hub, bob, ({ state }) => state?.['pid'] !== undefined, 'it is launched');
   const cancelled = hub.api(`${bob}/progress`, adminToken).then(readEvents);
@@ -181,7 +181,7 @@ test('options of any JSON are stored, shown, handed to the spawner, and used aga
 test('more starts than allowed are put off with 429 and Retry-After', async () => {
   await using hub = await createServerHub({
     Hub: { concurrent_spawn_limit: 1, active_server_limit: 2 },
-    Spawner: { cmd: onceToldTo(...fixtureApp('web-server')) },
+    Spawner: { cmd: onceReportedTo(...fixtureApp('web-server')) },
   });
   await createUsers(hub, 'a', 'b', 'c');
   const first = startServer(hub, serverPath('a'));
@@ -275,7 +275,7 @@ test('a user is deleted together with the servers, also with one that is startin
     Spawner: {
       profiles: [
         { name: 'quick', display_name: 'Quick' },
-        { name: 'slow', display_name: 'Slow', cmd: onceToldTo(...fixtureApp('web-server')) },
+        { name: 'slow', display_name: 'Slow', cmd: onceReportedTo(...fixtureApp('web-server')) },
       ],
     },
   });

@@ -6,7 +6,7 @@ import {
   createUsers,
   fixtureApp,
   getServer,
-  onceToldTo,
+  onceReportedTo,
   readEvents,
   serverPath,
   startServer,
@@ -16,7 +16,7 @@ import {
 } from '../support/server-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
 
-const slow = { Spawner: { cmd: onceToldTo(...fixtureApp('web-server')) } };
+const slow = { Spawner: { cmd: onceReportedTo(...fixtureApp('web-server')) } };
 const json = { accept: 'application/json', 'sec-fetch-mode': 'cors' };
 
 /** Presses the button of the page on which a server is started. */
@@ -180,8 +180,13 @@ test('the address /hub/user-redirect leads visitors into their own server', asyn
   );
   await startServer(hub, serverPath('alice'));
   expect((await browser.request(redirect)).headers.location).toBe('/user/alice/notes/a%20b?x=1');
-  const stranger = await fetch(redirect, { redirect: 'manual', headers: { accept: 'text/html' } });
-  expect(stranger.headers.get('location')).toContain('/hub/login?next=%2Fhub%2Fuser-redirect');
+  const foreignProcess = await fetch(redirect, {
+    redirect: 'manual',
+    headers: { accept: 'text/html' },
+  });
+  expect(foreignProcess.headers.get('location')).toContain(
+    '/hub/login?next=%2Fhub%2Fuser-redirect',
+  );
 });
 
 test('no user starts, follows or sees the server of another', async () => {

@@ -15,7 +15,7 @@ import {
   getServer,
   guarded,
   isAlive,
-  onceToldTo,
+  onceReportedTo,
   type ServerModel,
   serverPath,
   startServer,
@@ -99,7 +99,7 @@ test('with cleanup_servers they end with the hub', async () => {
 });
 
 test('a hub that stops cancels starts at once, though pages follow them', async () => {
-  const hub = await createServerHub({ Spawner: { cmd: onceToldTo('true') } });
+  const hub = await createServerHub({ Spawner: { cmd: onceReportedTo('true') } });
   await createUsers(hub, 'alice');
   const path = serverPath('alice');
   const starting = startServer(hub, path);
@@ -141,7 +141,7 @@ test('after SIGKILL of the hub servers are found again, the dead and the half-st
   // The next hub is told to start others differently: one that is starting when it is killed too.
   await folder.configure({
     Hub: { allow_named_servers: true },
-    Spawner: { ...servers, cmd: onceToldTo('true') },
+    Spawner: { ...servers, cmd: onceReportedTo('true') },
   });
   const second = await folder.start();
   expect(await hub.server(alice)).toMatchObject({ ready: true, state: runs.state });
@@ -169,7 +169,7 @@ test('after SIGKILL of the hub servers are found again, the dead and the half-st
 });
 
 test('a process that the killed hub had no time to write down is ended by the next one', async () => {
-  const hub = await createProcessHub({ ...servers, cmd: onceToldTo('true') });
+  const hub = await createProcessHub({ ...servers, cmd: onceReportedTo('true') });
   await using folder = hub.folder;
   const first = await folder.start();
   await hub.users('alice');

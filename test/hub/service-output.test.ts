@@ -36,7 +36,7 @@ afterAll(async () => hub[Symbol.asyncDispose]());
 const output = (query = '', { token = adminToken, accept = 'application/json' } = {}) =>
   hub.api(path + query, token, { headers: { accept } });
 
-interface Told {
+interface Published {
   readonly lines: readonly string[];
   readonly restarted?: true;
 }
@@ -45,13 +45,13 @@ interface Told {
 function eventsOf(answer: Response) {
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
-  return async (): Promise<Told | undefined> => {
+  return async (): Promise<Published | undefined> => {
     for (;;) {
       const end = text.indexOf('\n\n');
       if (end >= 0) {
         const event = text.slice(0, end);
         text = text.slice(end + 2);
-        if (event.startsWith('data:')) return JSON.parse(event.slice(5)) as Told;
+        if (event.startsWith('data:')) return JSON.parse(event.slice(5)) as Published;
         continue;
       }
       const { done = true, value = '' } = (await reader?.read()) ?? {};
@@ -174,10 +174,10 @@ test('a restart begins the lines again', async () => {
   const next = eventsOf(await output('?follow'));
   await next();
   await hub.api('/services/ticker/restart', adminToken, { method: 'POST' });
-  const told: Told[] = [];
+  const reported: Published[] = [];
   await until(async () => {
     const event = await next();
-    if (event !== undefined) told.push(event);
-    return told.some(({ lines }) => lines.includes('one'));
+    if (event !== undefined) reported.push(event);
+    return reported.some(({ lines }) => lines.includes('one'));
   }, 'what the new process writes is told');
 });

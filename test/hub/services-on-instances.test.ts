@@ -136,18 +136,21 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     expect(await answer.json()).toEqual({ lines: ['said by the service'] });
 
     const followed = await second.api('/services/writes/output?follow', adminToken);
-    let told = '';
+    let reported = '';
     const reading = (async () => {
       for await (const part of followed.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-        told += part;
+        reported += part;
       }
     })();
-    await until(() => told.includes('said by the service'), 'the last lines are told');
+    await until(() => reported.includes('said by the service'), 'the last lines are told');
     await writeFile(join(first.directory, 'say'), '');
-    await until(() => told.includes('said later'), 'what it writes now is told');
+    await until(() => reported.includes('said later'), 'what it writes now is told');
     await first[Symbol.asyncDispose]();
-    await until(() => told.split('said by the service').length > 2, 'it moves with the service');
-    expect(told).toContain('"restarted":true');
+    await until(
+      () => reported.split('said by the service').length > 2,
+      'it moves with the service',
+    );
+    expect(reported).toContain('"restarted":true');
     await second[Symbol.asyncDispose]();
     await reading;
   });
@@ -159,8 +162,8 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     await using _second = second;
     await untilState(second, 'by-hand', 'ready');
     const { pid } = await modelAt(first, 'by-hand');
-    const act = async (hub: TestHub, deed: string) =>
-      (await hub.api(`/services/by-hand/${deed}`, adminToken, { method: 'POST' })).status;
+    const act = async (hub: TestHub, auditEvent: string) =>
+      (await hub.api(`/services/by-hand/${auditEvent}`, adminToken, { method: 'POST' })).status;
     const isStopped = async (hub: TestHub) => {
       const { state, stopped } = await modelAt(hub, 'by-hand');
       return state === 'stopped' && stopped?.by === 'admin-service';
@@ -248,10 +251,10 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     const { first, second } = await startTwo([app]);
     await using _second = second;
     await untilState(second, 'with-token', 'ready');
-    const told = (await (await fetch(`${first.url}services/with-token/`)).json()) as {
+    const reported = (await (await fetch(`${first.url}services/with-token/`)).json()) as {
       environment: Record<string, string>;
     };
-    const token = told.environment['HUB_API_TOKEN'] ?? '';
+    const token = reported.environment['HUB_API_TOKEN'] ?? '';
     expect(token).toMatch(/^hub_/);
     for (const hub of [first, second]) {
       expect((await hub.api('/users', token)).status).toBe(200);
@@ -319,9 +322,9 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
       const model = await modelAt(second, name);
       return model.ready && model.instance === there;
     }, 'the other one runs it');
-    const told = await environmentOf(second, name);
-    expect(told.environment['NOT_FOR_ALL']).toBe('sealed at rest');
-    expect(await copiesOf(name)).toEqual([told.pid]);
+    const reported = await environmentOf(second, name);
+    expect(reported.environment['NOT_FOR_ALL']).toBe('sealed at rest');
+    expect(await copiesOf(name)).toEqual([reported.pid]);
     await ask(second, 'DELETE', name);
     expect(await copiesOf(name)).toEqual([]);
     expect((await fetch(`${second.url}services/${name}/`)).status).toBe(404);
@@ -347,13 +350,11 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
       return model.ready && model.instance === nameOf(other);
     }, 'the other one runs it');
     // Its own machine does not wait for the end of the lease.
-    const noticed = other.logLines.filter(({ msg }) =>
-      String(msg).includes('ended without a word'),
-    );
+    const noticed = other.logLines.filter(({ msg }) => String(msg) === 'instance lost');
     expect(noticed).toMatchObject([{ instance: basename(folder.directory) }]);
     expect(isAlive(pid ?? 0)).toBe(false);
     expect(await copies()).toBe(1);
-    const takeover = other.logLines.filter(({ msg }) => String(msg).startsWith('took over'));
+    const takeover = other.logLines.filter(({ msg }) => String(msg).includes('taken over'));
     expect(takeover).toMatchObject([{ service: 'orphaned', from: basename(folder.directory) }]);
     const answer = await fetch(`${other.url}services/orphaned/`);
     expect(await answer.json()).toMatchObject({ pid: (await copiesOf('orphaned'))[0] });

@@ -90,11 +90,11 @@ test('the same name from two providers is not the same person, unless the person
   const alice = new FakeBrowser();
   expect((await logIn(hub, work, 'work', alice)).status).toBe(302);
 
-  const stranger = new FakeBrowser();
-  const clash = await logIn(hub, club, 'club', stranger);
+  const foreignProcess = new FakeBrowser();
+  const clash = await logIn(hub, club, 'club', foreignProcess);
   expect(clash.status).toBe(403);
   expect(clash.body).toContain('An account of this name exists, and it logs in another way');
-  expect(stranger.cookie('hub-hub-login')).toBeUndefined();
+  expect(foreignProcess.cookie('hub-hub-login')).toBeUndefined();
 
   const account = await alice.request(`${hub.url}hub/account`);
   const form = account.body.slice(
@@ -111,9 +111,9 @@ test('the same name from two providers is not the same person, unless the person
     'is linked to your account',
   );
 
-  const elsewhere = new FakeBrowser();
-  expect((await logIn(hub, club, 'club', elsewhere)).status).toBe(302);
-  expect((await elsewhere.request(`${hub.url}hub/home`)).body).toContain('alice');
+  const remote = new FakeBrowser();
+  expect((await logIn(hub, club, 'club', remote)).status).toBe(302);
+  expect((await remote.request(`${hub.url}hub/home`)).body).toContain('alice');
 });
 
 test('a linked identity cannot be linked to another account, and a link belongs to the login that began it', async () => {

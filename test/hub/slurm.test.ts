@@ -156,7 +156,7 @@ describe.skipIf(!hasSlurm())('servers as jobs of Slurm', () => {
     expect(ended.failure?.message).toBe(
       'The server ended: the job reached its time limit of 1 minute.',
     );
-    const told = await cluster().run(
+    const reported = await cluster().run(
       'squeue',
       '--noheader',
       '--states=all',
@@ -164,7 +164,7 @@ describe.skipIf(!hasSlurm())('servers as jobs of Slurm', () => {
       '-j',
       jobId,
     );
-    expect(told.trim()).toBe('TIMEOUT');
+    expect(reported.trim()).toBe('TIMEOUT');
   });
 
   test('a program that fails is explained by its own last lines', async () => {

@@ -324,8 +324,8 @@ describe('Service callback rules', () => {
     for (const query of ['code=abc', `code=abc&state=${other}`, 'code=abc&state=']) {
       expect((await browser.request(`${whoami}oauth_callback?${query}`)).status, query).toBe(403);
     }
-    const stranger = new FakeBrowser();
-    const answer = await stranger.request(`${whoami}oauth_callback?code=abc&state=${state}`);
+    const foreignProcess = new FakeBrowser();
+    const answer = await foreignProcess.request(`${whoami}oauth_callback?code=abc&state=${state}`);
     expect(answer.status).toBe(403);
   });
 

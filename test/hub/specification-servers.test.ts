@@ -121,8 +121,8 @@ describe('Endpoints', () => {
   });
 
   test("another user's visit: 403 without the access scope, a confirmation page with it", async () => {
-    const stranger = await hub.logIn('mallory');
-    expect((await stranger.open(`${hub.url}user/alice/`)).status).toBe(403);
+    const foreignProcess = await hub.logIn('mallory');
+    expect((await foreignProcess.open(`${hub.url}user/alice/`)).status).toBe(403);
     const helper = await hub.logIn('helper');
     const consent = await helper.open(`${hub.url}user/alice/`);
     expect(consent.body).toContain('name="decision"');

@@ -301,9 +301,9 @@ describe('Environment variables passed to a Hub-Managed Service', () => {
       { environment: { ...process.env, DATABASE_PASSWORD: secret } },
     );
     await untilState(other, 'nosy', 'ready');
-    const told = await environmentOf(other, 'nosy');
-    expect(JSON.stringify(told)).not.toContain(secret);
-    expect(JSON.stringify(told)).not.toContain('c0ffee42d15ea5e5');
+    const reported = await environmentOf(other, 'nosy');
+    expect(JSON.stringify(reported)).not.toContain(secret);
+    expect(JSON.stringify(reported)).not.toContain('c0ffee42d15ea5e5');
   });
 });
 

@@ -80,8 +80,8 @@ describe('SIGHUP', () => {
     await until(() => catchesSignals(hub.pid), 'signals are caught');
     expect(hub.stderr()).toBe('');
     hub.signal('SIGHUP');
-    await until(() => hub.logged(/is in force/).length > 0, 'the hub has reloaded');
-    expect(hub.logged(/the hub is ready/)).toHaveLength(1);
+    await until(() => hub.logged(/new configuration applied/).length > 0, 'the hub has reloaded');
+    expect(hub.logged(/hub ready/)).toHaveLength(1);
   });
 
   test('that comes while the start waits is obeyed after it, with the file of that time', async () => {
@@ -91,8 +91,10 @@ describe('SIGHUP', () => {
     const added = { name: 'added', url: 'http://127.0.0.1:1' };
     await folder.configure({ Hub: { services: [stubborn, added] } });
     expect(await folder.run(['reload'])).toMatchObject({ code: 0 });
-    await until(() => hub.logged(/is in force/).length > 0, 'the hub has reloaded');
-    expect(hub.logged(/is in force/)).toMatchObject([{ services: { added: ['added'] } }]);
+    await until(() => hub.logged(/new configuration applied/).length > 0, 'the hub has reloaded');
+    expect(hub.logged(/new configuration applied/)).toMatchObject([
+      { services: { added: ['added'] } },
+    ]);
   });
 });
 
@@ -112,8 +114,8 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     await until(() => isListening(folder), 'the hub listens');
     hub.signal(signal);
     expect(await hub.exited).toBe(0);
-    expect(hub.logged(/^the hub is stopping$/)).toMatchObject([{ signal }]);
-    expect(hub.logged(/^the hub has stopped$/)).toHaveLength(1);
+    expect(hub.logged(/^hub stopping$/)).toMatchObject([{ signal }]);
+    expect(hub.logged(/^hub stopped$/)).toHaveLength(1);
     expect(hub.logged(/fail/)).toEqual([]);
     for (const { servicePid } of hub.logged(/^service started$/)) {
       expect(isAlive(Number(servicePid))).toBe(false);
@@ -147,13 +149,15 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     const hub = await startUntilOrphan();
     hub.signal(signal);
     expect(await hub.exited).toBe(0);
-    expect(hub.logged(/^the hub has stopped$/)).toHaveLength(1);
-    expect(hub.logged(/service started|the hub is ready/)).toEqual([]);
+    expect(hub.logged(/^hub stopped$/)).toHaveLength(1);
+    expect(hub.logged(/service started|hub ready/)).toEqual([]);
     expect(isAlive(serverPid)).toBe(true);
 
     await using next = await folder.start();
     expect(isAlive(orphan)).toBe(false);
-    expect(next.logged(/servers of an earlier run/)).toMatchObject([{ restored: 1, gone: 0 }]);
+    expect(next.logged(/servers of earlier run restored/)).toMatchObject([
+      { restored: 1, gone: 0 },
+    ]);
     expect((await server())?.ready).toBe(true);
   });
 });

@@ -101,7 +101,10 @@ test('a hub that is started again by mistake refuses, and harms nothing of the f
   expect(hub.logged(/ended|failed/)).toEqual([]);
 
   expect(await folder.run(['reload'])).toMatchObject({ code: 0 });
-  await until(() => hub.logged(/is in force/).length > 0, 'the first hub has reloaded');
+  await until(
+    () => hub.logged(/new configuration applied/).length > 0,
+    'the first hub has reloaded',
+  );
 });
 
 test('a hub that was killed does not keep the next one from starting', async () => {

@@ -22,14 +22,14 @@ beforeAll(async () => {
 });
 afterAll(async () => hub[Symbol.asyncDispose]());
 
-const act = async (deed: string, name = 'tool', token = adminToken) =>
-  (await hub.api(`/services/${name}/${deed}`, token, { method: 'POST' })).status;
+const act = async (auditEvent: string, name = 'tool', token = adminToken) =>
+  (await hub.api(`/services/${name}/${auditEvent}`, token, { method: 'POST' })).status;
 const tool = () => serviceModel(hub, 'tool');
 const page = async () => {
   const answer = await fetch(`${hub.url}services/tool/`, { headers: { accept: 'text/html' } });
   return { status: answer.status, text: await answer.text() };
 };
-const deeds = async () => {
+const auditEvents = async () => {
   const answer = await hub.api('/audit?target=tool&limit=50', adminToken);
   const { entries } = (await answer.json()) as { entries: { action: string }[] };
   return entries.map(({ action }) => action);
@@ -75,7 +75,7 @@ describe('a service that is stopped by hand', () => {
     // A second time changes nothing, and is no deed.
     expect(await act('stop')).toBe(202);
     expect((await tool())['stopped']).toEqual(stopped);
-    expect((await deeds()).filter((action) => action === 'service.stop')).toHaveLength(1);
+    expect((await auditEvents()).filter((action) => action === 'service.stop')).toHaveLength(1);
     await startTool();
     expect((await tool())['stopped']).toBeNull();
     expect((await page()).status).toBe(200);
@@ -112,23 +112,26 @@ describe('a service that is stopped by hand', () => {
     await stopTool();
     expect(await act('restart')).toBe(202);
     await untilState(hub, 'tool', 'ready');
-    expect((await deeds())[0]).toBe('service.start');
+    expect((await auditEvents())[0]).toBe('service.start');
   });
 });
 
 test('only who may administer a service stops and starts it, and no one an external one', async () => {
-  for (const deed of ['start', 'stop']) {
-    expect([deed, await act(deed, 'tool', await tokenOf(hub, 'bob'))]).toEqual([deed, 403]);
-    expect([deed, await act(deed, 'outside')]).toEqual([deed, 400]);
-    expect([deed, await act(deed, 'missing')]).toEqual([deed, 404]);
+  for (const auditEvent of ['start', 'stop']) {
+    expect([auditEvent, await act(auditEvent, 'tool', await tokenOf(hub, 'bob'))]).toEqual([
+      auditEvent,
+      403,
+    ]);
+    expect([auditEvent, await act(auditEvent, 'outside')]).toEqual([auditEvent, 400]);
+    expect([auditEvent, await act(auditEvent, 'missing')]).toEqual([auditEvent, 404]);
   }
 });
 
 test('the page of a service stops and starts it', async () => {
   const browser = await hub.logIn('ada', testPassword);
   const url = `${hub.url}hub/admin/services/tool`;
-  const press = async (deed: string) =>
-    submitTo(browser, await browser.request(url), `/hub/admin/services/tool/${deed}`);
+  const press = async (auditEvent: string) =>
+    submitTo(browser, await browser.request(url), `/hub/admin/services/tool/${auditEvent}`);
   expect((await press('stop')).headers.location).toBe('/hub/admin/services/tool');
   await until(
     async () => (await browser.request(url)).body.includes('by ada'),

@@ -50,7 +50,7 @@ afterAll(async () => {
 
 async function stop(hub: HubProcess): Promise<void> {
   hub.signal('SIGTERM');
-  await until(() => hub.logged(/is stopping/).length > 0, 'the hub is stopping');
+  await until(() => hub.logged(/hub stopping/).length > 0, 'hub stopping');
 }
 
 describe('a hub that is told to stop', () => {

@@ -162,8 +162,8 @@ describe('the door of a server', () => {
     const { headers } = await browser.request(asked.headers.location ?? '');
     const ticket = headers.location ?? '';
     expect((await new FakeBrowser().request(ticket)).status).toBe(403);
-    const elsewhere = ticket.replace('alice.', 'idle.');
-    for (const url of [elsewhere, ticket.replace(/.$/, ''), ticket.split('?')[0] ?? '']) {
+    const remote = ticket.replace('alice.', 'idle.');
+    for (const url of [remote, ticket.replace(/.$/, ''), ticket.split('?')[0] ?? '']) {
       const answer = await browser.request(url);
       expect([302, 403]).toContain(answer.status);
       expect(answer.headers['set-cookie']).toBeUndefined();
@@ -176,10 +176,10 @@ describe('the door of a server', () => {
     const browser = await hub.logIn('alice');
     const sessionId = browser.cookie('hub-session-id')?.value ?? '';
     expect(sessionId).not.toBe('');
-    const stranger = new FakeBrowser();
+    const foreignProcess = new FakeBrowser();
     for (const name of ['hub-session-id', 'hub-arrived', '__Host-hub-arrived'])
-      stranger.setCookie(name, sessionId);
-    const answer = await stranger.request(`${alice()}/user/alice/`);
+      foreignProcess.setCookie(name, sessionId);
+    const answer = await foreignProcess.request(`${alice()}/user/alice/`);
     expect(answer.headers.location).toMatch(`${hub.url}hub/open-server?next=`);
   });
 
@@ -483,8 +483,8 @@ test('the origins may be below another domain than that of the hub', async () =>
   const server = await browser.open(`${apart.url}user/alice/x?y=1`);
   expect(server).toMatchObject({ status: 200, url: `${below('alice')}/user/alice/x?y=1` });
   expect(browser.cookieHeader(`${below('alice')}/user/alice/`)).not.toMatch(/hub-hub-login/);
-  const stranger = await apart.logIn('bob');
-  expect((await stranger.open(`${below('alice')}/user/alice/`)).status).toBe(403);
+  const foreignProcess = await apart.logIn('bob');
+  expect((await foreignProcess.open(`${below('alice')}/user/alice/`)).status).toBe(403);
   // Neither domain serves what belongs to the other.
   for (const [host, path] of [
     ['alice.hub.localhost', '/user/alice/'],

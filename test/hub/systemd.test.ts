@@ -88,7 +88,7 @@ describe.runIf(hasSystemd())(
       await systemd.write('hub.config.json', JSON.stringify(config));
       await systemd.run('sh', '-c', 'kill -HUP $(systemctl show hub --value -p MainPID)');
       await until(
-        () => systemd.output().split('the new configuration is in force').length === 3,
+        () => systemd.output().split('new configuration applied').length === 3,
         'a reload by signal is in the log',
       );
       await until(
@@ -140,7 +140,7 @@ describe.runIf(hasSystemd())(
       expect((await systemctl('stop', 'hub')).code).toBe(0);
       expect(await systemd.property('ActiveState')).toBe('inactive');
       expect(await systemd.property('Result')).toBe('success');
-      expect(systemd.output()).toContain('the hub has stopped');
+      expect(systemd.output()).toContain('hub stopped');
     });
 
     test('starts servers under other accounts from its own, which keeps root out of it', async () => {

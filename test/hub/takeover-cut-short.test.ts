@@ -142,7 +142,7 @@ describe.skipIf(!hasPostgres())('the only instance of a machine, when it is kill
   ): Promise<Model> {
     const model = await untilReadyAt(heir, name);
     const warnings = heir.logLines.filter(({ msg }) =>
-      String(msg).startsWith('what a service may'),
+      String(msg).startsWith('leftover processes of service'),
     );
     expect(warnings).toMatchObject([{ service: name, from: basename(directory) }]);
     return model;

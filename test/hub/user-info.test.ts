@@ -97,16 +97,16 @@ const infoOf = async (name: string) => (await send(`/users/${name}`, adminToken)
 
 describe('what a provider tells', () => {
   test('is in the model of the user, for whom holds the scope', async () => {
-    const told = {
+    const reported = {
       display_name: 'Ann Example',
       email: 'ann@example.org',
       email_verified: true,
       avatar_url: 'https://example.org/ann.png',
       authenticator: 'telling',
     };
-    expect(await infoOf('ann')).toEqual(told);
+    expect(await infoOf('ann')).toEqual(reported);
     expect((await send('/users/ann', 'token-of-directory')).body).toMatchObject({
-      user_info: told,
+      user_info: reported,
     });
     expect((await send('/users/ann', 'token-of-blind')).body).not.toHaveProperty('user_info');
     expect((await send('/users/ann', 'token-of-of-bob')).body).not.toHaveProperty('user_info');

@@ -122,8 +122,8 @@ describe.skipIf(!canServeKubernetes())('what may be done in the small Kubernetes
     const volumes = [{ name: 'host', hostPath: { path: '/' } }];
     const reaching = podManifest('reaching', { command: ['true'] }, { volumes });
     expect(messageOf(await create('pods', reaching))).toMatch(/restricted volume types/);
-    const elsewhere = '/api/v1/namespaces/default/pods';
-    expect((await cluster().request('POST', elsewhere, bare)).status).toBe(201);
+    const remote = '/api/v1/namespaces/default/pods';
+    expect((await cluster().request('POST', remote, bare)).status).toBe(201);
   });
 
   test('needs a service account that is there', async () => {

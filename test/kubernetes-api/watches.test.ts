@@ -116,10 +116,10 @@ describe.skipIf(!canServeKubernetes())('watches of the small Kubernetes', () => 
   test('are too old after the history was forgotten, by an event or by the status', async () => {
     const from = await version();
     await cluster().compact();
-    const told = await watch(`resourceVersion=${from}`);
-    await until(() => told.state === 'ended', 'it ends');
-    expect(told.status).toBe(200);
-    expect(told.events).toEqual([
+    const reported = await watch(`resourceVersion=${from}`);
+    await until(() => reported.state === 'ended', 'it ends');
+    expect(reported.status).toBe(200);
+    expect(reported.events).toEqual([
       {
         type: 'ERROR',
         object: expect.objectContaining({

@@ -36,7 +36,7 @@ export async function startGateway(
   });
   await until(
     () => isOver || gateway.stdout().includes('The gateway is ready at'),
-    'the gateway is ready',
+    'gateway ready',
   );
   if (isOver) throw new Error(`the gateway ended: ${gateway.stderr()}`);
   return { ...gateway, url: hub.url };

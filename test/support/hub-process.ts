@@ -172,7 +172,7 @@ export async function startHubProcess(
   try {
     await until(
       () => code !== undefined || hub.stdout().includes('The hub is ready at'),
-      'the hub is ready',
+      'hub ready',
     );
   } catch (error) {
     await hub[Symbol.asyncDispose]();

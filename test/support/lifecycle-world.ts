@@ -79,7 +79,7 @@ export function createLifecycleWorld(
     spawner: spawner as Spawner,
     ...(options.planResume !== undefined && { planResume: options.planResume }),
     routes: {
-      leadElsewhere(servers) {
+      routeToRemote(servers) {
         for (const route of [...routes]) if (route.includes('@')) routes.delete(route);
         for (const [{ userName, name }, { url, via }] of servers) {
           routes.add(`${userName}/${name}@${via ?? url}`);

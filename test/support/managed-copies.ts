@@ -8,17 +8,17 @@ export async function copiesOf(name: string): Promise<readonly number[]> {
 
 /** Watches that there is never more than one process of a service; the most there were are told at the end. */
 export function watchCopies(name: string): () => Promise<number> {
-  let most = 0;
+  let max = 0;
   let isOver = false;
   const watching = (async () => {
     while (!isOver) {
-      most = Math.max(most, (await copiesOf(name)).length);
+      max = Math.max(max, (await copiesOf(name)).length);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   })();
   return async () => {
     isOver = true;
     await watching;
-    return most;
+    return max;
   };
 }

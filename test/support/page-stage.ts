@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { loadAssets } from '../../src/pages/assets/assets.ts';
 import { renderHtml } from '../../src/pages/html.ts';
 import { loadLanguages } from '../../src/texts/languages.ts';
-import { sampleLookFiles } from './sample-look.ts';
+import { sampleBrandingFiles } from './sample-branding.ts';
 import { samplePages } from './sample-pages.ts';
 
 // Answered by the browser's own interception: no request leaves it.
@@ -36,7 +36,7 @@ export interface Stage {
 /** A window that shows sample pages with their styles. */
 export async function createStage(browser: Browser): Promise<Stage> {
   const assets = await loadAssets({ staticUrl: '/hub/static/' });
-  assets.setOwnFiles(sampleLookFiles);
+  assets.setCustomFiles(sampleBrandingFiles);
   const languages = await loadLanguages();
   const page = await browser.newPage({ reducedMotion: 'reduce' });
   let opened = '';

@@ -7,7 +7,7 @@ import { bundleProgram, programSources } from '../../scripts/program.ts';
 const root = join(import.meta.dirname, '..', '..');
 /** Among the packages, where those that are not in the bundle are found. */
 const cache = join(root, 'node_modules', '.cache', 'program');
-const keptMs = 24 * 60 * 60 * 1000;
+const idleLimitMs = 24 * 60 * 60 * 1000;
 
 /** For all test files of a run: the hub as it is published, which starts sooner than from its sources. */
 export async function setup(): Promise<void> {
@@ -38,6 +38,6 @@ function removeOld(): void {
   for (const name of globSync('*', { cwd: cache })) {
     const folder = join(cache, name);
     const { mtimeMs } = statSync(folder);
-    if (Date.now() - mtimeMs > keptMs) rmSync(folder, { recursive: true, force: true });
+    if (Date.now() - mtimeMs > idleLimitMs) rmSync(folder, { recursive: true, force: true });
   }
 }

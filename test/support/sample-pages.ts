@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../src/audit/deed.ts';
+import type { AuditEntry } from '../../src/audit/audit-event.ts';
 import type { Instance } from '../../src/instances/instance.ts';
 import type { LoadSeries } from '../../src/metrics/load-history.ts';
 import { accountPage } from '../../src/pages/account/account-page.ts';
@@ -58,7 +58,7 @@ import { serviceDefinition } from '../../src/services/runtime-service.ts';
 import { createService, type Service } from '../../src/services/service.ts';
 import type { PlacedStatus } from '../../src/services/service-status.ts';
 import type { PageEdge } from '../../src/store/page-edge.ts';
-import { sampleLook } from './sample-look.ts';
+import { sampleBranding } from './sample-branding.ts';
 
 /** The moment at which every sample page is looked at. */
 export const sampleNow = new Date('2026-11-20T10:00:00Z');
@@ -472,7 +472,7 @@ export function samplePages(
       displayName: text('Alice Liddell'),
       shownPictureUrl: 'https://avatars.example.org/alice.png',
       email: text('alice@example.org'),
-      toldBy: undefined,
+      providedBy: undefined,
       typed: { displayName: text('Alice'), problem: text('This name is too long.') },
     },
     password: { rules, tokens: { count: 0, isChosen: true } },
@@ -562,7 +562,7 @@ export function samplePages(
       next: text('/user/alice/'),
     }),
     'login-own-look': loginPage({
-      layout: { ...anonymous, look: sampleLook(text) },
+      layout: { ...anonymous, branding: sampleBranding(text) },
       choices: [password],
     }),
     'login-several': loginPage({
@@ -711,8 +711,8 @@ export function samplePages(
             risk: undefined,
           },
         ],
-        leadsElsewhere: true,
-        beyondOwn: [
+        leavesHub: true,
+        exceedingOwn: [
           {
             scope: text('delete:users'),
             description: text('Delete users'),
@@ -841,7 +841,7 @@ export function samplePages(
       server: server('stopped', { lastActivityAt: undefined }),
     }),
     'home-own-look': homePage({
-      layout: { ...layout, look: sampleLook(text) },
+      layout: { ...layout, branding: sampleBranding(text) },
       userName: text('alice'),
       hasSpawnOptions: true,
       services: [],
@@ -999,7 +999,7 @@ export function samplePages(
       details: text('database is locked'),
     }),
     'error-own-look': errorPage({
-      layout: { ...anonymous, look: sampleLook(text) },
+      layout: { ...anonymous, branding: sampleBranding(text) },
       status: 502,
       message: text('The page behind the hub failed.'),
     }),
@@ -1038,7 +1038,7 @@ export function samplePages(
       profile: {
         displayName: text('عبد الله'),
         email: text('alice@example.org'),
-        toldBy: text('GitHub'),
+        providedBy: text('GitHub'),
       },
       password: {
         rules,
@@ -1099,7 +1099,7 @@ export function samplePages(
       layout,
       query: {
         search: text('a'),
-        mark: 'failed',
+        status: 'failed',
         group: text('physics'),
         sort: 'name',
         size: 50,
@@ -1124,7 +1124,7 @@ export function samplePages(
     }),
     'admin-users-to-read': adminUsersPage({
       layout,
-      query: { search: '', mark: undefined, group: undefined, sort: 'name', size: 50 },
+      query: { search: '', status: undefined, group: undefined, sort: 'name', size: 50 },
       users: users.map((user) => ({ ...user, mayStart: false, mayStop: false })),
       total: 4,
       borders: { first: undefined, last: undefined },
@@ -1163,7 +1163,7 @@ export function samplePages(
         email: text('bob@example.org'),
         isEmailVerified: false,
         shownPictureUrl: 'https://avatars.example.org/bob.png',
-        toldBy: undefined,
+        providedBy: undefined,
         typed: {
           displayName: text('Bob'),
           email: text('bob'),

@@ -15,7 +15,7 @@ export interface SpawnerScript {
   beforeStop?: (serverId: string) => Promise<void>;
   beforeRestore?: (serverId: string) => Promise<void>;
   /** Which other program has the address of every server. */
-  stranger?: string;
+  foreignProcess?: string;
   /** What `poll` answers instead. */
   poll?: () => Promise<PollResult>;
   /** Whether only polling tells that a server has ended. */
@@ -54,7 +54,7 @@ export function createScriptedSpawner(reach: 'machine' | 'anywhere' = 'machine')
     return {
       url: `http://127.0.0.1:${10_000 + generation}`,
       state: { serverId, generation, engine },
-      findStranger: async () => spawner.script.stranger,
+      findForeignProcess: async () => spawner.script.foreignProcess,
       ...(spawner.script.tellsNoExit === true ? {} : { exited }),
     };
   }

@@ -132,7 +132,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** A command that does nothing until there is a file `go` in its folder, then runs the other one. */
-export function onceToldTo(...command: string[]): string[] {
+export function onceReportedTo(...command: string[]): string[] {
   const wait = 'echo waiting; while [ ! -e go ]; do sleep 0.05; done; exec "$@"';
   return ['sh', '-c', wait, 'sh', ...command];
 }

@@ -89,7 +89,7 @@ export function useServices() {
       isShared: false,
       lease: { ...world.lease, isHeld: () => world.isLeaseHeld },
       database: world.database,
-      elsewhere: {
+      remote: {
         restart: async () => {},
         readOutput: async () => createOutputFeed().read(),
         endLeft: async () => {},
@@ -102,7 +102,7 @@ export function useServices() {
       announceChange: () => undefined,
       log,
       random: () => 0,
-      limits: { firstDelayMs: 10, longestDelayMs: 50, stableRunMs, crashLoopFailures: 3 },
+      limits: { firstDelayMs: 10, maxDelayMs: 50, stableRunMs, crashLoopFailures: 3 },
       usageIntervalMs: 100,
       clock,
       ...(view && { view }),

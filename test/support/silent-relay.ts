@@ -25,11 +25,11 @@ export interface SilentRelay extends AsyncDisposable {
   fallSilentAt(text: string): void;
   readonly isSilent: boolean;
   /** How often a client has sent something since then. */
-  readonly unheardCount: number;
+  readonly unreceivedCount: number;
 }
 
 /** How much of what a client sends is looked at. */
-const keptBytes = 4_096;
+const retainedBytes = 4_096;
 
 /** Starts a relay on a free loopback port. */
 export async function startSilentRelay(target: {
@@ -38,7 +38,7 @@ export async function startSilentRelay(target: {
 }): Promise<SilentRelay> {
   const sockets = new Set<Socket>();
   let isSilent = false;
-  let unheardCount = 0;
+  let unreceivedCount = 0;
   let sentCount = 0;
   let trigger: string | undefined;
   let translation: readonly [string, string] | undefined;
@@ -73,9 +73,10 @@ export async function startSilentRelay(target: {
     const isMute = () => isSilent || silenced.has(client);
     client.on('data', (data) => {
       sentCount += 1;
-      if (isSilent) unheardCount += 1;
+      if (isSilent) unreceivedCount += 1;
       const beginning = beginnings.get(client) ?? '';
-      if (beginning.length < keptBytes) beginnings.set(client, beginning + data.toString('latin1'));
+      if (beginning.length < retainedBytes)
+        beginnings.set(client, beginning + data.toString('latin1'));
     });
     client.on('close', () => beginnings.delete(client));
     if (isSilent) return;
@@ -100,8 +101,8 @@ export async function startSilentRelay(target: {
     get isSilent() {
       return isSilent;
     },
-    get unheardCount() {
-      return unheardCount;
+    get unreceivedCount() {
+      return unreceivedCount;
     },
     fallSilent() {
       isSilent = true;

@@ -11,8 +11,8 @@ const startsEngine = /\b(?:hasDocker|hasPodman|hasCompose|hasSlurm|canRunPods)\(
 
 /** Test files of the project `world`: all in its folders, and those elsewhere that start an engine. */
 export function worldFiles(): string[] {
-  const elsewhere = globSync('{src,plugins,test}/**/*.test.ts', { cwd: root }).filter((path) =>
+  const remote = globSync('{src,plugins,test}/**/*.test.ts', { cwd: root }).filter((path) =>
     startsEngine.test(readFileSync(join(root, path), 'utf8')),
   );
-  return [...folders.map((name) => `test/${name}/**/*.test.ts`), ...elsewhere];
+  return [...folders.map((name) => `test/${name}/**/*.test.ts`), ...remote];
 }

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { listen } from '../../http/server/listener.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/finding.ts';
-import { createFindStranger } from '../../processes/port-owner.ts';
+import { createFindForeignProcess } from '../../processes/port-owner.ts';
 
 const answerTimeoutMs = 5_000;
 const dayMs = 86_400_000;
@@ -25,7 +25,7 @@ export async function checkListeners(
         await listen(server, url, { key });
         return ok(check, `${url} is free`);
       } catch (error) {
-        const holder = await createFindStranger()(url, undefined);
+        const holder = await createFindForeignProcess()(url, undefined);
         const detail = (error as Error).message + (holder === undefined ? '' : `; ${holder}`);
         return failed(check, detail, `free the address, or change ${key}`);
       } finally {
@@ -107,7 +107,7 @@ export async function checkForwardedHost(
   ];
 }
 
-const longestHealthBytes = 1024;
+const maxHealthBytes = 1024;
 
 /** Whether an answer is what a hub says of its health. What answers in its place may have no end. */
 async function isHealth({ body }: Response): Promise<boolean> {
@@ -116,7 +116,7 @@ async function isHealth({ body }: Response): Promise<boolean> {
   for await (const chunk of body ?? []) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > longestHealthBytes) return false;
+    if (bytes > maxHealthBytes) return false;
   }
   try {
     const health: unknown = JSON.parse(Buffer.concat(chunks).toString());

@@ -9,7 +9,7 @@ import { checkExpiringState } from '../../store/keyv.ts';
 import { type DatabaseProbe, probeDatabase } from '../../store/probe-database.ts';
 import { clockFinding } from './check-clock.ts';
 
-const leastFreeBytes = 512 * 2 ** 20;
+const minFreeBytes = 512 * 2 ** 20;
 
 /** Whether the database answers and fits this program, and whether its clock agrees with this machine's. */
 export async function checkDatabase({ Hub, directory }: Config): Promise<readonly Finding[]> {
@@ -110,7 +110,7 @@ async function checkFolder(setting: string, folder: string): Promise<Finding> {
   }
   const { bavail, bsize } = await statfs(there);
   const freeMiB = (bavail * bsize) / 2 ** 20;
-  if (bavail * bsize < leastFreeBytes) {
+  if (bavail * bsize < minFreeBytes) {
     return warning(
       check,
       `only ${freeMiB.toFixed(0)} MiB are free at ${there}`,

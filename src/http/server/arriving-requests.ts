@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Requests that may wait on a connection for the answers to those before them (RFC 9112 §9.3.2). */
-const mostWaiting = 64;
+const maxWaiting = 64;
 
 const waitingKey = Symbol('waiting requests');
 type CountedSocket = Socket & { [waitingKey]?: number };
@@ -21,7 +21,7 @@ export function oneByOne(listener: RequestListener): RequestListener {
     const socket: CountedSocket = req.socket;
     const waiting = (socket[waitingKey] ?? 0) + 1;
     socket[waitingKey] = waiting;
-    if (waiting > mostWaiting) socket.destroy();
+    if (waiting > maxWaiting) socket.destroy();
     res.once('socket', () => {
       socket[waitingKey] = (socket[waitingKey] ?? 0) - 1;
       listener(req, res);

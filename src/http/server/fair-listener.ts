@@ -28,7 +28,7 @@ export function createFairListener(
 }
 
 /** How long a request waits at most while connections come in. */
-const longestWaitMs = 200;
+const maxWaitMs = 200;
 
 /**
  * Waits while connections come in. Node takes one connection in each turn of the event loop: if answers
@@ -59,6 +59,6 @@ function createArrivalWait(servers: readonly Server[]): () => Promise<void> {
   return async () => {
     if (!isWatching) return;
     const sinceMs = monotonicMs();
-    while (isWatching && monotonicMs() - sinceMs < longestWaitMs) await nextTurn();
+    while (isWatching && monotonicMs() - sinceMs < maxWaitMs) await nextTurn();
   };
 }

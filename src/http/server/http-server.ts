@@ -115,7 +115,7 @@ export function createHubServer(deps: {
     },
     onError: (error) => log.warn({ err: error }, 'could not check for slow clients'),
   });
-  const unreadLimit = createUnreadLimit({ mostBytes: config.max_unread_size, log });
+  const unreadLimit = createUnreadLimit({ maxBytes: config.max_unread_size, log });
   const unreadCheck = createPeriodic({
     intervalMs: unreadCheckMs,
     work: () => unreadLimit.check(sockets, monotonicMs()),
@@ -217,7 +217,7 @@ function acceptWithin(
   });
   // Such as too many open files while accepting: one client is lost, not the hub.
   server.on('error', (error) => {
-    if (server.listening) log.error({ err: error }, 'a connection could not be accepted');
+    if (server.listening) log.error({ err: error }, 'connection could not be accepted');
   });
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Longer ones are rare, and are not kept for each connection. */
-const longestShared = 2_048;
+const maxSharedLength = 2_048;
 
 /**
  * Gives each request the Cookie header of the one before on its connection, where both are equal: the same text as one
@@ -13,7 +13,7 @@ export function createCookieSharing(): (req: Pick<IncomingMessage, 'headers' | '
   const lastCookies = new WeakMap<Socket, string>();
   return ({ headers, socket }) => {
     const { cookie } = headers;
-    if (cookie === undefined || cookie.length > longestShared) return;
+    if (cookie === undefined || cookie.length > maxSharedLength) return;
     const last = lastCookies.get(socket);
     if (last === cookie) headers.cookie = last;
     else lastCookies.set(socket, cookie);

@@ -20,7 +20,7 @@ interface Progress {
 }
 
 /** What a client must at least send of its body within the time it has. */
-const leastBodyBytes = 1_024;
+const minBodyBytes = 1_024;
 
 /**
  * The check costs nothing between two polls, and finds what timeouts for silence do
@@ -43,7 +43,7 @@ export function createSlowClients(
     const { req, headersSent } = progress.response;
     const isRead = req.readableFlowing === true || req.listenerCount('readable') > 0;
     const isAwaited = isRead && !socket.isPaused() && !req.complete && !headersSent;
-    if (!isAwaited || socket.bytesRead - progress.bodyBytes >= leastBodyBytes) {
+    if (!isAwaited || socket.bytesRead - progress.bodyBytes >= minBodyBytes) {
       noteBody(socket, progress, nowMs);
       return false;
     }

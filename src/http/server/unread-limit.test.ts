@@ -25,10 +25,10 @@ async function socketOf(userName: string | undefined, unread: number, address = 
   return socket;
 }
 
-function limitOf(mostBytes: number) {
+function limitOf(maxBytes: number) {
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) });
-  return { ...createUnreadLimit({ mostBytes, log }), lines };
+  return { ...createUnreadLimit({ maxBytes, log }), lines };
 }
 
 test('of a reader above the bound, those are cut that have stood still for longest', async () => {

@@ -22,11 +22,11 @@ interface Progress {
 
 /** Of each reader, the connections that have stood still for longest are cut first. */
 export function createUnreadLimit({
-  mostBytes,
+  maxBytes,
   log,
 }: {
   /** 0 for no limit. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   readonly log: Logger;
 }): UnreadLimit {
   const progressOf = new WeakMap<Socket, Progress>();
@@ -44,20 +44,20 @@ export function createUnreadLimit({
     let connections = 0;
     unread.sort((one, other) => one.sinceMs - other.sinceMs || other.bytes - one.bytes);
     for (const { socket, bytes } of unread) {
-      if (leftBytes <= mostBytes) break;
+      if (leftBytes <= maxBytes) break;
       socket.destroy();
       leftBytes -= bytes;
       connections += 1;
     }
     log.warn(
       { reader: reader.trim(), connections, unreadBytes: heldBytes },
-      'cut connections of a reader who leaves too much unread',
+      'connections of slow reader cut',
     );
   }
 
   return {
     check(sockets, nowMs) {
-      if (mostBytes === 0) return;
+      if (maxBytes === 0) return;
       const byReader = new Map<string, { bytes: number; readonly unread: Unread[] }>();
       for (const socket of sockets) {
         const bytes = socket.writableLength;
@@ -69,7 +69,7 @@ export function createUnreadLimit({
         held.unread.push({ socket, bytes, sinceMs: standsStillSince(socket, nowMs) });
       }
       for (const [reader, { bytes, unread }] of byReader) {
-        if (bytes > mostBytes) cut(reader, unread, bytes);
+        if (bytes > maxBytes) cut(reader, unread, bytes);
       }
     },
   };

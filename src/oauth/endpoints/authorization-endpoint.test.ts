@@ -114,8 +114,8 @@ describe('consent', () => {
       clientName: 'wiki',
       clientKind: 'service',
       redirectHost: new URL(hub.origin).host,
-      leadsElsewhere: false,
-      beyondOwn: [],
+      leavesHub: false,
+      exceedingOwn: [],
       isAdministration: false,
     });
     expect(view.scopes.map(({ scope }) => scope)).toContain('read:servers!user');
@@ -129,11 +129,11 @@ describe('consent', () => {
     const asked = { ...request, redirect_uri: redirectUri, scope: 'inherit' };
     const root = await other.login('root');
     const before = await shownConsent(await other.authorize(asked, root));
-    expect(before.view).toMatchObject({ isAdministration: false, leadsElsewhere: true });
+    expect(before.view).toMatchObject({ isAdministration: false, leavesHub: true });
     await other.users.setAdmin(root.user.id, true);
     const { view } = await shownConsent(await other.authorize(asked, root));
     expect(view.isAdministration).toBe(true);
-    expect(view.beyondOwn.map(({ scope }) => scope)).toEqual(
+    expect(view.exceedingOwn.map(({ scope }) => scope)).toEqual(
       expect.arrayContaining(['admin:users', 'shutdown']),
     );
   });

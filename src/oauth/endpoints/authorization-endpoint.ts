@@ -121,17 +121,17 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   ): Promise<Authorization> {
     const { client } = request;
     const owner = { kind: 'user', name: login.user.name } as const;
-    const [held, membership] = await Promise.all([
+    const [grantedScopes, membership] = await Promise.all([
       authorizer.scopesOfOwner(owner),
       authorizer.membership(),
     ]);
-    if (checkAccess(held, client.accessScope, undefined, membership) !== 'granted') {
+    if (checkAccess(grantedScopes, client.accessScope, undefined, membership) !== 'granted') {
       throw new HubError('forbidden', text`You do not have permission to access ${client.name}.`, {
         hint: text`Ask your administrator for access.`,
       });
     }
     const { catalogue } = authorizer;
-    const scopeContext = { client, owner, held, membership, catalogue };
+    const scopeContext = { client, owner, grantedScopes, membership, catalogue };
     const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole);
     return { request, login, scopes, scopeContext };
   }

@@ -15,11 +15,11 @@ export interface ConsentView {
   /** Where the browser goes afterwards. */
   readonly redirectHost: string;
   /** Whether that is another origin than the one on which the hub serves the client. */
-  readonly leadsElsewhere: boolean;
+  readonly leavesHub: boolean;
   /** For display. */
   readonly scopes: readonly PlacedScope[];
   /** Of these and of what they stand for: what reaches other people or the hub itself. */
-  readonly beyondOwn: readonly PlacedScope[];
+  readonly exceedingOwn: readonly PlacedScope[];
   /** Whether the client gets everything that an administrator may do. */
   readonly isAdministration: boolean;
   /** What the form sends back as `scopes`, one field each: the person grants no more than was shown. */
@@ -38,7 +38,7 @@ export function consentView({
   readonly context: ScopeContext;
   readonly titleOfService: (name: string) => Phrase | undefined;
 }): ConsentView {
-  const { client, catalogue, owner, held, membership } = context;
+  const { client, catalogue, owner, grantedScopes, membership } = context;
   const { protocol, host } = new URL(target.redirectUri);
   const redirectOrigin = host === '' ? protocol : `${protocol}//${host}`;
   const reader = { userName: owner.name, titleOfService };
@@ -49,12 +49,13 @@ export function consentView({
     clientKind: client.kind,
     ownerUserName: client.ownerUserName,
     redirectHost: host,
-    leadsElsewhere: redirectOrigin !== client.origin,
+    leavesHub: redirectOrigin !== client.origin,
     scopes: described,
-    beyondOwn: (isEverything ? describeScopes(held, catalogue, reader) : described).filter(
-      ({ group }) => group === 'people' || group === 'hub',
-    ),
-    isAdministration: isEverything && mayGrant(held, adminScopes(catalogue), membership),
+    exceedingOwn: (isEverything
+      ? describeScopes(grantedScopes, catalogue, reader)
+      : described
+    ).filter(({ group }) => group === 'people' || group === 'hub'),
+    isAdministration: isEverything && mayGrant(grantedScopes, adminScopes(catalogue), membership),
     grantedScopes: scopes,
   };
 }

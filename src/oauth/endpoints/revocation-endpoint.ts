@@ -33,7 +33,7 @@ export function createRevocationEndpoint({
       throw new OAuthError('unauthorized_client', 'The token was not issued to this client.');
     }
     await accessTokens.revoke(accessToken.id);
-    log.info({ client: client.clientId, token: accessToken.id }, 'a client revoked its token');
+    log.info({ client: client.clientId, token: accessToken.id }, 'token revoked by client');
     return undefined;
   });
 }

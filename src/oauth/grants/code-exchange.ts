@@ -77,7 +77,7 @@ export function createCodeExchange({
       case 'replayed':
         log.warn(
           { client: client.clientId, revoked: result.revokedCount },
-          'an authorization code was used twice; what it gave is revoked',
+          'authorization code replayed, its tokens are revoked',
         );
         throw invalidCode();
       case 'unknown':

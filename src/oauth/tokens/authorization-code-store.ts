@@ -140,7 +140,7 @@ export function createAuthorizationCodeStore({
 }
 
 /** What one login may hold of one client: a client that lost its cookie gets another, and another. */
-const mostTokensOfLogin = 20;
+const maxTokensOfLogin = 20;
 
 /** Ends the oldest tokens that a login holds of a client beyond that; tells their ids. */
 async function endSurplus(
@@ -156,7 +156,7 @@ async function endSurplus(
     .where('id', '!=', newestId)
     .orderBy('created_at', 'desc')
     .execute();
-  const ids = others.slice(mostTokensOfLogin - 1).map(({ id }) => id);
+  const ids = others.slice(maxTokensOfLogin - 1).map(({ id }) => id);
   if (ids.length > 0)
     await transaction.deleteFrom('access_tokens').where('id', 'in', ids).execute();
   return ids;

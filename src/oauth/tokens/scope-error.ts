@@ -5,34 +5,34 @@ import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definit
 import { joined, message, type Phrase, text } from '../../texts/text.ts';
 
 /** Scopes that one message names. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** Says which scopes cannot be put into a token, and what was probably meant. */
 export function scopeError(
   code: 'bad_request' | 'forbidden',
   {
     unknown,
-    beyond,
-    held,
+    excess,
+    grantedScopes,
     whose,
     catalogue,
   }: {
     readonly unknown: readonly string[];
-    readonly beyond: readonly string[];
+    readonly excess: readonly string[];
     /** Whose rights these scopes go beyond. */
     readonly whose: 'yours' | "the owner's";
     /** What the person asking holds; undefined where it is not for them to know. */
-    readonly held: ScopeSet | undefined;
+    readonly grantedScopes: ScopeSet | undefined;
     readonly catalogue: ScopeCatalogue;
   },
 ): HubError {
   const said = [
     ...(unknown.length > 0 ? [unknownText(unknown)] : []),
-    ...(beyond.length > 0 ? [beyondText(beyond, whose)] : []),
+    ...(excess.length > 0 ? [excessText(excess, whose)] : []),
   ];
   const hints = [
-    ...unknown.slice(0, mostNamed).map((scope) => meant(scope, catalogue)),
-    ...beyond.slice(0, mostNamed).map((scope) => held && narrower(scope, held)),
+    ...unknown.slice(0, maxNamed).map((scope) => meant(scope, catalogue)),
+    ...excess.slice(0, maxNamed).map((scope) => grantedScopes && narrower(scope, grantedScopes)),
   ].filter((hint) => hint !== undefined);
   return new HubError(code, joined(said), hints.length > 0 ? { hint: joined(hints) } : {});
 }
@@ -44,7 +44,7 @@ function unknownText(scopes: readonly string[]): Phrase {
   );
 }
 
-function beyondText(scopes: readonly string[], whose: 'yours' | "the owner's"): Phrase {
+function excessText(scopes: readonly string[], whose: 'yours' | "the owner's"): Phrase {
   const values = { count: scopes.length, names: named(scopes) };
   return whose === 'yours'
     ? message(
@@ -58,8 +58,8 @@ function beyondText(scopes: readonly string[], whose: 'yours' | "the owner's"): 
 }
 
 function named(scopes: readonly string[]): Phrase {
-  const names = scopes.slice(0, mostNamed).map(quoteScope).join(', ');
-  const more = scopes.length - mostNamed;
+  const names = scopes.slice(0, maxNamed).map(quoteScope).join(', ');
+  const more = scopes.length - maxNamed;
   return more > 0 ? text`${names} and ${more} more` : names;
 }
 
@@ -76,9 +76,9 @@ function meant(scope: string, catalogue: ScopeCatalogue): Phrase | undefined {
 }
 
 /** The forms of a scope that are held, where it is held for some only. */
-function narrower(scope: string, held: ScopeSet): Phrase | undefined {
+function narrower(scope: string, grantedScopes: ScopeSet): Phrase | undefined {
   const [name = ''] = scope.split('!', 1);
-  const filtered = [...held].filter((each) => each.startsWith(`${name}!`)).slice(0, 3);
+  const filtered = [...grantedScopes].filter((each) => each.startsWith(`${name}!`)).slice(0, 3);
   if (filtered.length === 0) return undefined;
   return text`You have ${filtered.map(quoteScope).join(', ')}.`;
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
 import { serverClientId } from '../../protocol/client-id.ts';
-import { scopesBeyond } from '../../rbac/access-check.ts';
+import { excessScopes } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import { grantableScopes } from '../../rbac/default-roles.ts';
@@ -50,7 +50,7 @@ export interface TokenIssuer {
 }
 
 /** Characters of a note that are kept. */
-export const longestNote = 500;
+export const maxNoteLength = 500;
 
 /** A longest lifetime of 0 means that tokens may last for ever, a limit of 0 that there is none. */
 export function createTokenIssuer({
@@ -107,27 +107,29 @@ export function createTokenIssuer({
       resolveScopes(texts, { catalogue, owner, client, inherited });
     const { unresolved } = expand(scopes);
     const isForThemselves = granter.owner.kind === owner.kind && granter.owner.name === owner.name;
-    const beyondOf = (held: ScopeSet) =>
-      scopes.filter((text) => scopesBeyond(held, expand([text]).scopes, membership).length > 0);
+    const excessOf = (grantedScopes: ScopeSet) =>
+      scopes.filter(
+        (text) => excessScopes(grantedScopes, expand([text]).scopes, membership).length > 0,
+      );
     if (unresolved.length > 0) {
-      const beyond = isForThemselves ? beyondOf(inherited) : [];
+      const excess = isForThemselves ? excessOf(inherited) : [];
       throw scopeError('bad_request', {
         unknown: unresolved,
-        beyond,
+        excess,
         whose: 'yours',
-        held: isForThemselves ? inherited : undefined,
+        grantedScopes: isForThemselves ? inherited : undefined,
         catalogue,
       });
     }
     const requireWithin = (
-      held: ScopeSet,
+      grantedScopes: ScopeSet,
       code: 'bad_request' | 'forbidden',
       whose: 'yours' | "the owner's",
     ) => {
-      const beyond = beyondOf(held);
-      if (beyond.length === 0) return;
-      const shown = isForThemselves ? held : undefined;
-      throw scopeError(code, { unknown: [], beyond, whose, held: shown, catalogue });
+      const excess = excessOf(grantedScopes);
+      if (excess.length === 0) return;
+      const shown = isForThemselves ? grantedScopes : undefined;
+      throw scopeError(code, { unknown: [], excess, whose, grantedScopes: shown, catalogue });
     };
     if (isForThemselves) requireWithin(inherited, 'bad_request', 'yours');
     // First: what others may do is nothing to be tried out by those who may do less.
@@ -148,7 +150,7 @@ export function createTokenIssuer({
             ? { kind: 'user', userId: owner.user.id, userName: name }
             : { kind: 'service', serviceName: owner.name },
         scopes: [...new Set(scopes)],
-        note: note.slice(0, longestNote),
+        note: note.slice(0, maxNoteLength),
         ...(expiresAt !== undefined && { expiresAt }),
         ...(sessionId !== undefined && { sessionId }),
         ...(granter.accessToken !== undefined && { madeBy: granter.accessToken.id }),

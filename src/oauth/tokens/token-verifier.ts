@@ -1,5 +1,5 @@
 import { hashSecret } from '../../crypto/hash.ts';
-import { longestToken } from '../../protocol/token-parameter.ts';
+import { maxTokenLength } from '../../protocol/token-parameter.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller, CallerToken } from '../../rbac/caller.ts';
 import {
@@ -65,7 +65,7 @@ export function createTokenVerifier({
       maxMisses: cacheSize,
       missTtlMs: refusedForMs,
       expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
-      voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
+      invalidatedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
     });
   const byHash = createCache();
   const byId = createCache();
@@ -95,7 +95,7 @@ export function createTokenVerifier({
 
   return {
     async verify(token) {
-      if (token === '' || token.length > longestToken) return undefined;
+      if (token === '' || token.length > maxTokenLength) return undefined;
       const tokenHash = hashSecret(token);
       if (isGatewayToken(tokenHash)) return ownGateway;
       const service = serviceTokens.findService(tokenHash);

@@ -1,6 +1,6 @@
-import type { AuditEntry } from '../../audit/deed.ts';
+import type { AuditEntry } from '../../audit/audit-event.ts';
 import { message, type Phrase, type Text, text } from '../../texts/text.ts';
-import { longestDisplayName } from '../../users/user-info.ts';
+import { maxDisplayNameLength } from '../../users/user-info.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
@@ -41,7 +41,7 @@ export interface ProfileSection {
   readonly shownPictureUrl?: string | undefined;
   readonly email: string | undefined;
   /** The login method that tells it at each login; undefined where the user may choose. */
-  readonly toldBy: Phrase | undefined;
+  readonly providedBy: Phrase | undefined;
   readonly typed?: { readonly displayName: string; readonly problem: Phrase } | undefined;
 }
 
@@ -99,10 +99,10 @@ function lead(userName: string, groups: readonly string[]): Text {
 }
 
 function profileSection({ layout, profile }: AccountView): Html {
-  const { displayName, email, toldBy, shownPictureUrl, typed } = profile;
-  if (toldBy !== undefined) {
+  const { displayName, email, providedBy, shownPictureUrl, typed } = profile;
+  if (providedBy !== undefined) {
     const unknown = html`<span class="soft">${text`Not known`}</span>`;
-    return html`<section class="block"><h2>${text`About you`}</h2><p class="soft">${text`“${toldBy}” tells this at each login. Change it there.`}</p>
+    return html`<section class="block"><h2>${text`About you`}</h2><p class="soft">${text`“${providedBy}” tells this at each login. Change it there.`}</p>
 ${portrait(shownPictureUrl)}<dl class="facts"><dt>${text`Display name`}</dt><dd>${displayName === undefined ? unknown : html`<bdi>${displayName}</bdi>`}</dd>
 <dt>${text`E-mail address`}</dt><dd>${email ?? unknown}</dd></dl></section>`;
   }
@@ -120,7 +120,7 @@ ${csrfField(layout)}${textField({
   help: text`What others read beside your user name.`,
   autocomplete: 'name',
   isOptional: true,
-  maxLength: longestDisplayName,
+  maxLength: maxDisplayNameLength,
 })}
 <div class="actions"><button class="button">${text`Save`}</button></div>
 </form></section>`;

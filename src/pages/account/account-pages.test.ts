@@ -169,7 +169,7 @@ describe('the account page', () => {
         layout,
         userName: 'alice',
         groups: [],
-        profile: { displayName: undefined, email: undefined, toldBy: undefined },
+        profile: { displayName: undefined, email: undefined, providedBy: undefined },
         identities: [],
         linkable: [],
         activity: [],

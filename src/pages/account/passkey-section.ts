@@ -1,4 +1,4 @@
-import { longestPasskeyName, type PasskeysUnusable } from '../../accounts/passkeys.ts';
+import { maxPasskeyNameLength, type PasskeysUnusable } from '../../accounts/passkeys.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -56,7 +56,7 @@ function passkeyItem(layout: FormLayoutProps, passkey: ListedPasskey): Html {
       name: 'name',
       label: text`New name`,
       value: name,
-      maxLength: longestPasskeyName,
+      maxLength: maxPasskeyNameLength,
     },
   )}<div class="actions"><button class="button small">${text`Save`}</button></div></form></details></div>${
     mayRemove
@@ -82,7 +82,7 @@ function addForm(layout: FormLayoutProps, suggestedName: string): Html {
       name: 'name',
       label: text`Name of the new passkey`,
       value: suggestedName,
-      maxLength: longestPasskeyName,
+      maxLength: maxPasskeyNameLength,
       help: text`Helps you tell it from others.`,
     }),
   })}<p class="soft" data-without-passkeys>${text`This browser cannot use passkeys, or scripts are switched off.`}</p>`;

@@ -1,10 +1,10 @@
 import type { ScopeChoice, ScopeChoices } from '../../rbac/scope-choices.ts';
-import { type ScopeGroup, scopeGroupTitles } from '../../rbac/scope-words.ts';
+import { type ScopeGroup, scopeGroupTitles } from '../../rbac/scope-labels.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { type Choice, csrfField, selectField, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import { scopePhrase } from '../elements/scope-words.ts';
+import { scopePhrase } from '../elements/scope-labels.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { namedReaches, type TokenExtent, type TokenForm } from './token-form.ts';
 
@@ -22,7 +22,7 @@ export interface NewTokenView {
 }
 
 /** Services and single servers that are offered at once; the others are found by name. */
-const mostOffered = 20;
+const maxOffered = 20;
 
 /** The form for a new token: `note`, `expires_in`, `may`, `scope` for each tick, `reach`, `reach_name` and `scopes`. */
 export function newTokenForm(view: NewTokenView): Html {
@@ -52,7 +52,7 @@ ${expertField(form)}
 </form>`;
 }
 
-const extentWords: Readonly<Record<TokenExtent, readonly [title: Phrase, help: Phrase]>> = {
+const extentLabels: Readonly<Record<TokenExtent, readonly [title: Phrase, help: Phrase]>> = {
   everything: [text`Everything I may do`, text`Also what you are allowed later.`],
   identify: [text`Only know who I am`, text`Your user name and your groups.`],
   servers: [text`Use my servers`, text`Open, start, stop and delete your servers.`],
@@ -64,7 +64,7 @@ function extentField({ extents, form, isAdministrator }: NewTokenView): Html {
   const chosen = form.may ?? (isAdministrator ? undefined : 'everything');
   return html`<fieldset class="choices extents"><legend>${text`What may it do?`}</legend>${extents.map(
     (extent) => {
-      const [title, help] = extentWords[extent];
+      const [title, help] = extentLabels[extent];
       return html`<label class="choice"><input type="radio" name="may" value="${extent}"${extent === chosen && html` checked`} required><span><strong>${title}</strong><span>${help}</span>${
         extent === 'everything' &&
         isAdministrator &&
@@ -82,10 +82,10 @@ function groupField(view: NewTokenView, group: ScopeGroup, choices: readonly Sco
   const wanted = form.search.toLowerCase();
   const isFound = ({ scope, description }: ScopeChoice) =>
     wanted === '' || `${String(description)} ${scope}`.toLowerCase().includes(wanted);
-  const isSearched = choices.length > mostOffered;
+  const isSearched = choices.length > maxOffered;
   const found = choices.filter((choice) => !isTicked(choice) && (!isSearched || isFound(choice)));
-  const shown = [...choices.filter(isTicked), ...found.slice(0, mostOffered)];
-  const left = found.length - mostOffered;
+  const shown = [...choices.filter(isTicked), ...found.slice(0, maxOffered)];
+  const left = found.length - maxOffered;
   return html`<fieldset class="choices rights" id="token-${group}"><legend>${scopeGroupTitles[group]}</legend>
 ${(group === 'people' || (group === 'hub' && !hasPeople(view))) && reachField(view)}
 ${isSearched && searchField(view, group)}
@@ -125,7 +125,7 @@ function choiceField(
   }</div>`;
 }
 
-const reachWords: Readonly<Record<(typeof namedReaches)[number], Phrase>> = {
+const reachLabels: Readonly<Record<(typeof namedReaches)[number], Phrase>> = {
   user: text`One user, by name`,
   group: text`The members of one group, by name`,
   service: text`One service, by name`,
@@ -141,7 +141,7 @@ function reachField({ choices, form }: NewTokenView): HtmlValue {
   );
   const options = [
     ...reaches.map((reach) => ({ value: reach, label: reachLabel(reach) })),
-    ...named.map((kind) => ({ value: kind, label: reachWords[kind] })),
+    ...named.map((kind) => ({ value: kind, label: reachLabels[kind] })),
   ];
   return html`<div class="reach">${selectField({
     name: 'reach',

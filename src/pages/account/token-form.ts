@@ -1,5 +1,5 @@
 import { identifyScopes } from '../../oauth/requested-scopes.ts';
-import { longestNote } from '../../oauth/tokens/token-issuer.ts';
+import { maxNoteLength } from '../../oauth/tokens/token-issuer.ts';
 import { mayGrant } from '../../rbac/access-check.ts';
 import { expandScopes } from '../../rbac/expand-scopes.ts';
 import type { Membership } from '../../rbac/membership.ts';
@@ -39,22 +39,22 @@ export const extentScopes: Readonly<Record<Exclude<TokenExtent, 'choose'>, reado
 };
 
 /** More are not ticked by hand. */
-const mostTicked = 500;
-const longestText = 16_384;
-const longestField = 300;
+const maxTicked = 500;
+const maxTextLength = 16_384;
+const maxFieldLength = 300;
 
 export function readTokenForm(form: URLSearchParams): TokenForm {
   const ticked = [...form.getAll('scope'), ...wordsOf(form.get('ticked') ?? '')];
   return {
-    note: (form.get('note') ?? '').trim().slice(0, longestNote),
-    expires_in: form.get('expires_in')?.slice(0, longestField),
+    note: (form.get('note') ?? '').trim().slice(0, maxNoteLength),
+    expires_in: form.get('expires_in')?.slice(0, maxFieldLength),
     may: extents.find((extent) => extent === form.get('may')),
-    ticked: [...new Set(ticked)].slice(0, mostTicked),
-    reach: (form.get('reach') ?? '').slice(0, longestField),
-    reachName: (form.get('reach_name') ?? '').trim().slice(0, longestField),
+    ticked: [...new Set(ticked)].slice(0, maxTicked),
+    reach: (form.get('reach') ?? '').slice(0, maxFieldLength),
+    reachName: (form.get('reach_name') ?? '').trim().slice(0, maxFieldLength),
     scopes: wordsOf(form.get('scopes') ?? '')
       .join(' ')
-      .slice(0, longestText),
+      .slice(0, maxTextLength),
     search: (form.get('service_search') ?? '').trim().slice(0, 100),
   };
 }

@@ -5,7 +5,7 @@ import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { type PagingView, paging } from '../elements/paging.ts';
-import { scopePhrase } from '../elements/scope-words.ts';
+import { scopePhrase } from '../elements/scope-labels.ts';
 import { copyableText } from '../elements/secret.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
@@ -93,7 +93,7 @@ function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html 
         label: text`Note`,
         style: 'name',
         cell: ({ note, may }) =>
-          html`${note || html`<span class="soft">${text`No note`}</span>`}${grantedWords(may)}`,
+          html`${note || html`<span class="soft">${text`No note`}</span>`}${grantedLabels(may)}`,
       },
       { label: text`Last used`, cell: ({ lastUsedAt }) => ago(lastUsedAt, text`Never`) },
       { label: text`Created`, cell: ({ createdAt }) => ago(createdAt, '') },
@@ -126,7 +126,7 @@ function clientEntry(layout: FormLayoutProps, client: AuthorizedClient): Html {
   const { now, urls } = layout;
   const allowed = timeElement(firstAllowedAt, now);
   return html`<li><div class="what"><strong>${name}</strong>
-<p>${lastUsedAt === undefined ? text`Allowed ${allowed}` : text`Allowed ${allowed}, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html` · ${message('{count, plural, one {# token} other {# tokens}}', { count: tokenCount })}`}</p>${grantedWords(may)}</div>
+<p>${lastUsedAt === undefined ? text`Allowed ${allowed}` : text`Allowed ${allowed}, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html` · ${message('{count, plural, one {# token} other {# tokens}}', { count: tokenCount })}`}</p>${grantedLabels(may)}</div>
 ${actionForm(layout, {
   action: urls.revokeClient,
   label: text`Take back`,
@@ -136,16 +136,16 @@ ${actionForm(layout, {
 })}</li>`;
 }
 
-const mostPhrases = 2;
-const mostDetails = 5;
+const maxPhrases = 2;
+const maxDetails = 5;
 
 /** What is granted, short; all of it with the names of the scopes folded away. */
-function grantedWords(may: readonly ScopeDescription[]): HtmlValue {
-  const short = may.slice(0, mostPhrases).map(scopePhrase);
-  const more = may.length - mostPhrases;
-  const left = may.length - mostDetails;
+function grantedLabels(may: readonly ScopeDescription[]): HtmlValue {
+  const short = may.slice(0, maxPhrases).map(scopePhrase);
+  const more = may.length - maxPhrases;
+  const left = may.length - maxDetails;
   return html`<span class="under">${may.length === 0 ? text`Nothing` : more > 0 ? text`${joinHtml(short, '; ')}; and ${more} more` : joinHtml(short, '; ')}</span>${
     may.length > 0 &&
-    html`<details class="more small"><summary>${text`Details`}</summary><ul class="allows">${may.slice(0, mostDetails).map((each) => html`<li>${scopePhrase(each)} <code>${each.scope}</code></li>`)}${left > 0 && html`<li>${text`and ${left} more`}</li>`}</ul></details>`
+    html`<details class="more small"><summary>${text`Details`}</summary><ul class="allows">${may.slice(0, maxDetails).map((each) => html`<li>${scopePhrase(each)} <code>${each.scope}</code></li>`)}${left > 0 && html`<li>${text`and ${left} more`}</li>`}</ul></details>`
   }`;
 }

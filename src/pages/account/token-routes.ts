@@ -57,7 +57,7 @@ export function tokenPageRoutes(
             extents: offeredExtents(held, owner, catalogue, visitor.membership),
             choices: model.choices,
             isAdministrator: model.isAdministrator,
-            form: withoutStrangers(readTokenForm(typed ?? search), model.choices),
+            form: withoutForeign(readTokenForm(typed ?? search), model.choices),
             problem: failure?.problem,
           }
         : undefined,
@@ -98,17 +98,17 @@ export function tokenPageRoutes(
 }
 
 /** Has what is ticked but not offered stand as text, where it can be seen and taken out. */
-function withoutStrangers(form: TokenForm, { groups }: ScopeChoices): TokenForm {
+function withoutForeign(form: TokenForm, { groups }: ScopeChoices): TokenForm {
   const offered = new Set(
     groups.flatMap(({ choices }) =>
       choices.flatMap((choice) => [choice.scope, ...choice.parts.map(({ scope }) => scope)]),
     ),
   );
-  const strangers = form.ticked.filter((scope) => !offered.has(scope));
+  const unoffered = form.ticked.filter((scope) => !offered.has(scope));
   return {
     ...form,
     ticked: form.ticked.filter((scope) => offered.has(scope)),
-    scopes: [form.scopes, ...strangers].join(' ').trim(),
+    scopes: [form.scopes, ...unoffered].join(' ').trim(),
   };
 }
 

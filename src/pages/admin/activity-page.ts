@@ -1,5 +1,5 @@
-import { actionWords } from '../../audit/action-words.ts';
-import type { AuditEntry } from '../../audit/deed.ts';
+import { actionLabels } from '../../audit/action-labels.ts';
+import type { AuditEntry } from '../../audit/audit-event.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { selectField, textField } from '../elements/form.ts';
@@ -44,7 +44,7 @@ ${selectField({
   value: filter.action,
   choices: [
     { value: '', label: text`All` },
-    ...Object.entries(actionWords).map(([value, label]) => ({ value, label })),
+    ...Object.entries(actionLabels).map(([value, label]) => ({ value, label })),
   ],
 })}
 ${selectField({

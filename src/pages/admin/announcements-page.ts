@@ -6,10 +6,10 @@ import {
   versionOfMaintenance,
 } from '../../notices/notice.ts';
 import { exactTime } from '../../texts/exact-time.ts';
-import { type OwnText, ownPhrase } from '../../texts/own-text.ts';
+import { type LocalizedText, localizedPhrase } from '../../texts/localized-text.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
-import { levelWords } from '../elements/code-words.ts';
+import { levelLabels } from '../elements/code-labels.ts';
 import { actionForm, csrfField, hiddenFields, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -50,9 +50,9 @@ const lifetimes = [
   { value: String(30 * day), label: text`In 30 days` },
 ];
 
-const kinds = Object.entries(levelWords).map(([value, label]) => ({ value, label }));
+const kinds = Object.entries(levelLabels).map(([value, label]) => ({ value, label }));
 
-const pageWords: Readonly<Record<AnnouncedPage, Phrase>> = {
+const pageLabels: Readonly<Record<AnnouncedPage, Phrase>> = {
   login: text`The login page`,
   home: text`Home pages`,
   spawn: text`Pages on which servers are started`,
@@ -64,14 +64,14 @@ export function announcementFacts(announcement: Announcement | undefined): Chang
   if (announcement === undefined) return [];
   const { level, pages = [], until } = announcement;
   return [
-    { label: text`Text`, value: ownPhrase(announcement.text) },
+    { label: text`Text`, value: localizedPhrase(announcement.text) },
     { label: text`Kind`, value: kinds.find(({ value }) => value === level)?.label ?? level },
     {
       label: text`Where it stands`,
       value:
         pages.length === 0
           ? text`On every page`
-          : pages.map((page, index) => html`${index > 0 && ', '}${pageWords[page]}`),
+          : pages.map((page, index) => html`${index > 0 && ', '}${pageLabels[page]}`),
     },
     endFact(until),
   ];
@@ -81,7 +81,7 @@ export function announcementFacts(announcement: Announcement | undefined): Chang
 export function maintenanceFacts(maintenance: Maintenance | undefined): ChangedMeanwhile['now'] {
   if (maintenance === undefined) return [];
   return [
-    { label: text`Text for users`, value: ownPhrase(maintenance.text) },
+    { label: text`Text for users`, value: localizedPhrase(maintenance.text) },
     endFact(maintenance.until),
   ];
 }
@@ -113,7 +113,7 @@ ${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 ${csrfField(layout)}${hiddenFields({ version })}${textArea({
   name: 'text',
   label: text`Text`,
-  value: wrong?.text ?? (announcement && ownPhrase(announcement.text)),
+  value: wrong?.text ?? (announcement && localizedPhrase(announcement.text)),
   problem: wrong?.problem,
   help: html`${text`Plain text. Web addresses become links.`} ${severalLanguages(announcement?.text)}`,
 })}
@@ -128,7 +128,7 @@ ${selectField({
   label: text`Where it stands`,
   choices: [
     { value: '', label: text`On every page` },
-    ...Object.entries(pageWords).map(([value, label]) => ({ value, label })),
+    ...Object.entries(pageLabels).map(([value, label]) => ({ value, label })),
   ],
   value: wrong?.page ?? (announcement?.pages?.length === 1 ? onlyPage : ''),
 })}
@@ -147,7 +147,7 @@ ${
 }
 
 /** The forms of this page have one text. */
-function severalLanguages(own: OwnText | undefined): Phrase {
+function severalLanguages(own: LocalizedText | undefined): Phrase {
   return typeof own === 'object'
     ? text`It was given in several languages (${Object.keys(own).join(', ')}): what is saved here stands in place of all of them.`
     : '';
@@ -160,13 +160,13 @@ function maintenanceSection({ layout, maintenance, typed }: AnnouncementsView): 
   const version = wrong?.version ?? versionOfMaintenance(maintenance);
   return html`<section class="block"><h2>${text`Maintenance`}</h2>
 <p><span class="status ${isOn ? 'warn' : ''}">${isOn ? text`On` : text`Off`}</span></p>
-<p class="soft">${maintenanceWords(maintenance)}</p>
+<p class="soft">${maintenanceLabels(maintenance)}</p>
 <form class="fields" method="post" action="${urls.adminMaintenance}">
 ${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
 ${csrfField(layout)}${hiddenFields({ version })}${textArea({
   name: 'maintenance_text',
   label: text`Text for users`,
-  value: wrong?.text ?? (maintenance && ownPhrase(maintenance.text)),
+  value: wrong?.text ?? (maintenance && localizedPhrase(maintenance.text)),
   problem: wrong?.problem,
   help: severalLanguages(maintenance?.text),
   isOptional: true,
@@ -185,7 +185,7 @@ ${
 }</section>`;
 }
 
-function maintenanceWords(maintenance: Maintenance | undefined): Phrase {
+function maintenanceLabels(maintenance: Maintenance | undefined): Phrase {
   if (maintenance === undefined) {
     return text`While it is on, no servers are started. Running servers keep running, and administrators may still start servers.`;
   }

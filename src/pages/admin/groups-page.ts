@@ -1,7 +1,7 @@
 import { message, type Phrase, text } from '../../texts/text.ts';
 import type { ListedGroup, Membership } from '../../users/group-pages-store.ts';
 import { adminLink } from '../elements/admin-link.ts';
-import { originWord } from '../elements/code-words.ts';
+import { originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -178,18 +178,18 @@ function roleSection({ layout, roles }: AdminGroupView): HtmlValue {
 }
 
 /** Longer values are cut: programs put them there. */
-const longestValue = 1_000;
-const mostProperties = 50;
+const maxValueLength = 1_000;
+const maxProperties = 50;
 
 function propertySection({ layout, group, may }: AdminGroupView): HtmlValue {
-  const properties = Object.entries(group.properties).slice(0, mostProperties);
+  const properties = Object.entries(group.properties).slice(0, maxProperties);
   if (properties.length === 0 && !may.changeMembers) return false;
   return html`<section class="block"><h2>${text`Properties`}</h2>${
     properties.length === 0
       ? html`<p class="soft">${text`None.`}</p>`
       : html`<dl class="facts">${properties.map(
           ([key, value]) =>
-            html`<dt>${key}</dt><dd><code>${JSON.stringify(value).slice(0, longestValue)}</code></dd>`,
+            html`<dt>${key}</dt><dd><code>${JSON.stringify(value).slice(0, maxValueLength)}</code></dd>`,
         )}</dl>`
   }${
     may.changeMembers &&

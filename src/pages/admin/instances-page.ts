@@ -15,7 +15,7 @@ import { adminLayout } from './admin-layout.ts';
 /** Above this, a gateway is behind. */
 const usualLagMs = 3_000;
 /** With more, the page would be too heavy with the plots of each. */
-const mostPlotted = 3;
+const maxPlotted = 3;
 
 export interface InstancesPageView {
   readonly layout: FormLayoutProps;
@@ -26,7 +26,7 @@ export interface InstancesPageView {
 
 /** The processes that are the hub together: where they are, what they own, and how busy they are. */
 export function instancesPage({ layout, instances, loads, span }: InstancesPageView): Html {
-  const hasPlots = instances.length > 1 && instances.length <= mostPlotted;
+  const hasPlots = instances.length > 1 && instances.length <= maxPlotted;
   return adminLayout(layout, {
     title: text`Instances`,
     tab: 'instances',
@@ -83,7 +83,7 @@ ${plots}
 }
 
 function gatewayColumns({ now }: FormLayoutProps): readonly Column<GatewayView>[] {
-  const told =
+  const published =
     (show: (reported: NonNullable<GatewayView['reported']>) => HtmlValue) =>
     ({ reported }: GatewayView): HtmlValue =>
       reported === undefined
@@ -98,12 +98,12 @@ function gatewayColumns({ now }: FormLayoutProps): readonly Column<GatewayView>[
     },
     {
       label: text`Started`,
-      cell: told(({ startedAtMs }) => timeElement(new Date(startedAtMs), now)),
+      cell: published(({ startedAtMs }) => timeElement(new Date(startedAtMs), now)),
     },
     { label: text`Version`, cell: ({ version }) => version },
-    { label: text`Connections`, cell: told(connectionsOf) },
-    { label: text`Requests`, cell: told(({ requests }) => formatNumber(requests)) },
-    { label: text`Behind the hub`, cell: told(({ feedLagMs }) => lagOf(feedLagMs)) },
+    { label: text`Connections`, cell: published(connectionsOf) },
+    { label: text`Requests`, cell: published(({ requests }) => formatNumber(requests)) },
+    { label: text`Behind the hub`, cell: published(({ feedLagMs }) => lagOf(feedLagMs)) },
   ];
 }
 

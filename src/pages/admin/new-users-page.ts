@@ -43,8 +43,8 @@ export interface InvitationLinksView {
 }
 
 /** More are only in the text of all links: the page stays small. */
-const mostRows = 50;
-const mostProblems = 20;
+const maxRows = 50;
+const maxProblems = 20;
 
 /** Invitation or password-reset links, shown this one time. */
 export function invitationLinksPage(view: InvitationLinksView): Html {
@@ -67,7 +67,7 @@ export function invitationLinksPage(view: InvitationLinksView): Html {
     scripts: links.length > 0 ? ['copy-button.js'] : [],
     body: html`${pageHead(title, lead)}
 <div class="stack-loose">
-${problems.length > 0 && notice('warn', message('{count, plural, one {No link for # user: {reasons}} other {No link for # users: {reasons}}}', { count: problems.length, reasons: joined(problems.slice(0, mostProblems)) }))}
+${problems.length > 0 && notice('warn', message('{count, plural, one {No link for # user: {reasons}} other {No link for # users: {reasons}}}', { count: problems.length, reasons: joined(problems.slice(0, maxProblems)) }))}
 ${
   only !== undefined && links.length === 1
     ? html`<section class="panel once stack"><h2>${only.userName}</h2>${copyableText(only.url, text`Link for ${only.userName}`)}</section>`
@@ -79,7 +79,7 @@ ${
 
 function linkList({ layout, links }: InvitationLinksView): Html {
   return html`${
-    links.length <= mostRows &&
+    links.length <= maxRows &&
     table(
       text`Links`,
       [

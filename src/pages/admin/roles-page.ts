@@ -3,13 +3,13 @@ import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
-import { originWord } from '../elements/code-words.ts';
+import { originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { edgeFields, type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
-import { scopePhrase } from '../elements/scope-words.ts';
+import { scopePhrase } from '../elements/scope-labels.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -113,8 +113,8 @@ ${assignForm(view)}`,
   });
 }
 
-const kindWords = { user: text`User`, group: text`Group`, service: text`Service` } as const;
-const kindsWords = { user: text`Users`, group: text`Groups`, service: text`Services` } as const;
+const kindLabels = { user: text`User`, group: text`Group`, service: text`Service` } as const;
+const kindsLabels = { user: text`Users`, group: text`Groups`, service: text`Services` } as const;
 
 function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView): Html {
   const { urls } = layout;
@@ -125,7 +125,7 @@ function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView
     text`Holders`,
     [
       { label: text`Name`, style: 'name', cell: name },
-      { label: text`Is a`, cell: ({ subjectKind }) => kindWords[subjectKind] },
+      { label: text`Is a`, cell: ({ subjectKind }) => kindLabels[subjectKind] },
       { label: text`Given by`, cell: ({ origin }) => originWord(origin) },
       {
         label: text`Take away`,
@@ -159,7 +159,7 @@ ${csrfField(layout)}
 ${selectField({
   name: 'kind',
   label: message('To', {}, { context: 'recipient' }),
-  choices: assignable.map((kind) => ({ value: kind, label: kindsWords[kind] })),
+  choices: assignable.map((kind) => ({ value: kind, label: kindsLabels[kind] })),
   value: typedKind,
 })}
 ${textArea({ name: 'names', label: text`Names`, value: typedNames, problem, help: text`One on each line.` })}

@@ -1,6 +1,6 @@
 import { type Phrase, text } from '../../texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
-import { accessWords, codeWord } from '../elements/code-words.ts';
+import { accessLabels, codeWord } from '../elements/code-labels.ts';
 import {
   checkBox,
   csrfField,
@@ -48,7 +48,7 @@ export interface AdminServiceFormView {
   readonly changed?: ChangedMeanwhile | undefined;
 }
 
-const accessChoices = Object.entries(accessWords).map(([value, label]) => ({ value, label }));
+const accessChoices = Object.entries(accessLabels).map(([value, label]) => ({ value, label }));
 
 /**
  * The form that adds a service or changes one: `name` (of a new one), `title`, `url`, `access`, `display`, and

@@ -6,7 +6,7 @@ import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts
 import { type Phrase, text } from '../../texts/text.ts';
 import { addressElement } from '../elements/address.ts';
 import { adminLink } from '../elements/admin-link.ts';
-import { accessWords } from '../elements/code-words.ts';
+import { accessLabels } from '../elements/code-labels.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -100,16 +100,16 @@ function figures({ now }: FormLayoutProps, status: PlacedStatus): Html {
   return html`${fact(text`Runs at`, instance ?? (kind === 'external' ? text`Elsewhere` : text`No instance of the hub`))}
 ${startedAt && fact(text`Running since`, timeElement(startedAt, now))}
 ${usage && html`${fact(text`CPU`, formatCpu(usage.cpuCores))}${fact(text`Memory`, formatBytes(usage.memoryBytes))}`}
-${pid !== undefined && fact(text`Process`, processWords(pid, usage?.processes ?? 1))}
+${pid !== undefined && fact(text`Process`, processLabels(pid, usage?.processes ?? 1))}
 ${kind === 'managed' && fact(text`Restarts`, formatNumber(restarts))}
-${lastExit && fact(text`Last end`, exitWords(lastExit, timeElement(lastExit.at, now)))}
+${lastExit && fact(text`Last end`, exitLabels(lastExit, timeElement(lastExit.at, now)))}
 ${nextStartAt && fact(text`Next start`, timeElement(nextStartAt, now))}`;
 }
 
 /** What it is. */
 function facts({ layout, service, url, openedBy }: AdminServiceView): Html {
   const { launch, access, source } = service;
-  return html`${url !== undefined && fact(text`Visitors`, accessWords[access])}
+  return html`${url !== undefined && fact(text`Visitors`, accessLabels[access])}
 ${
   url !== undefined &&
   access !== 'public' &&
@@ -132,11 +132,11 @@ ${fact(text`Comes from`, source === 'api' ? text`Added at run time` : text`The c
 ${launch !== undefined && html`<div class="whole"><dt>${text`Command`}</dt><dd><code>${launch.command.join(' ')}</code></dd></div>`}`;
 }
 
-function processWords(pid: number, count: number): Phrase {
+function processLabels(pid: number, count: number): Phrase {
   return count > 1 ? text`${String(pid)} and ${count - 1} more` : String(pid);
 }
 
-function exitWords({ code, signal }: ServiceExit, time: Html): Phrase {
+function exitLabels({ code, signal }: ServiceExit, time: Html): Phrase {
   return signal === null
     ? text`exit code ${String(code)}, ${time}`
     : text`signal ${signal}, ${time}`;

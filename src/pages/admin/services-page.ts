@@ -75,7 +75,7 @@ function serviceSearch({ layout, query: { search, show } }: AdminServicesView): 
   return searchForm(layout.urls.adminServices, { label, search, fields: { show } });
 }
 
-const stateWords = {
+const stateLabels = {
   ready: text`Ready`,
   starting: text`Starting`,
   unhealthy: text`Not answering`,
@@ -88,7 +88,7 @@ function chips({ layout: { urls }, query, counts }: AdminServicesView): HtmlValu
   const states = Object.keys(shownStates) as ShownState[];
   return html`<nav class="chips" aria-label="${text`Show`}">${[undefined, ...states].map(
     (show) =>
-      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, edge: undefined })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? text`All` : stateWords[show]} <b>${formatNumber(counts[show ?? 'all'])}</b></a>`,
+      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, edge: undefined })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? text`All` : stateLabels[show]} <b>${formatNumber(counts[show ?? 'all'])}</b></a>`,
   )}</nav>`;
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mostNewUsers } from '../../accounts/accounts.ts';
+import { maxNewUsers } from '../../accounts/accounts.ts';
 import type { Batches, BatchReport } from '../../accounts/batches.ts';
 import { invitationLifetimeSeconds } from '../../accounts/invitations.ts';
 import { HubError } from '../../errors.ts';
@@ -159,8 +159,8 @@ async function groupProblem(
 }
 
 async function makeLinks(names: readonly string[], { perform }: Chosen): Promise<Next> {
-  if (names.length > mostNewUsers) {
-    throw new HubError('bad_request', text`At most ${mostNewUsers} links can be made at once.`, {
+  if (names.length > maxNewUsers) {
+    throw new HubError('bad_request', text`At most ${maxNewUsers} links can be made at once.`, {
       hint: text`Search for part of the users, and make the links in several steps.`,
     });
   }
@@ -227,7 +227,7 @@ async function performEach(
 }
 
 function outcome(act: UserAct, { done, failed, problems }: BatchReport) {
-  const parts: Phrase[] = done > 0 ? [act.told(done)] : [];
+  const parts: Phrase[] = done > 0 ? [act.reported(done)] : [];
   const reasons = problems
     .slice(0, maxReasons)
     .map((problem) => joined([problem.name, readPhrase(problem.message)], ': '));

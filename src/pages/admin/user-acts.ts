@@ -13,7 +13,7 @@ export interface UserAct {
   /** Of the button that does it to so many users. */
   readonly button: (count: number) => Phrase;
   /** What has happened, for so many users. */
-  readonly told: (count: number) => Text;
+  readonly reported: (count: number) => Text;
   /** `always`: also for those that are ticked; `typed`: and their number must be typed, or the name of one. */
   readonly asks: 'for all' | 'always' | 'typed';
   /** How the operation is asked for several users at once, all or none, where it can be. */
@@ -35,7 +35,7 @@ export const userActs = {
       ),
     consequence: text`They start with the options of their last start. Running servers keep running.`,
     button: () => text`Start servers`,
-    told: (count) =>
+    reported: (count) =>
       message(
         '{count, plural, one {The servers of # user are starting or run already.} other {The servers of # users are starting or run already.}}',
         { count },
@@ -52,7 +52,7 @@ export const userActs = {
       ),
     consequence: text`What is not saved in them is lost.`,
     button: () => text`Stop servers`,
-    told: (count) =>
+    reported: (count) =>
       message(
         '{count, plural, one {All servers of # user are stopped.} other {All servers of # users are stopped.}}',
         { count },
@@ -68,7 +68,7 @@ export const userActs = {
       }),
     consequence: text`They may do at once what the roles of the group allow.`,
     button: () => text`Add to group`,
-    told: (count) =>
+    reported: (count) =>
       message(
         '{count, plural, one {# user added to the group.} other {# users added to the group.}}',
         { count },
@@ -85,7 +85,7 @@ export const userActs = {
       }),
     consequence: text`Each lets one person choose the first or a new password. Links made before stop working.`,
     button: () => text`Make links`,
-    told: (count) =>
+    reported: (count) =>
       message('{count, plural, one {Links for # user.} other {Links for # users.}}', { count }),
     asks: 'for all',
   },
@@ -97,7 +97,7 @@ export const userActs = {
     consequence: text`Their servers are stopped, their logins end, and all their tokens stop working. This cannot be undone. Their files stay where they are.`,
     button: (count) =>
       message('{count, plural, one {Delete user} other {Delete users}}', { count }),
-    told: (count) =>
+    reported: (count) =>
       message('{count, plural, one {# user deleted.} other {# users deleted.}}', { count }),
     asks: 'typed',
   },

@@ -1,8 +1,8 @@
 import { type Phrase, text } from '../../texts/text.ts';
 import {
-  longestDisplayName,
-  longestEmail,
-  longestPictureUrl,
+  maxDisplayNameLength,
+  maxEmailLength,
+  maxPictureUrlLength,
   type UserInfo,
 } from '../../users/user-info.ts';
 import { type SessionEntry, sessionList } from '../account/session-list.ts';
@@ -50,7 +50,7 @@ export interface AdminUserView {
 
 export interface AdminProfile extends Pick<UserInfo, 'displayName' | 'email' | 'isEmailVerified'> {
   /** The login method that tells it at each login; undefined where it is set here. */
-  readonly toldBy: Phrase | undefined;
+  readonly providedBy: Phrase | undefined;
   readonly shownPictureUrl?: string | undefined;
   readonly pictureUrl?: string | undefined;
   readonly typed?:
@@ -115,14 +115,15 @@ ${identities.length > 0 && html`<dt>${text`Identities`}</dt><dd>${identities.map
 }
 
 function profileFacts(profile: AdminProfile): Html {
-  const { displayName, email, isEmailVerified, pictureUrl, shownPictureUrl, toldBy } = profile;
-  const from = toldBy !== undefined && html` <span class="soft">${text`(from “${toldBy}”)`}</span>`;
+  const { displayName, email, isEmailVerified, pictureUrl, shownPictureUrl, providedBy } = profile;
+  const from =
+    providedBy !== undefined && html` <span class="soft">${text`(from “${providedBy}”)`}</span>`;
   return html`${displayName !== undefined && html`<dt>${text`Display name`}</dt><dd><bdi>${displayName}</bdi>${from}</dd>\n`}${email !== undefined && html`<dt>${text`E-mail address`}</dt><dd>${email}${!isEmailVerified && html` <span class="tag">${text`Not verified`}</span>`}${from}</dd>\n`}${pictureUrl !== undefined && shownPictureUrl === undefined && html`<dt>${text`Picture`}</dt><dd><code>${pictureUrl}</code>${from}</dd>\n`}`;
 }
 
 /** What a provider tells is changed there. */
 function profileForm({ layout, user, profile, may }: AdminUserView): HtmlValue {
-  if (profile === undefined || profile.toldBy !== undefined || !may.change) return false;
+  if (profile === undefined || profile.providedBy !== undefined || !may.change) return false;
   const { displayName, email, pictureUrl, typed } = profile;
   return html`<details class="more"${typed !== undefined && html` open`}><summary>${text`Change display name, e-mail address or picture`}</summary>
 <form class="fields" method="post" action="${layout.urls.adminUser(user.name, 'profile')}">
@@ -133,7 +134,7 @@ ${csrfField(layout)}${hiddenFields({ shown_display_name: displayName ?? '', show
     value: typed?.displayName ?? displayName ?? '',
     autocomplete: 'off',
     isOptional: true,
-    maxLength: longestDisplayName,
+    maxLength: maxDisplayNameLength,
   },
 )}
 ${textField({
@@ -144,7 +145,7 @@ ${textField({
   autocomplete: 'off',
   isLiteral: true,
   isOptional: true,
-  maxLength: longestEmail,
+  maxLength: maxEmailLength,
 })}
 ${textField({
   name: 'picture_url',
@@ -154,7 +155,7 @@ ${textField({
   autocomplete: 'off',
   isLiteral: true,
   isOptional: true,
-  maxLength: longestPictureUrl,
+  maxLength: maxPictureUrlLength,
 })}
 <div class="actions"><button class="button">${text`Save`}</button></div>
 </form></details>`;
@@ -210,11 +211,11 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
 
 function removal({ layout, user, hasSecondFactor, isSelf, may }: AdminUserView): Html {
   const { urls } = layout;
-  const entry = (title: Phrase, told: Phrase, control: HtmlValue): Html =>
-    html`<li><div class="what"><strong>${title}</strong><p>${told}</p></div>${control}</li>`;
+  const entry = (title: Phrase, reported: Phrase, control: HtmlValue): Html =>
+    html`<li><div class="what"><strong>${title}</strong><p>${reported}</p></div>${control}</li>`;
   if (isSelf) {
-    const told = text`Another administrator can take your rights away or delete your account.`;
-    return html`<ul class="list">${entry(text`This is you`, told, '')}</ul>`;
+    const reported = text`Another administrator can take your rights away or delete your account.`;
+    return html`<ul class="list">${entry(text`This is you`, reported, '')}</ul>`;
   }
   return html`<ul class="list">
 ${
@@ -239,7 +240,7 @@ ${may.delete && entry(text`Delete this user`, text`Stops the servers, revokes th
 function administratorEntry(
   layout: FormLayoutProps,
   { name, isAdmin }: AdminUserView['user'],
-  entry: (title: Phrase, told: Phrase, control: HtmlValue) => Html,
+  entry: (title: Phrase, reported: Phrase, control: HtmlValue) => Html,
 ): Html {
   return isAdmin
     ? entry(text`Administrator`, text`May do everything on this hub.`, demotion(layout, name))

@@ -83,7 +83,7 @@ describe('the list of users', () => {
   });
 
   test('tells how many there are of each kind, and shows these with the same search', () => {
-    const page = users({}, { search: 'x', group: 'staff', mark: 'failed' });
+    const page = users({}, { search: 'x', group: 'staff', status: 'failed' });
     expect(page).toContain(
       'href="/hub/admin?search=x&amp;show=running&amp;group=staff">Running <b>5</b>',
     );
@@ -99,7 +99,7 @@ describe('the list of users', () => {
     expect(read('size=25&sort=-created&show=failed&group=a&search=b')).toEqual({
       size: 25,
       sort: '-created',
-      mark: 'failed',
+      status: 'failed',
       group: 'a',
       search: 'b',
     });
@@ -201,7 +201,7 @@ describe('one user', () => {
       displayName: 'Bob',
       email: undefined,
       isEmailVerified: true,
-      toldBy: undefined,
+      providedBy: undefined,
     };
     expect(user({ profile })).toMatch(/<details class="more"><summary>Change display name/);
     const typed = {

@@ -1,10 +1,10 @@
-import type { AuditEntry } from '../../audit/deed.ts';
+import type { AuditEntry } from '../../audit/audit-event.ts';
 import type { RoleReason } from '../../rbac/role-reasons.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { auditTable } from '../elements/audit-table.ts';
-import { originWord } from '../elements/code-words.ts';
+import { originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { table } from '../elements/table.ts';
@@ -85,7 +85,7 @@ ${textField({ name: 'group', label: text`Add to a group`, autocomplete: 'off', i
 }
 
 /** Lines of one role; the page of the role has all. */
-const mostAllowed = 6;
+const maxAllowed = 6;
 
 function roleSection(layout: FormLayoutProps, { roles }: UserRightsView): HtmlValue {
   if (roles === undefined) return false;
@@ -104,8 +104,8 @@ ${allowedList(allows)}</div></li>`,
 }
 
 function allowedList(allows: readonly ScopeDescription[]): Html {
-  return html`<ul class="allows">${allows.slice(0, mostAllowed).map(({ scope, description, restriction }) => html`<li title="${scope}">${description}${restriction !== undefined && html` <span class="soft">(${restriction})</span>`}</li>`)}</ul>
-${allows.length > mostAllowed && html`<p class="soft">${text`And ${allows.length - mostAllowed} more.`}</p>`}`;
+  return html`<ul class="allows">${allows.slice(0, maxAllowed).map(({ scope, description, restriction }) => html`<li title="${scope}">${description}${restriction !== undefined && html` <span class="soft">(${restriction})</span>`}</li>`)}</ul>
+${allows.length > maxAllowed && html`<p class="soft">${text`And ${allows.length - maxAllowed} more.`}</p>`}`;
 }
 
 function reasonText(layout: FormLayoutProps, reason: RoleReason): Text {

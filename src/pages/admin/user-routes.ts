@@ -1,5 +1,5 @@
 import { invitationLifetimeSeconds } from '../../accounts/invitations.ts';
-import { loginWords } from '../../authentication/login-words.ts';
+import { loginLabels } from '../../authentication/login-labels.ts';
 import { HubError } from '../../errors.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import type { InvitationPurpose } from '../../users/invitation-store.ts';
@@ -233,7 +233,7 @@ function viewOf(
       mayRevoke: may('revokeToken'),
     },
     identities: model.identities.map(({ label, display }) => ({
-      label: loginWords(label),
+      label: loginLabels(label),
       display,
     })),
     servers: [...untouched, ...servers],

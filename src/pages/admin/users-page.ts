@@ -1,8 +1,8 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
-import { type KnownOfUsers, partByMark } from '../../operations/users-filter.ts';
+import { fieldByStatus, type KnownOfUsers } from '../../operations/users-filter.ts';
 import { pageSizes, type UsersQuery, type UsersSort } from '../../operations/users-query.ts';
 import { message, type Phrase, type Text, text } from '../../texts/text.ts';
-import type { UserCounts, UserMark } from '../../users/user-filters-store.ts';
+import type { UserCounts, UserStatus } from '../../users/user-filters-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -60,7 +60,7 @@ export interface AdminUserRow {
 /** The administration's list of users. Acting on many sends `act`, `whom`, and `user` for each that is ticked. */
 export function adminUsersPage(view: AdminUsersView): Html {
   const { layout, query, users, total, borders } = view;
-  const isNarrowed = query.search !== '' || query.group !== undefined || query.mark !== undefined;
+  const isNarrowed = query.search !== '' || query.group !== undefined || query.status !== undefined;
   return adminLayout(layout, {
     title: text`Users`,
     tab: 'users',
@@ -87,10 +87,10 @@ ${actBar(view)}
 ${list}</form>`;
 }
 
-function nobody({ query: { search, group, mark } }: AdminUsersView): HtmlValue {
+function nobody({ query: { search, group, status } }: AdminUsersView): HtmlValue {
   if (search !== '') return text`No user’s name or e-mail address contains “${search}”.`;
   if (group !== undefined) return text`No such user is in the group “${group}”.`;
-  return mark === undefined ? text`There are no users yet.` : text`There are no such users now.`;
+  return status === undefined ? text`There are no users yet.` : text`There are no such users now.`;
 }
 
 function countOf(count: number, isNarrowed: boolean): Text {
@@ -111,19 +111,21 @@ function userSearch({ layout, query, known }: AdminUsersView): Html {
   });
 }
 
-const markWords = {
+const statusLabels = {
   running: text`Running`,
   starting: text`Starting`,
   failed: text`Failed`,
   never_active: text`Never logged in`,
   administrator: text`Administrators`,
-} as const satisfies Record<UserMark, Text>;
+} as const satisfies Record<UserStatus, Text>;
 
 function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html {
-  const chip = (mark: UserMark | undefined): Html =>
-    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, edge: undefined })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? text`All` : markWords[mark]} <b>${formatNumber(counts[mark ?? 'all'])}</b></a>`;
-  const marks = (Object.keys(markWords) as UserMark[]).filter((mark) => known[partByMark[mark]]);
-  return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...marks].map(chip)}${
+  const chip = (status: UserStatus | undefined): Html =>
+    html`<a class="chip" href="${usersUrl(urls, { ...query, status, edge: undefined })}"${status === query.status && html` aria-current="true"`}>${status === undefined ? text`All` : statusLabels[status]} <b>${formatNumber(counts[status ?? 'all'])}</b></a>`;
+  const statuses = (Object.keys(statusLabels) as UserStatus[]).filter(
+    (status) => known[fieldByStatus[status]],
+  );
+  return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...statuses].map(chip)}${
     query.group !== undefined &&
     html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, edge: undefined })}" aria-label="${text`Group ${query.group}: show any group`}">${text`Group ${query.group}`} <span aria-hidden="true">×</span></a>`
   }</nav>`;
@@ -182,7 +184,7 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
       ...(known.servers ? sorting(view, 'server', text`Server`) : { label: text`Server` }),
       cell: ({ name, server, load, runningNamedServers }) =>
         server !== undefined &&
-        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= mostSparks && loadSparks(load)}`,
+        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= maxSparks && loadSparks(load)}`,
     },
     {
       label: text`Actions`,
@@ -193,7 +195,7 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
 }
 
 /** Rows with plots: more would make a page of more than 100 KiB. */
-const mostSparks = 10;
+const maxSparks = 10;
 
 function aboutUser({ displayName, email }: Pick<AdminUserRow, 'displayName' | 'email'>): HtmlValue {
   const known = [displayName && html`<bdi>${displayName}</bdi>`, email].filter(Boolean);

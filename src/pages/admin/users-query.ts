@@ -14,10 +14,10 @@ export function readUsersQuery(given: URLSearchParams): UsersQuery {
 
 /** What an address has to say beyond the usual. */
 export function usersFields(query: UsersQuery): Record<string, string | undefined> {
-  const { search, mark, group, sort, edge, size } = query;
+  const { search, status, group, sort, edge, size } = query;
   return {
     search: search || undefined,
-    show: mark,
+    show: status,
     group,
     sort: sort === 'name' ? undefined : sort,
     size: size === usualSize ? undefined : String(size),
@@ -27,7 +27,7 @@ export function usersFields(query: UsersQuery): Record<string, string | undefine
 
 /** All users of a group, in pages of the same size. */
 export function queryOfGroup(group: string, { size }: UsersQuery): UsersQuery {
-  return { search: '', mark: undefined, group, sort: 'name', size };
+  return { search: '', status: undefined, group, sort: 'name', size };
 }
 
 /** The address of a part of the list. */

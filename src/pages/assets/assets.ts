@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import type { CustomFile, CustomFileName } from '../../branding/branding.ts';
 import { programFolder } from '../../files/program-folder.ts';
-import type { OwnFile, OwnFileName } from '../../look/look.ts';
 import { accentCss } from './accent-css.ts';
 
 const folder = join(programFolder, 'src', 'pages', 'assets');
@@ -34,7 +34,7 @@ export interface Asset {
 
 /** What a page needs to know of the assets. */
 export interface AssetUrls {
-  url(name: AssetName | OwnFileName): string;
+  url(name: AssetName | CustomFileName): string;
 }
 
 /** The assets, held in memory and addressed by their content. */
@@ -44,7 +44,7 @@ export interface Assets extends AssetUrls {
   /** Gives primary buttons and links a colour, the built-in one for undefined. */
   setAccentColour(colour: string | undefined): void;
   /** Puts the operator's own files in place of those before. */
-  setOwnFiles(files: readonly OwnFile[]): void;
+  setCustomFiles(files: readonly CustomFile[]): void;
 }
 
 /** Of an image that was opened as a page: neither scripts nor anything else from elsewhere. */
@@ -114,23 +114,23 @@ export async function loadAssets(options: {
     put('site.css', Buffer.from(withoutLayout(`${stylesheet}\n${accentCss(colour)}`)));
   }
   setAccentColour(undefined);
-  let ownByFileName: ReadonlyMap<string, Asset> = new Map();
+  let customByFileName: ReadonlyMap<string, Asset> = new Map();
 
   return {
     url: (name) => urls.get(name) ?? options.staticUrl + name,
     find(path) {
       if (!path.startsWith(options.staticUrl)) return undefined;
       const fileName = path.slice(options.staticUrl.length);
-      return findIn(byFileName, fileName) ?? findIn(ownByFileName, fileName);
+      return findIn(byFileName, fileName) ?? findIn(customByFileName, fileName);
     },
     setAccentColour,
-    setOwnFiles(files) {
+    setCustomFiles(files) {
       const own = new Map<string, Asset>();
       for (const { name: fileName, body, contentType } of files) {
         const [, digest = ''] = fileName.split('.');
         addAsset(own, { fileName, digest, body, contentType });
       }
-      ownByFileName = own;
+      customByFileName = own;
     },
   };
 }

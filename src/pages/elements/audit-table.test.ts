@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AuditEntry } from '../../audit/deed.ts';
+import type { AuditEntry } from '../../audit/audit-event.ts';
 import { loadLanguages } from '../../texts/languages.ts';
 import { renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
@@ -82,8 +82,8 @@ test.each([
     { reason: 'of a later version', purpose: 'constructor' },
     'Grund: of a later version; Zweck: constructor',
   ],
-])('codes among them, as in %j, too', async (detail, told) => {
-  expect(renderHtml(tableOf({ detail }), await german())).toContain(`<div>${told}</div>`);
+])('codes among them, as in %j, too', async (detail, reported) => {
+  expect(renderHtml(tableOf({ detail }), await german())).toContain(`<div>${reported}</div>`);
 });
 
 test('what a user wrote is never taken for a time', () => {

@@ -1,13 +1,13 @@
-import { actionWords } from '../../audit/action-words.ts';
+import { actionLabels } from '../../audit/action-labels.ts';
 import type { AuditAction } from '../../audit/actions.ts';
-import type { AuditEntry } from '../../audit/deed.ts';
-import { type DeedDetail, detailWords } from '../../audit/detail-words.ts';
+import type { AuditEntry } from '../../audit/audit-event.ts';
+import { type AuditDetail, detailLabels } from '../../audit/detail-labels.ts';
 import { readServerClientId } from '../../protocol/client-id.ts';
 import { exactTime } from '../../texts/exact-time.ts';
 import { joined, message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLink } from './admin-link.ts';
-import { codeWord } from './code-words.ts';
+import { codeWord } from './code-labels.ts';
 import type { LayoutProps } from './layout-props.ts';
 import { table } from './table.ts';
 import { timeElement } from './time.ts';
@@ -27,14 +27,14 @@ export function auditTable(
     readonly caption: Phrase;
     /** Names link to users then. */
     readonly isForAdministrators: boolean;
-    /** Whose page it is: addresses of others, and other users of a deed, are left out of it. */
+    /** Whose page it is: addresses of others, and other users of a action, are left out of it. */
     readonly ownName?: string;
   },
 ): Html {
   const { now } = layout;
   const link: NameLink = (name) =>
     isForAdministrators ? adminLink(layout, 'user', name) : html`${name}`;
-  const isToldOf = (name: string) => isForAdministrators || name === ownName;
+  const isVisibleName = (name: string) => isForAdministrators || name === ownName;
   return table(
     caption,
     [
@@ -54,7 +54,10 @@ export function auditTable(
         },
       },
       { label: text`What`, cell: (entry) => target(entry, link) },
-      { label: text`Detail`, cell: ({ detail, users }) => details(detail, users.filter(isToldOf)) },
+      {
+        label: text`Detail`,
+        cell: ({ detail, users }) => details(detail, users.filter(isVisibleName)),
+      },
     ],
     entries,
   );
@@ -62,7 +65,7 @@ export function auditTable(
 
 /** Rows of a later version of the hub have its code. */
 function wordsFor(action: string): Phrase {
-  return Object.hasOwn(actionWords, action) ? actionWords[action as AuditAction] : action;
+  return Object.hasOwn(actionLabels, action) ? actionLabels[action as AuditAction] : action;
 }
 
 const kindsOfActors = {
@@ -114,7 +117,7 @@ const kindsOfTargets = {
   hub: text`Hub`,
 } as const;
 
-const longestDetail = 120;
+const maxDetailLength = 120;
 
 function details(detail: AuditEntry['detail'], users: readonly string[]): HtmlValue {
   const parts = Object.entries({ ...(users.length > 0 && { users }), ...detail })
@@ -125,11 +128,11 @@ function details(detail: AuditEntry['detail'], users: readonly string[]): HtmlVa
 
 /** Rows of a later version of the hub, and facts that a row says were left out, have their key. */
 function factName(key: string): Phrase {
-  if (Object.hasOwn(detailWords, key)) return detailWords[key as keyof DeedDetail];
+  if (Object.hasOwn(detailLabels, key)) return detailLabels[key as keyof AuditDetail];
   return key.replaceAll('_', ' ');
 }
 
-const times: ReadonlySet<string> = new Set(['expires_at', 'until'] satisfies (keyof DeedDetail)[]);
+const times: ReadonlySet<string> = new Set(['expires_at', 'until'] satisfies (keyof AuditDetail)[]);
 
 function timeOf(key: string, value: unknown): Phrase | undefined {
   if (!times.has(key) || typeof value !== 'string') return undefined;
@@ -154,6 +157,6 @@ function factOf(key: string, value: unknown): Phrase {
       : JSON.stringify(value);
   return codeWord(
     key,
-    written.length > longestDetail ? `${written.slice(0, longestDetail)}…` : written,
+    written.length > maxDetailLength ? `${written.slice(0, maxDetailLength)}…` : written,
   );
 }

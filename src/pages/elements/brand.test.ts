@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { sampleLook } from '../../../test/support/sample-look.ts';
+import { sampleBranding } from '../../../test/support/sample-branding.ts';
 import { Language } from '../../texts/language.ts';
 import { html, renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { brand, siteFooter } from './brand.ts';
 import type { LayoutProps } from './layout-props.ts';
 
-const look = sampleLook((plausible) => plausible);
+const branding = sampleBranding((plausible) => plausible);
 const layout: LayoutProps = {
   hubTitle: 'Lab',
   urls: createPageUrls('/'),
   assets: { url: (name) => `/hub/static/${name}` },
   now: new Date('2026-11-20T10:00:00Z'),
-  look,
+  branding,
 };
 const sourcesOf = (theme: LayoutProps['theme']): string[] =>
   [...String(brand({ ...layout, theme }, 24)).matchAll(/src(?:set)?="([^"]*)"/g)].map(
@@ -28,10 +28,10 @@ test('the logo follows the theme that the browser chose, else that of its system
 
 test('a logo that is wide stands for the title, any other beside it', () => {
   expect(String(brand(layout, 24))).toContain('alt="Lab"');
-  const { logo } = look.current;
+  const { logo } = branding.current;
   const square = logo && { ...logo, width: 60 };
   const beside = String(
-    brand({ ...layout, look: { current: { ...look.current, logo: square } } }, 24),
+    brand({ ...layout, branding: { current: { ...branding.current, logo: square } } }, 24),
   );
   expect(beside).toContain('alt=""');
   expect(beside).toContain('<span>Lab</span>');
@@ -42,7 +42,7 @@ test('the footer is in the language of its reader', () => {
   expect(german).toContain('Rechenzentrum');
   expect(german).toContain('<a href="/services/impressum/">Impressum</a>');
   const templatesIn = { de: { footer: ['<p>Unsere</p>'] } };
-  const own = html`${siteFooter({ ...layout, look: { current: { ...look.current, templatesIn } } })}`;
+  const own = html`${siteFooter({ ...layout, branding: { current: { ...branding.current, templatesIn } } })}`;
   expect(renderHtml(own, new Language('de-AT'))).toMatch(
     /<footer[^>]*><div[^>]*><p>Unsere<\/p><\/div>/,
   );
@@ -50,15 +50,15 @@ test('the footer is in the language of its reader', () => {
   // Whoever it is not for has no empty frame.
   const alone = siteFooter({
     ...layout,
-    look: { current: { title: 'Lab', footerLinks: [], templates: {}, templatesIn } },
+    branding: { current: { title: 'Lab', footerLinks: [], templates: {}, templatesIn } },
   });
   expect(renderHtml(html`${alone}`, new Language('fr'))).toBe('');
 });
 
 test("the operator's own footer stands in place of text and links", () => {
   expect(String(siteFooter(layout))).toContain('Terms of use');
-  const own = { ...look.current, templates: { footer: ['<p>Ours</p>'] } };
-  const markup = String(siteFooter({ ...layout, look: { current: own } }));
+  const own = { ...branding.current, templates: { footer: ['<p>Ours</p>'] } };
+  const markup = String(siteFooter({ ...layout, branding: { current: own } }));
   expect(markup).toContain('<p>Ours</p>');
   expect(markup).not.toContain('Terms of use');
 });

@@ -1,6 +1,6 @@
-import type { CurrentLook } from '../../look/look.ts';
+import type { CurrentBranding } from '../../branding/branding.ts';
 import type { AnnouncementLevel } from '../../notices/notice.ts';
-import type { OwnText } from '../../texts/own-text.ts';
+import type { LocalizedText } from '../../texts/localized-text.ts';
 import type { Phrase, Text } from '../../texts/text.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
@@ -13,7 +13,7 @@ export interface LayoutProps {
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
   /** The operator's own look; the built-in one when left out. */
-  readonly look?: CurrentLook | undefined;
+  readonly branding?: CurrentBranding | undefined;
   /** The moment to which relative times on the page refer. */
   readonly now: Date;
   /** What the browser chose; as its system has it when left out. */
@@ -47,7 +47,7 @@ export interface ShownAnnouncement {
   /** What the hub says itself, before the text. */
   readonly rule?: Text;
   /** Plain text of the operator; may be empty beside a rule. */
-  readonly text: OwnText;
+  readonly text: LocalizedText;
   readonly level: AnnouncementLevel;
 }
 

@@ -4,12 +4,12 @@ import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { themes } from '../preferences.ts';
 import { brand, siteFooter } from './brand.ts';
+import { brandingOf } from './custom-fragment.ts';
 import { csrfField, hiddenFields } from './form.ts';
 import { icon } from './icons.ts';
 import type { FormLayoutProps, LayoutProps, PageUser } from './layout-props.ts';
 import { linkedText } from './linked-text.ts';
 import { notice } from './notice.ts';
-import { lookOf } from './own-part.ts';
 import { userLabel } from './user-label.ts';
 
 /** The place of a page in the navigation. */
@@ -64,7 +64,7 @@ const colorSchemes = { system: 'light dark', light: 'light', dark: 'dark' } as c
 
 function head(layout: LayoutProps, page: PageContent): Html {
   const { assets } = layout;
-  const { favicon, stylesheet } = lookOf(layout);
+  const { favicon, stylesheet } = brandingOf(layout);
   return html`<!doctype html>
 <html lang="${written(({ tag }) => tag)}" dir="${written(({ direction }) => direction)}"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
 <head>

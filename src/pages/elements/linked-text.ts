@@ -1,4 +1,4 @@
-import { type OwnText, ownPhrase } from '../../texts/own-text.ts';
+import { type LocalizedText, localizedPhrase } from '../../texts/localized-text.ts';
 import { joined, phraseIn, written } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
@@ -7,8 +7,8 @@ const webAddress = /https?:\/\/[^\s<>"'`{}|\\^]+/g;
 const trailing = /[.,;:!?)\]]+$/;
 
 /** Plain text whose web addresses can be followed; the site there learns nothing of this page. */
-export function linkedText(own: OwnText): HtmlValue {
-  const phrase = ownPhrase(own);
+export function linkedText(own: LocalizedText): HtmlValue {
+  const phrase = localizedPhrase(own);
   if (typeof phrase === 'string') return withLinks(phrase);
   return written((language) => joined([withLinks(phraseIn(phrase, language))]));
 }

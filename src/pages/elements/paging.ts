@@ -34,13 +34,13 @@ export function bordersOf<Item>(
   return { first: isFirst ? undefined : keyAt(0), last: isLast ? undefined : keyAt(-1) };
 }
 
-const longestKey = 300;
+const maxKeyLength = 300;
 
 /** The edge that an address or a form names; none where it can be no key. The prefix is that of the list's fields. */
 export function edgeIn(given: URLSearchParams, prefix = ''): PageEdge | undefined {
   for (const side of ['after', 'before'] as const) {
     const key = given.get(prefix + side);
-    if (key !== null && key.length <= longestKey) return { side, key };
+    if (key !== null && key.length <= maxKeyLength) return { side, key };
   }
   return undefined;
 }

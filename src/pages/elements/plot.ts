@@ -22,7 +22,7 @@ export interface PlotView {
 
 const height = 100;
 /** More would be heavy, and no finer on a screen. */
-const mostPoints = 180;
+const maxPoints = 180;
 
 /** A drawn line with its figures as text: now, the most and the average, and the limit. */
 export function plot(view: PlotView): Html {
@@ -32,13 +32,13 @@ export function plot(view: PlotView): Html {
   if (summary === undefined) {
     return html`<figure class="plot"><figcaption>${label} <span class="soft">${text`not measured yet`}</span></figcaption></figure>`;
   }
-  const { now, most, mean } = summary;
-  const top = roundUp(Math.max(most, limit ?? 0));
-  const every = Math.ceil(steps / mostPoints);
+  const { now, max, mean } = summary;
+  const top = roundUp(Math.max(max, limit ?? 0));
+  const every = Math.ceil(steps / maxPoints);
   const drawn = { steps: Math.ceil(steps / every), top, limit };
   return html`<figure class="plot">
-<figcaption>${label} <b>${now === null ? text`nothing now` : format(now)}</b>${ofLimit} <span class="soft">${text`at most ${format(most)}`}</span></figcaption>
-<svg viewBox="0 0 ${drawn.steps - 1} ${height}" preserveAspectRatio="none" role="img"><title>${text`${label}, ${view.over}: ${now === null ? text`nothing measured now` : text`now ${format(now)}`}, at most ${format(most)}, on average ${format(mean)}`}${limit !== undefined && text`, the limit is ${format(limit)}`}</title>${shapes(meansOf(figures, every), drawn)}</svg>
+<figcaption>${label} <b>${now === null ? text`nothing now` : format(now)}</b>${ofLimit} <span class="soft">${text`at most ${format(max)}`}</span></figcaption>
+<svg viewBox="0 0 ${drawn.steps - 1} ${height}" preserveAspectRatio="none" role="img"><title>${text`${label}, ${view.over}: ${now === null ? text`nothing measured now` : text`now ${format(now)}`}, at most ${format(max)}, on average ${format(mean)}`}${limit !== undefined && text`, the limit is ${format(limit)}`}</title>${shapes(meansOf(figures, every), drawn)}</svg>
 <p class="axis" aria-hidden="true"><span>${begin}</span><span>${text`top: ${format(top)}`}</span><span>${text`now`}</span></p>
 </figure>`;
 }
@@ -54,8 +54,8 @@ export function sparkline({
   const means = meansOf(figures, every);
   const summary = summarise(means);
   if (summary === undefined) return false;
-  const title = text`${label}, the last hour: at most ${format(summary.most)}, on average ${format(summary.mean)}`;
-  return html`<svg class="spark" viewBox="0 0 ${sparkSteps - 1} ${height}" preserveAspectRatio="none" role="img"><title>${title}</title>${shapes(means, { steps: sparkSteps, top: summary.most || 1 })}</svg>`;
+  const title = text`${label}, the last hour: at most ${format(summary.max)}, on average ${format(summary.mean)}`;
+  return html`<svg class="spark" viewBox="0 0 ${sparkSteps - 1} ${height}" preserveAspectRatio="none" role="img"><title>${title}</title>${shapes(means, { steps: sparkSteps, top: summary.max || 1 })}</svg>`;
 }
 
 const sparkSteps = 30;
@@ -75,7 +75,7 @@ export function meansOf(figures: Figures, every: number): (number | null)[] {
 interface Summary {
   /** Null where nothing is measured any more. */
   readonly now: number | null;
-  readonly most: number;
+  readonly max: number;
   readonly mean: number;
 }
 
@@ -85,7 +85,7 @@ function summarise(figures: Figures): Summary | undefined {
   return {
     // The newest may be under way.
     now: figures.at(-1) ?? figures.at(-2) ?? null,
-    most: Math.max(...known),
+    max: Math.max(...known),
     mean: known.reduce((sum, each) => sum + each, 0) / known.length,
   };
 }

@@ -20,8 +20,8 @@ export function relativeTime(moment: Date, now: Date): Text {
   // What ends in an hour is shown a moment later, and says an hour all the same.
   const seconds = exact >= 60 ? Math.round(exact / 60) * 60 : exact;
   const distance = Math.abs(seconds);
-  for (const [unit, length, least] of units) {
-    if (distance < length * least) continue;
+  for (const [unit, length, min] of units) {
+    if (distance < length * min) continue;
     const amount = Math.trunc(seconds / length);
     return written((language) => relative(amount, unit, language));
   }
@@ -36,19 +36,19 @@ export function timeElement(moment: Date | undefined, now: Date): Html {
 
 /** Says how long something takes: `45 seconds`, `3 minutes`. */
 export function duration(seconds: number): Text {
-  const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
+  const [unit, length] = units.find(([, size, min]) => seconds >= size * min) ?? ['second', 1];
   return written((language) => counted(Math.ceil(seconds / length), unit, language));
 }
 
 /** Says when a length of time will have passed: `in 45 seconds`. */
 export function afterDuration(seconds: number): Text {
-  const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
+  const [unit, length] = units.find(([, size, min]) => seconds >= size * min) ?? ['second', 1];
   return written((language) => relative(Math.ceil(seconds / length), unit, language));
 }
 
 /** Says how long ago something was: `45 seconds ago`. */
 export function beforeNow(seconds: number): Text {
-  const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
+  const [unit, length] = units.find(([, size, min]) => seconds >= size * min) ?? ['second', 1];
   return written((language) => relative(-Math.ceil(seconds / length), unit, language));
 }
 
@@ -67,11 +67,11 @@ function relative(amount: number, unit: Unit, language: Language): string {
   if (before !== undefined) return before;
   const format = language.format('relative time', (tag) => new Intl.RelativeTimeFormat(tag));
   const words = format.format(amount, unit);
-  if (known.size < mostRemembered) known.set(key, words);
+  if (known.size < maxCached) known.set(key, words);
   return words;
 }
 
-const mostRemembered = 500;
+const maxCached = 500;
 
 function counted(amount: number, unit: Unit, language: Language): string {
   return writeNumber(amount, language, { style: 'unit', unit, unitDisplay: 'long' });

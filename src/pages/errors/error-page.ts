@@ -1,7 +1,7 @@
 import { type Phrase, type Text, text } from '../../texts/text.ts';
+import { customFragment } from '../elements/custom-fragment.ts';
 import { focusLayout, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { ownPart } from '../elements/own-part.ts';
 import { afterDuration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
@@ -29,7 +29,7 @@ export function errorPage(view: ErrorView): Html {
   const body = html`<div class="panel error">
 <header class="titles"><p class="error-number">${text`Error ${status}`}</p><h1>${title}</h1><p class="lead">${message}</p></header>
 <p>${adviceOf(view)}</p>
-${ownHelp(view)}${details !== undefined && html`<details class="more"><summary>${text`Details`}</summary><pre class="output" tabindex="0">${details}</pre></details>`}
+${customHelp(view)}${details !== undefined && html`<details class="more"><summary>${text`Details`}</summary><pre class="output" tabindex="0">${details}</pre></details>`}
 ${ids(view)}
 <a class="button primary wide" href="${action.url}">${action.label}</a>
 </div>`;
@@ -48,8 +48,8 @@ export function notFoundPage({ layout }: { readonly layout: LayoutProps }): Html
   });
 }
 
-function ownHelp({ layout, status }: ErrorView): HtmlValue {
-  return ownPart(layout, 'error-help', {
+function customHelp({ layout, status }: ErrorView): HtmlValue {
+  return customFragment(layout, 'error-help', {
     values: { error_status: status },
     around: (help) => html`<div class="own-part">${help}</div>\n`,
   });

@@ -155,8 +155,8 @@ export function createBoundPages(
           const visitor = await visitorOf(login);
           const { caller, membership } = visitor;
           const isOpen = !otherwise || isAuthorised(operation, paramsOf(ctx), caller, membership);
-          const elsewhere = isOpen ? undefined : otherwise(visitor);
-          if (elsewhere !== undefined) return ctx.redirect(elsewhere);
+          const remote = isOpen ? undefined : otherwise(visitor);
+          if (remote !== undefined) return ctx.redirect(remote);
           try {
             await respond(ctx, visitor, { id, show, options });
           } catch (error) {

@@ -51,7 +51,7 @@ export interface ConfirmLogin {
   ): Promise<void>;
 }
 
-interface KeptForm {
+interface SavedForm {
   readonly keyHash: string;
   /** The sealed form. */
   readonly fields: Readonly<Record<string, string>>;
@@ -78,10 +78,10 @@ export function createConfirmLogin(deps: {
   async function takeForm(
     login: Login,
     key: string | undefined,
-  ): Promise<KeptForm['fields'] | undefined> {
+  ): Promise<SavedForm['fields'] | undefined> {
     const text = key === undefined ? undefined : await kept.get(placeOf(login));
     if (key === undefined || text === undefined) return undefined;
-    const waiting = JSON.parse(text) as KeptForm;
+    const waiting = JSON.parse(text) as SavedForm;
     if (waiting.keyHash !== hashSecret(key)) return undefined;
     await kept.delete(placeOf(login));
     return waiting.fields;
@@ -95,7 +95,7 @@ export function createConfirmLogin(deps: {
 
   async function confirm(ctx: Context, login: Login): Promise<void> {
     await sessions.confirm(ctx);
-    log.info({ user: login.user.name }, 'a login was confirmed');
+    log.info({ user: login.user.name }, 'login confirmed');
   }
 
   async function show(

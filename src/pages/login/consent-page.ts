@@ -5,7 +5,7 @@ import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import { scopeNames, scopePhrase } from '../elements/scope-words.ts';
+import { scopeNames, scopePhrase } from '../elements/scope-labels.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface ConsentPageView {
@@ -18,7 +18,7 @@ export interface ConsentPageView {
 
 /** The page that asks whether a client may act for the person. The form sends `decision`. */
 export function consentPage({ layout, userName, consent, action }: ConsentPageView): Html {
-  const { clientName, scopes, grantedScopes, redirectHost, leadsElsewhere } = consent;
+  const { clientName, scopes, grantedScopes, redirectHost, leavesHub } = consent;
   return focusLayout(layout, {
     title: text`Allow ${clientName}?`,
     body: html`<div class="panel">
@@ -29,31 +29,31 @@ ${
     (scope) => html`<li>${icon('check', 18)}<div>${scopePhrase(scope)}</div></li>`,
   )}</ul></section>`
 }
-${beyondOwnNotice(consent)}
+${exceedingOwnNotice(consent)}
 ${scopeNames(scopes)}
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields({ scopes: grantedScopes })}
 <div class="decision"><button class="button" name="decision" value="deny">${text`Deny`}</button><button class="button primary" name="decision" value="allow">${text`Allow`}</button></div>
 </form>
-<p class="small soft">${leadsElsewhere && redirectHost !== '' && html`${text`Either way you continue to ${html`<b>${redirectHost}</b>`}.`} `}${text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
+<p class="small soft">${leavesHub && redirectHost !== '' && html`${text`Either way you continue to ${html`<b>${redirectHost}</b>`}.`} `}${text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
 </div>
 <div class="aside">${text`You are ${userName}.`} ${actionForm(layout, { action: layout.urls.logout, label: text`Not you?`, style: 'plain' })}</div>`,
   });
 }
 
-const mostNamed = 6;
+const maxNamed = 6;
 
 /** What the client could do to others: people allow their own things lightly, and rarely think of these. */
-function beyondOwnNotice({ beyondOwn, isAdministration }: ConsentView): HtmlValue {
-  if (beyondOwn.length === 0) return false;
-  const more = beyondOwn.length - mostNamed;
+function exceedingOwnNotice({ exceedingOwn, isAdministration }: ConsentView): HtmlValue {
+  if (exceedingOwn.length === 0) return false;
+  const more = exceedingOwn.length - maxNamed;
   return notice(
     'warn',
     html`<div class="stack"><p><b>${
       isAdministration
         ? text`You are an administrator: it could do everything on this hub.`
         : text`This reaches beyond your own account.`
-    }</b> ${text`It could:`}</p><ul class="allows">${beyondOwn.slice(0, mostNamed).map((scope) => html`<li>${scopePhrase(scope)}${scope.risk !== undefined && html`. <span class="soft">${scope.risk}</span>`}</li>`)}</ul>${more > 0 && html`<p>${text`And ${more} more.`}</p>`}</div>`,
+    }</b> ${text`It could:`}</p><ul class="allows">${exceedingOwn.slice(0, maxNamed).map((scope) => html`<li>${scopePhrase(scope)}${scope.risk !== undefined && html`. <span class="soft">${scope.risk}</span>`}</li>`)}</ul>${more > 0 && html`<p>${text`And ${more} more.`}</p>`}</div>`,
   );
 }
 

@@ -9,14 +9,14 @@ import { knownBrowserCookie } from '../../protocol/cookie-names.ts';
 /** Remembers in a browser who has logged in with it (OWASP: device cookies). It is not a login. */
 export interface KnownBrowser {
   /** Notes a login that is complete. */
-  remember(ctx: Context, userName: string): void;
+  save(ctx: Context, userName: string): void;
   /** Id of the browser, when this user has logged in with it. */
   idFor(ctx: Context, userName: string): string | undefined;
 }
 
 const cookieSeconds = 180 * 86_400;
 /** The latest users of one browser that are remembered: a cookie holds 4 KB. */
-const mostUsers = 4;
+const maxUsers = 4;
 
 const contentSchema = z.object({ id: z.string(), users: z.array(z.string()) });
 
@@ -31,13 +31,13 @@ export function createKnownBrowser(deps: {
   }
 
   return {
-    remember(ctx, userName) {
+    save(ctx, userName) {
       const known = read(ctx);
       const others = (known?.users ?? []).filter((name) => name !== userName);
       const content = {
         // Each login gets a new id: one that was copied has no more guesses than its own.
         id: randomUUID(),
-        users: [userName, ...others].slice(0, mostUsers),
+        users: [userName, ...others].slice(0, maxUsers),
       };
       setCookie(
         ctx,

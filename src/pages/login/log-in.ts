@@ -118,7 +118,7 @@ export function createLogIn(deps: {
       upstreamSessionId: result.upstreamSessionId,
       idToken: result.idToken,
     });
-    knownBrowser.remember(ctx, result.user.name);
+    knownBrowser.save(ctx, result.user.name);
   }
 
   /** The path that it leads to. */

@@ -1,14 +1,14 @@
-import { loginWords } from '../../authentication/login-words.ts';
+import { loginLabels } from '../../authentication/login-labels.ts';
 import type { LoginField, LoginMethod } from '../../plugin-host/authenticator.ts';
-import { ownPhrase } from '../../texts/own-text.ts';
+import { localizedPhrase } from '../../texts/localized-text.ts';
 import { joined, message, type Phrase, text } from '../../texts/text.ts';
+import { brandingOf, customFragment } from '../elements/custom-fragment.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { linkedText } from '../elements/linked-text.ts';
 import { notice } from '../elements/notice.ts';
-import { lookOf, ownPart } from '../elements/own-part.ts';
 import { passkeyForm } from '../elements/passkey-form.ts';
 import { afterDuration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -51,11 +51,11 @@ export function loginPage(view: LoginView): Html {
       ...(choices.some(asksForPassword) ? (['password-toggle.js'] as const) : []),
       ...(takesPasskeys ? (['passkey.js'] as const) : []),
     ],
-    body: withOwnPage(
+    body: withCustomPage(
       layout,
       html`<div class="panel">
 <h1>${text`Log in`}</h1>
-${ownWords(layout)}${problem(view)}
+${customLabels(layout)}${problem(view)}
 ${choices.length === 0 && html`<p class="soft">${text`No one can log in here yet. Your administrator has to set up a login method.`}</p>`}
 ${choices.map((choice, index) => choiceMarkup(view, { choice, index, isPrimary: choice === primary }))}
 ${takesPasskeys && passkeyForm(layout, { purpose: 'login', action: layout.urls.loginPasskey, label: text`Log in with a passkey`, fields: { next }, content: html`<div class="or">${message('or', {}, { context: 'between ways to log in' })}</div>` })}
@@ -65,20 +65,20 @@ ${termsOf(layout)}</div>`,
 }
 
 /** The panel, where the operator's own page puts it. */
-function withOwnPage(layout: FormLayoutProps, panel: Html): Html {
-  return html`${ownPart(layout, 'login', { values: { login_form: panel }, instead: panel })}`;
+function withCustomPage(layout: FormLayoutProps, panel: Html): Html {
+  return html`${customFragment(layout, 'login', { values: { login_form: panel }, instead: panel })}`;
 }
 
-function ownWords(layout: FormLayoutProps): HtmlValue {
-  const { loginMessage } = lookOf(layout);
-  return html`${loginMessage !== undefined && html`<p class="own-words">${linkedText(loginMessage)}</p>\n`}${ownPart(layout, 'login-intro', { around: (intro) => html`<div class="own-part">${intro}</div>\n` })}`;
+function customLabels(layout: FormLayoutProps): HtmlValue {
+  const { loginMessage } = brandingOf(layout);
+  return html`${loginMessage !== undefined && html`<p class="own-words">${linkedText(loginMessage)}</p>\n`}${customFragment(layout, 'login-intro', { around: (intro) => html`<div class="own-part">${intro}</div>\n` })}`;
 }
 
 function termsOf(layout: FormLayoutProps): HtmlValue {
-  const { termsUrl } = lookOf(layout);
+  const { termsUrl } = brandingOf(layout);
   return (
     termsUrl !== undefined &&
-    html`<p class="small soft">${text`By logging in you accept the ${html`<a href="${ownPhrase(termsUrl)}">${text`terms of use`}</a>`}.`}</p>\n`
+    html`<p class="small soft">${text`By logging in you accept the ${html`<a href="${localizedPhrase(termsUrl)}">${text`terms of use`}</a>`}.`}</p>\n`
   );
 }
 
@@ -121,7 +121,7 @@ function formOf(
     : index === 0 && method.fields[0];
   return html`<form class="fields" method="post" action="${layout.urls.login}">
 ${csrfField(layout)}${hiddenFields({ authenticator: choice.authenticator, next })}
-${view.choices.filter((other) => other.method.kind === 'form').length > 1 && html`<h2>${loginWords(method.label)}</h2>`}
+${view.choices.filter((other) => other.method.kind === 'form').length > 1 && html`<h2>${loginLabels(method.label)}</h2>`}
 ${method.fields.map((field) =>
   loginField(field, {
     id: `login-${index}-${field.name}`,
@@ -130,7 +130,7 @@ ${method.fields.map((field) =>
     offersPasskeys: choice.authenticator === view.passkeysOf,
   }),
 )}
-${choice.isUnavailable && unavailableNote(loginWords(method.label))}
+${choice.isUnavailable && unavailableNote(loginLabels(method.label))}
 <button class="button wide${isPrimary && ' primary'}">${text`Log in`}</button>
 </form>`;
 }
@@ -154,7 +154,7 @@ export function loginField(
   return textField({
     id,
     name: field.name,
-    label: loginWords(field.label),
+    label: loginLabels(field.label),
     type: field.type === 'password' ? 'password' : 'text',
     value,
     isFocused,
@@ -171,8 +171,8 @@ function buttonOf(view: LoginView, { choice, isPrimary }: PlacedChoice): Html {
   const url = view.layout.urls.loginWith(authenticator, view.next);
   const mark = icon(method.kind === 'external' ? (method.icon ?? 'generic') : 'generic');
   return html`<div class="way stack">
-<a class="button wide${isPrimary && ' primary'}" href="${url}">${mark}${loginWords(method.label)}</a>
-${isUnavailable && unavailableNote(loginWords(method.label))}
+<a class="button wide${isPrimary && ' primary'}" href="${url}">${mark}${loginLabels(method.label)}</a>
+${isUnavailable && unavailableNote(loginLabels(method.label))}
 </div>`;
 }
 

@@ -244,8 +244,8 @@ describe('the consent page', () => {
         risk: undefined,
       },
     ],
-    leadsElsewhere: true,
-    beyondOwn: [],
+    leavesHub: true,
+    exceedingOwn: [],
     isAdministration: false,
     grantedScopes: ['read:users!user=alice', 'access:services!service=gallery'],
   } as const;
@@ -265,7 +265,7 @@ describe('the consent page', () => {
   });
 
   test('names where it leads only when that is elsewhere', () => {
-    const here = { ...consent, leadsElsewhere: false };
+    const here = { ...consent, leavesHub: false };
     expect(String(consentPage({ layout, userName: 'alice', consent: here, action }))).not.toContain(
       'gallery.example.org',
     );
@@ -286,14 +286,14 @@ describe('the consent page', () => {
       group: 'hub',
       risk: 'Interrupts everyone.',
     } as const;
-    const beyondOwn = Array.from({ length: 8 }, () => scope);
+    const exceedingOwn = Array.from({ length: 8 }, () => scope);
     const partly = String(
-      consentPage({ layout, userName: 'alice', consent: { ...consent, beyondOwn }, action }),
+      consentPage({ layout, userName: 'alice', consent: { ...consent, exceedingOwn }, action }),
     );
     expect(partly).toContain('beyond your own account');
     expect(partly.match(/Shut the hub down/g)).toHaveLength(6);
     expect(partly).toContain('And 2 more.');
-    const whole = { ...consent, beyondOwn, isAdministration: true };
+    const whole = { ...consent, exceedingOwn, isAdministration: true };
     expect(String(consentPage({ layout, userName: 'alice', consent: whole, action }))).toContain(
       'You are an administrator',
     );

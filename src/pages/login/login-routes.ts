@@ -7,8 +7,8 @@ import {
   type NamedAuthenticator,
   onlyExternalOf,
 } from '../../authentication/create-authenticators.ts';
+import { loginLabels } from '../../authentication/login-labels.ts';
 import type { LoginResult, LoginService } from '../../authentication/login-service.ts';
-import { loginWords } from '../../authentication/login-words.ts';
 import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { RedirectLoopGuard } from '../../http/redirect-loop-guard.ts';
@@ -114,7 +114,7 @@ export function loginRoutes(
     const attributes = { path: pages.urls.login, secure: publicUrl.protocol === 'https:' };
     const round = loopGuard.next(ctx.req.headers.cookie, next);
     if (round < maxRounds) {
-      ctx.append('Set-Cookie', loopGuard.remember({ next, round }, attributes));
+      ctx.append('Set-Cookie', loopGuard.save({ next, round }, attributes));
       return;
     }
     ctx.append('Set-Cookie', loopGuard.clear(attributes));
@@ -179,7 +179,7 @@ export function loginRoutes(
     await logIn.abandon(ctx);
     // A provider or a proxy in front of the hub has a login of its own, which goes on.
     const isForm = authenticator === undefined || authenticator.login.kind === 'form';
-    const provider = isForm ? undefined : loginWords(authenticator.login.label);
+    const provider = isForm ? undefined : loginLabels(authenticator.login.label);
     if (upstream !== undefined && provider !== undefined) {
       const message = text`You are logged out here, and continue to ${provider} to log out there too.`;
       const layout = await pages.layoutFor(ctx);
@@ -206,7 +206,7 @@ export function loginRoutes(
   }
 
   router.get('/logout', async (ctx) => {
-    if (loginOf(ctx) === undefined || !isFromElsewhere(ctx)) return logOut(ctx);
+    if (loginOf(ctx) === undefined || !isCrossOrigin(ctx)) return logOut(ctx);
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
       title: text`Log out?`,
@@ -226,7 +226,7 @@ export function loginRoutes(
 }
 
 /** Whether another site made the browser come here: with a link, or with an image on its page. */
-function isFromElsewhere(ctx: Context): boolean {
+function isCrossOrigin(ctx: Context): boolean {
   const site = ctx.get('Sec-Fetch-Site');
   return site === 'cross-site' || site === 'same-site';
 }

@@ -73,10 +73,10 @@ describe('the home page', () => {
   });
 
   test('tells which limit stopped the server', () => {
-    const told = (reason: 'idle_timeout' | 'max_age', seconds: number) =>
+    const reported = (reason: 'idle_timeout' | 'max_age', seconds: number) =>
       home({ server: server('stopped', { stoppedBy: { reason, seconds }, lastActivityAt: now }) });
-    expect(told('idle_timeout', 5400)).toContain('stopped after 90 minutes without activity.');
-    expect(told('max_age', 86_400)).toContain('stopped 1 day after its start');
+    expect(reported('idle_timeout', 5400)).toContain('stopped after 90 minutes without activity.');
+    expect(reported('max_age', 86_400)).toContain('stopped 1 day after its start');
   });
 
   test('the page of a server tells which limit will stop it or has, and keeps it for who may', () => {

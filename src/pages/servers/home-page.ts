@@ -1,10 +1,10 @@
 import { text } from '../../texts/text.ts';
+import { customFragment } from '../elements/custom-fragment.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
-import { ownPart } from '../elements/own-part.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServiceLink, serviceCards } from '../services/service-list.ts';
@@ -43,8 +43,8 @@ export interface HomeView {
   readonly limitWarningSeconds?: number;
 }
 
-function ownIntro(layout: FormLayoutProps): HtmlValue {
-  return ownPart(layout, 'home-intro', {
+function customIntro(layout: FormLayoutProps): HtmlValue {
+  return customFragment(layout, 'home-intro', {
     around: (intro) => html`<div class="own-part block">${intro}</div>\n`,
   });
 }
@@ -63,7 +63,7 @@ export function homePage(view: HomeView): Html {
     scripts: isLive || isUp ? ['live-state.js'] : [],
     reloadSeconds: isLive ? (isMoving ? 5 : 30) : undefined,
     body: html`${pageHead(text`Hello, ${layout.user?.displayName ?? userName}`)}
-${ownIntro(layout)}<div id="servers" data-live-seconds="${isLive ? 3 : 60}">
+${customIntro(layout)}<div id="servers" data-live-seconds="${isLive ? 3 : 60}">
 ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}
 </div>
@@ -82,15 +82,15 @@ ${
 }
 
 /** More are on the page of services. */
-const mostServices = 24;
+const maxServices = 24;
 
 function servicesSection({ layout, services }: HomeView): Html {
   const { urls } = layout;
   const all = services.length;
   return html`<section class="block services" aria-labelledby="services-title"><h2 id="services-title">${text`Services`}</h2>
 ${servicesSearch(urls, all)}
-${serviceCards(layout, services.slice(0, mostServices), 3)}
-${all > mostServices && html`<p><a href="${urls.services}">${text`All ${all} services`}</a></p>`}
+${serviceCards(layout, services.slice(0, maxServices), 3)}
+${all > maxServices && html`<p><a href="${urls.services}">${text`All ${all} services`}</a></p>`}
 </section>`;
 }
 

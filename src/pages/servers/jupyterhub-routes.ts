@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { CurrentLook } from '../../look/look.ts';
+import type { CurrentBranding } from '../../branding/branding.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 
 /**
@@ -8,9 +8,11 @@ import type { AssetUrls } from '../assets/assets.ts';
  */
 export function jupyterHubRoutes(
   router: Router,
-  { assets, look }: { readonly assets: AssetUrls; readonly look: CurrentLook },
+  { assets, branding }: { readonly assets: AssetUrls; readonly branding: CurrentBranding },
 ): void {
-  router.get('/logo', (ctx) => ctx.redirect(assets.url(look.current.logo?.file ?? 'favicon.svg')));
+  router.get('/logo', (ctx) =>
+    ctx.redirect(assets.url(branding.current.logo?.file ?? 'favicon.svg')),
+  );
   router.post('/security/csp-report', (ctx) => {
     ctx.status = 204;
   });

@@ -43,7 +43,7 @@ export function createLanding(deps: {
   }
 
   /** Where the base URL leads those who are not logged in, or whose login shows below `/hub/` only. */
-  function pathForStranger(path: string, query: URLSearchParams): string {
+  function pathForVisitor(path: string, query: URLSearchParams): string {
     if (configured !== undefined) return configured;
     if (!leadsToServer) return urls.login;
     const asked = withQuery(urls.hub, query);
@@ -59,7 +59,7 @@ export function createLanding(deps: {
       // Links of JupyterHub name a page so, also to those who are logged in.
       const next = pages.nextOf(query);
       if (next !== undefined) ctx.redirect(login === undefined ? urls.loginThen(next) : next);
-      else if (login === undefined) ctx.redirect(pathForStranger(ctx.path, query));
+      else if (login === undefined) ctx.redirect(pathForVisitor(ctx.path, query));
       else ctx.redirect(await pathFor(login.user.name, query));
     },
   };

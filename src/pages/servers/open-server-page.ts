@@ -13,7 +13,7 @@ export interface OpenServerView {
   readonly serverName: string;
   /** The page wanted, a path of that server. */
   readonly next: string;
-  /** Of the door that sent the browser, if one did. */
+  /** Of the server guard that sent the browser, if one did. */
   readonly state?: string | undefined;
 }
 

@@ -1,10 +1,10 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { HubError } from '../../errors.ts';
-import type { Arrivals } from '../../gateway/arrivals.ts';
-import { type DooredRoute, hasDoor } from '../../gateway/door.ts';
-import type { DoorAnswers } from '../../gateway/door-answers.ts';
+import type { ConsentCookies } from '../../gateway/consent-cookies.ts';
+import type { CrossOriginLogin } from '../../gateway/cross-origin-login.ts';
 import type { RouteAccess } from '../../gateway/route-access.ts';
+import { hasServerGuard, type ServerGuardRoute } from '../../gateway/server-guard.ts';
 import { canonicalPath } from '../../http/canonical-path.ts';
 import { addCookies } from '../../http/set-cookie.ts';
 import type { RouteTable } from '../../proxy/route-table.ts';
@@ -18,29 +18,29 @@ import { hasOpenedServer, noteOpenedServer } from './opened-servers.ts';
 interface Asked {
   /** The page wanted, a path of that server. */
   readonly next: string;
-  readonly route: DooredRoute;
-  /** Of the door that sent the browser; undefined where none did. */
+  readonly route: ServerGuardRoute;
+  /** Of the server guard that sent the browser; undefined where none did. */
   readonly state: string | undefined;
 }
 
-/** `/hub/open-server`, where a visitor is asked before the door lets them into another user's server. */
+/** `/hub/open-server`, where a visitor is asked before the server guard lets them into another user's server. */
 export function openServerRoutes(
   router: Router,
   deps: {
     readonly pages: PageContext;
     readonly routes: Pick<RouteTable, 'match'>;
     readonly access: Pick<RouteAccess, 'isGranted'>;
-    readonly doorAnswers: Pick<DoorAnswers, 'yes'>;
+    readonly consentCookies: Pick<ConsentCookies, 'yes'>;
     /** Undefined where the hub's cookies reach servers. */
-    readonly arrivals: Pick<Arrivals, 'ticketUrl'> | undefined;
+    readonly crossOriginLogin: Pick<CrossOriginLogin, 'ticketUrl'> | undefined;
   },
 ): void {
-  const { pages, routes, access, doorAnswers, arrivals } = deps;
+  const { pages, routes, access, consentCookies, crossOriginLogin } = deps;
 
-  function routeOf(next: string): DooredRoute | undefined {
+  function routeOf(next: string): ServerGuardRoute | undefined {
     const path = canonicalPath(next);
     const match = path && routes.match(path);
-    return match?.kind === 'forward' && hasDoor(match.route) ? match.route : undefined;
+    return match?.kind === 'forward' && hasServerGuard(match.route) ? match.route : undefined;
   }
 
   /** Where a question is about; undefined where none is to be asked, and what else happens has been done. */
@@ -78,22 +78,24 @@ export function openServerRoutes(
     leaveFor(ctx, login, asked, true);
   }
 
-  /** Back to the door, with what it needs to let the browser in. */
+  /** Back to the server guard, with what it needs to let the browser in. */
   function leaveFor(
     ctx: Context,
     { session: { sessionId } }: Login,
     { next, route, state }: Asked,
     isOpened: boolean,
   ): void {
-    if (arrivals === undefined) {
+    if (crossOriginLogin === undefined) {
       if (isOpened)
-        addCookies(ctx, [doorAnswers.yes(sessionId, { id: route.serverId, prefix: route.prefix })]);
+        addCookies(ctx, [
+          consentCookies.yes(sessionId, { id: route.serverId, prefix: route.prefix }),
+        ]);
       goTo(ctx, next);
     } else if (state === undefined) {
-      // The door has not sent this browser, and will do so.
+      // The server guard has not sent this browser, and will do so.
       goTo(ctx, next);
     } else {
-      goTo(ctx, arrivals.ticketUrl(route, { sessionId, state, isOpened }));
+      goTo(ctx, crossOriginLogin.ticketUrl(route, { sessionId, state, isOpened }));
     }
   }
 

@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { Server } from '../../servers/server.ts';
 
 /** More servers than this are asked for again, the oldest first. */
-const mostOpened = 100;
+const maxOpened = 100;
 
 interface StoredAnswers {
   openedServers?: readonly string[];
@@ -18,7 +18,7 @@ export function noteOpenedServer(ctx: Context, { id }: Pick<Server, 'id'>): void
   const stored = storedIn(ctx);
   if (stored === undefined) return;
   const others = (stored.openedServers ?? []).filter((other) => other !== id);
-  stored.openedServers = [...others, id].slice(-mostOpened);
+  stored.openedServers = [...others, id].slice(-maxOpened);
 }
 
 function storedIn(ctx: Context): StoredAnswers | undefined {

@@ -1,6 +1,6 @@
 import type { OptionsField } from '../../plugin-host/spawner.ts';
 import type { SpawnChoices } from '../../servers/spawn-options.ts';
-import { ownPhrase } from '../../texts/own-text.ts';
+import { localizedPhrase } from '../../texts/localized-text.ts';
 import { joined, type Phrase } from '../../texts/text.ts';
 
 /** The questions as the page asks them. */
@@ -18,18 +18,18 @@ export function joinForms(choices: SpawnChoices): AskedForm | undefined {
   const { forms, profiles, spawnerOf } = choices;
   if (forms.size <= 1) {
     const [form] = forms.values();
-    const asked = form?.fields.map((field) => ({ ...field, label: ownPhrase(field.label) }));
+    const asked = form?.fields.map((field) => ({ ...field, label: localizedPhrase(field.label) }));
     return asked && { fields: asked };
   }
   const fields = [...forms].flatMap(([spawner, form]) => {
     const kinds = profiles
       .filter((profile) => spawnerOf(profile) === spawner)
-      .map(({ display_name, name }) => ownPhrase(display_name ?? name));
+      .map(({ display_name, name }) => localizedPhrase(display_name ?? name));
     if (kinds.length === 0) return [];
     return form.fields.map((field) => ({
       ...field,
       name: prefixed(spawner, field.name),
-      label: joined([ownPhrase(field.label), ' (', joined(kinds, ', '), ')'], ''),
+      label: joined([localizedPhrase(field.label), ' (', joined(kinds, ', '), ')'], ''),
       required: false,
     }));
   });

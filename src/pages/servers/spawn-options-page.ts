@@ -1,4 +1,4 @@
-import { ownPhrase } from '../../texts/own-text.ts';
+import { localizedPhrase } from '../../texts/localized-text.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
@@ -72,7 +72,7 @@ function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | f
 }
 
 function choicesOf({ choices = [] }: AskedField) {
-  return choices.map(({ value, label }) => ({ value, label: ownPhrase(label) }));
+  return choices.map(({ value, label }) => ({ value, label: localizedPhrase(label) }));
 }
 
 function optionField({ values, problems }: SpawnOptionsView, field: AskedField): Html {
@@ -80,7 +80,7 @@ function optionField({ values, problems }: SpawnOptionsView, field: AskedField):
   const shared = {
     name: `option-${field.name}`,
     label: field.label,
-    help: field.help && ownPhrase(field.help),
+    help: field.help && localizedPhrase(field.help),
     problem: problems?.[field.name],
   };
   switch (field.type) {

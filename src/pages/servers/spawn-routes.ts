@@ -1,6 +1,6 @@
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
-import { ownPhrase } from '../../texts/own-text.ts';
+import { localizedPhrase } from '../../texts/localized-text.ts';
 import { text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { BoundPages, ModelOf, Shown, Visitor } from '../forms/binding.ts';
@@ -52,8 +52,8 @@ export function spawnRoutes(
       },
       profiles: choices.profiles.map((profile) => ({
         name: profile.name,
-        displayName: ownPhrase(profile.display_name ?? profile.name),
-        description: ownPhrase(profile.description),
+        displayName: localizedPhrase(profile.display_name ?? profile.name),
+        description: localizedPhrase(profile.description),
         isDefault: profile.default,
       })),
       form: joinForms(choices),

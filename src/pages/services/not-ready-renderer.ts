@@ -55,8 +55,9 @@ export function createNotReadyRenderer(
       retryAfterSeconds,
       url,
     });
-    const told = why.kind === 'stopped' ? text`${name} is stopped.` : text`${name} is not ready.`;
-    const error = new HubError('unavailable', told, {
+    const reported =
+      why.kind === 'stopped' ? text`${name} is stopped.` : text`${name} is not ready.`;
+    const error = new HubError('unavailable', reported, {
       hint: hintOf(why),
       retryAfterSeconds,
     });

@@ -27,7 +27,7 @@ export interface ServicesView {
 /** From so many services on they are searched. */
 const fewest = 9;
 /** More would fill the page with groups. */
-const mostGroups = 30;
+const maxGroups = 30;
 
 /** Every service that the person may open. */
 export function servicesPage(view: ServicesView): Html {
@@ -60,7 +60,7 @@ function groupChips({ layout: { urls }, query, groups }: ServicesView): HtmlValu
   const chip = (group: string | undefined, content: HtmlValue): Html =>
     html`<a class="chip" href="${servicesUrl(urls.services, { ...query, group, edge: undefined })}"${group === query.group && html` aria-current="true"`}>${content}</a>`;
   return html`<nav class="chips" aria-label="${text`Groups`}">${chip(undefined, text`All`)}${groups
-    .slice(0, mostGroups)
+    .slice(0, maxGroups)
     .map(([name, count]) => chip(name, html`${name} <b>${formatNumber(count)}</b>`))}</nav>`;
 }
 

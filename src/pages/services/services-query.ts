@@ -24,11 +24,11 @@ export const shownStates = {
 
 export type ShownState = keyof typeof shownStates;
 
-const longestText = 255;
+const maxTextLength = 255;
 
 /** What an address asks for; anything that cannot be is taken as not said. */
 export function readServicesQuery(given: URLSearchParams): ServicesQuery {
-  const text = (name: string) => (given.get(name) ?? '').slice(0, longestText).trim();
+  const text = (name: string) => (given.get(name) ?? '').slice(0, maxTextLength).trim();
   const show = text('show');
   const edge = edgeIn(given);
   return {

@@ -4,7 +4,7 @@ import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { type Html, html } from '../html.ts';
-import { shareWords } from './share-words.ts';
+import { shareLabels } from './share-labels.ts';
 
 export interface AcceptShareView {
   readonly layout: FormLayoutProps;
@@ -26,7 +26,7 @@ export function acceptSharePage(view: AcceptShareView): Html {
     title: text`${ownerName} shares a server with you`,
     body: html`<div class="panel">
 <header class="titles"><h1>${text`${ownerName} shares a server with you`}</h1>${serverName !== '' && html`<p class="lead">${text`The server is called ${serverName}.`}</p>`}</header>
-<p>${text`What you may do there: ${shareWords(scopeNames, { inSentence: true })}.`}${!view.isRunning && html` ${text`It is not currently running.`}`}</p>
+<p>${text`What you may do there: ${shareLabels(scopeNames, { inSentence: true })}.`}${!view.isRunning && html` ${text`It is not currently running.`}`}</p>
 ${notice(
   'warn',
   html`<div class="stack"><p>${text`This server belongs to ${html`<b>${ownerName}</b>`}, who decides what runs on it.`}</p><p>${text`Its pages can show you anything, also a false login page. Accept only if you trust ${ownerName}, and type no password there.`}</p></div>`,

@@ -17,7 +17,7 @@ import { copyableText } from '../elements/secret.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type ShareLevel, shareLevels, shareWords } from './share-words.ts';
+import { type ShareLevel, shareLabels, shareLevels } from './share-labels.ts';
 
 export interface ShareView {
   readonly layout: FormLayoutProps;
@@ -106,7 +106,7 @@ function shareTable(view: ShareView): Html {
         cell: ({ recipient: { kind, name } }) =>
           html`${name}${kind === 'group' && html` <span class="tag">${text`Group`}</span>`}${kind === 'user' && connected.includes(name) && html` <span class="status good">${text`There now`}</span>`}${kind === 'user' && displayNames.has(name) && html`<span class="under"><bdi>${displayNames.get(name)}</bdi></span>`}`,
       },
-      { label: text`May`, cell: ({ scopeNames }) => shareWords(scopeNames) },
+      { label: text`May`, cell: ({ scopeNames }) => shareLabels(scopeNames) },
       { label: text`Since`, cell: ({ createdAt }) => timeElement(createdAt, layout.now) },
       {
         label: text`Actions`,
@@ -171,7 +171,7 @@ function linkTable({ layout, ownerName, serverName, links, levels }: ShareView):
         style: 'name',
         cell: ({ createdAt }) => text`Made ${timeElement(createdAt, now)}`,
       },
-      { label: text`Gives`, cell: ({ scopeNames }) => shareWords(scopeNames) },
+      { label: text`Gives`, cell: ({ scopeNames }) => shareLabels(scopeNames) },
       { label: text`Expires`, cell: ({ expiresAt }) => timeElement(expiresAt, now) },
       {
         label: text`Accepted`,

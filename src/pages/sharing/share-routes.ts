@@ -5,8 +5,8 @@ import { type Text, text } from '../../texts/text.ts';
 import { pagesOf } from '../elements/list-query.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import type { ShownOnce } from '../shown-once.ts';
+import { type ShareLevel, shareLevels } from './share-labels.ts';
 import { sharePage } from './share-page.ts';
-import { type ShareLevel, shareLevels } from './share-words.ts';
 
 /** `/hub/share/{name}[/{server}]`: with whom a server is shared. */
 export function shareRoutes(

@@ -4,7 +4,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServerSummary, serverStatus } from '../servers/server-summary.ts';
-import { shareWords } from './share-words.ts';
+import { shareLabels } from './share-labels.ts';
 
 /** A server that others share with the viewer. */
 export interface SharedServer {
@@ -44,7 +44,7 @@ ${table(
         (server.name || html`<span class="soft">${text`Default server`}</span>`),
     },
     { label: text`State`, cell: ({ server }) => serverStatus(server.state) },
-    { label: text`You may`, cell: ({ scopeNames }) => shareWords(scopeNames) },
+    { label: text`You may`, cell: ({ scopeNames }) => shareLabels(scopeNames) },
     {
       label: text`Actions`,
       style: 'end',

@@ -32,7 +32,7 @@ const keepAliveTimeout = /(?:^|[,\s])timeout=(\d{1,6})(?:$|[,\s])/i;
 
 /** Spellings of names that came before, checked and in lower case; applications use few. */
 const knownNames = new Map<string, string>();
-const mostKnownNames = 1_000;
+const maxKnownNames = 1_000;
 
 /**
  * Reads a response head without the blank line at its end, as Latin-1 text. Strict where leniency lets two
@@ -88,7 +88,7 @@ function nameOf(spelling: string): string {
   if (known !== undefined) return known;
   if (!token.test(spelling)) throw badResponse('a header line has no valid name');
   const name = spelling.toLowerCase();
-  if (knownNames.size < mostKnownNames && name.length <= 64) knownNames.set(spelling, name);
+  if (knownNames.size < maxKnownNames && name.length <= 64) knownNames.set(spelling, name);
   return name;
 }
 

@@ -136,7 +136,7 @@ export class ResponseReader {
   }
 
   #readHead(data: Buffer, from: number): number {
-    const found = this.#take(data, { from, mark: '\r\n\r\n', mostBytes: maxHeadBytes });
+    const found = this.#take(data, { from, mark: '\r\n\r\n', maxBytes: maxHeadBytes });
     if (found === undefined) {
       // Something else than HTTP may never send a blank line, and wait for an answer of its own.
       const beginning =
@@ -222,8 +222,8 @@ export class ResponseReader {
   }
 
   #readLine(data: Buffer, from: number): number {
-    const mostBytes = this.#state === 'trailers' ? maxHeadBytes : maxChunkLineBytes;
-    const found = this.#take(data, { from, mark: '\r\n', mostBytes });
+    const maxBytes = this.#state === 'trailers' ? maxHeadBytes : maxChunkLineBytes;
+    const found = this.#take(data, { from, mark: '\r\n', maxBytes });
     if (found === undefined) return data.length;
     const { text, after } = found;
     if (this.#state === 'chunk-end') {
@@ -246,12 +246,12 @@ export class ResponseReader {
   /** The text up to a mark, with what came of it before; undefined while the mark has not come. */
   #take(
     data: Buffer,
-    { from, mark, mostBytes }: { from: number; mark: string; mostBytes: number },
+    { from, mark, maxBytes }: { from: number; mark: string; maxBytes: number },
   ): { readonly text: string; readonly after: number } | undefined {
     const before = this.#begunBytes;
     if (before === 0) {
       const end = data.indexOf(mark, from, 'latin1');
-      if (end !== -1 && end - from <= mostBytes) {
+      if (end !== -1 && end - from <= maxBytes) {
         return { text: data.toString('latin1', from, end), after: end + mark.length };
       }
     }
@@ -261,7 +261,7 @@ export class ResponseReader {
     if (end === -1 && hasBareLineFeed(all, before)) {
       throw badResponse('a line ends with a bare line feed');
     }
-    if (end > mostBytes || (end === -1 && all.length > mostBytes + mark.length)) {
+    if (end > maxBytes || (end === -1 && all.length > maxBytes + mark.length)) {
       throw badResponse('its head, or a line between its chunks, is too large');
     }
     if (end === -1) return undefined;

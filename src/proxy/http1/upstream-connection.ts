@@ -35,7 +35,7 @@ export interface ConnectionOwner {
 /** An upstream closes a connection some time before the moment it named has passed here. */
 const keepAliveMarginMs = 1_000;
 /** A read of more chunks takes a millisecond or so, and Node would do up to 32 in one go. */
-const mostChunksAtOnce = 512;
+const maxChunksAtOnce = 512;
 
 /** One connection to an upstream, which carries one exchange at a time (RFC 9112 §9). */
 export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
@@ -204,7 +204,7 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     }
     if (this.#isFreed) this.#free();
     else if (this.#head !== undefined) this.#deadlineMs = this.#now() + this.#timeouts.bodyMs;
-    if (this.#reader.chunksRead > mostChunksAtOnce && !this.#isGone) {
+    if (this.#reader.chunksRead > maxChunksAtOnce && !this.#isGone) {
       this.#awaitsTurn = true;
       inOwnTurn(readOn, this);
     }
@@ -229,12 +229,15 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
 
   #becomeIdle(keepAliveMs: number | undefined): void {
     const { idleMs } = this.#timeouts;
-    const keptMs = Math.min(idleMs, (keepAliveMs ?? Number.POSITIVE_INFINITY) - keepAliveMarginMs);
-    if (keptMs <= 0) {
+    const idleLimitMs = Math.min(
+      idleMs,
+      (keepAliveMs ?? Number.POSITIVE_INFINITY) - keepAliveMarginMs,
+    );
+    if (idleLimitMs <= 0) {
       this.#fail(closedError());
       return;
     }
-    this.#deadlineMs = this.#now() + keptMs;
+    this.#deadlineMs = this.#now() + idleLimitMs;
     if (this.#isPaused) this.resume();
     this.#owner.ready(this);
   }

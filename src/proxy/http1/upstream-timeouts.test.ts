@@ -9,11 +9,11 @@ describe('a connection is kept', () => {
     ['as long as the hub says', '', 4_000],
     ['as long as the upstream says, less a margin', 'Keep-Alive: timeout=3\r\n', 2_000],
     ['no longer than the hub says', 'Keep-Alive: timeout=60\r\n', 4_000],
-  ] as const)('%s', async ([, header, keptMs]) => {
+  ] as const)('%s', async ([, header, idleLimitMs]) => {
     using pool = upstream.poolOf();
     upstream.answer = (socket) => socket.write(ok.replace('\r\n\r\n', `\r\n${header}\r\n`));
     await over(send(pool));
-    upstream.nowMs += keptMs - 1;
+    upstream.nowMs += idleLimitMs - 1;
     pool.checkDeadlines(upstream.nowMs);
     expect(pool.isEmpty).toBe(false);
     upstream.nowMs += 1;

@@ -13,7 +13,7 @@ export interface ContainerEvents extends Disposable {
 }
 
 const firstPauseMs = 250;
-const longestPauseMs = 15_000;
+const maxPauseMs = 15_000;
 
 /** Creates the watch; it connects when the first container is watched. */
 export function createContainerEvents(engine: Engine, hubId: string): ContainerEvents {
@@ -72,9 +72,9 @@ export function createContainerEvents(engine: Engine, hubId: string): ContainerE
       const startedAtMs = systemClock.monotonicMs();
       // That the engine is away is told by those that ask it for something.
       await followOnce().catch(() => undefined);
-      if (systemClock.monotonicMs() - startedAtMs > longestPauseMs) pauseMs = firstPauseMs;
+      if (systemClock.monotonicMs() - startedAtMs > maxPauseMs) pauseMs = firstPauseMs;
       await systemClock.sleep(pauseMs, signal);
-      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      pauseMs = Math.min(pauseMs * 2, maxPauseMs);
     }
   }
 

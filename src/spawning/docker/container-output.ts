@@ -4,7 +4,7 @@ import type { Engine } from './engine.ts';
 import { createFrameReader } from './frames.ts';
 
 /** Bytes of output a second that are read of one container; the engine keeps the rest until then. */
-const mostBytesPerSecond = 1024 * 1024;
+const maxBytesPerSecond = 1024 * 1024;
 const lastLines = 50;
 
 type OnLine = (line: string, stream: 'stdout' | 'stderr') => void;
@@ -42,7 +42,7 @@ export async function followOutput(
         bytes = 0;
       }
       bytes += chunk.length;
-      if (bytes < mostBytesPerSecond) return;
+      if (bytes < maxBytesPerSecond) return;
       output.pause();
       timer = setTimeout(() => output.resume(), windowEndsMs - nowMs).unref();
     });

@@ -10,7 +10,7 @@ interface Sample {
 }
 
 const parallelStats = 8;
-const mostSamples = 10_000;
+const maxSamples = 10_000;
 
 /** Measures containers by their cgroups, as the engine tells them; undefined for those it does not know. */
 export function createContainerUsage(engine: Engine) {
@@ -34,7 +34,7 @@ export function createContainerUsage(engine: Engine) {
     const before = samples.get(container);
     samples.set(container, now);
     const oldest = samples.keys().next().value;
-    if (samples.size > mostSamples && oldest !== undefined) samples.delete(oldest);
+    if (samples.size > maxSamples && oldest !== undefined) samples.delete(oldest);
     return {
       cpuCores: coresSince(before, now, uptimeSeconds),
       memoryBytes: memoryOf(stats),

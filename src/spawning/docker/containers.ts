@@ -101,10 +101,7 @@ export function createContainers(engine: Engine, hubId: string, log: PluginLog):
       if (failure === undefined && options.removes) return;
       if ((await readCondition(engine, container)).running) throw unended(container, failure);
       if (options.removes && (await isThere(container))) {
-        log.warn(
-          { container, reason: engineMessage(failure) },
-          'a container is left, to be removed later',
-        );
+        log.warn({ container, reason: engineMessage(failure) }, 'container left for later removal');
       }
     },
   };

@@ -13,7 +13,7 @@ const gpus = z.union([z.literal('all'), z.int().positive()]);
 
 /** JSON that is merged into the request that creates a container (Docker Engine API, ContainerCreate). */
 const createOptions = z.record(z.string(), z.json()).superRefine((value, context) => {
-  for (const path of keptByHub(value)) {
+  for (const path of reservedPaths(value)) {
     context.addIssue({ code: 'custom', path, message: 'is set by the hub' });
   }
 });
@@ -193,25 +193,25 @@ export function findOptionProblems(options: DockerOptions): OptionProblem[] {
   return problems;
 }
 
-const keptAtTop = ['name', 'Image', 'Env', 'Tty', 'OpenStdin', 'AttachStdin', 'ExposedPorts'];
-const keptInHostConfig = ['AutoRemove', 'RestartPolicy', 'NetworkMode', 'PortBindings'];
-const keptLabel = /^hub\./;
+const reservedAtTop = ['name', 'Image', 'Env', 'Tty', 'OpenStdin', 'AttachStdin', 'ExposedPorts'];
+const reservedInHostConfig = ['AutoRemove', 'RestartPolicy', 'NetworkMode', 'PortBindings'];
+const reservedLabel = /^hub\./;
 
 /** Paths of what an operator must not set, because the hub could not find or reach its servers any more. */
-function keptByHub(value: Readonly<Record<string, unknown>>): string[][] {
+function reservedPaths(value: Readonly<Record<string, unknown>>): string[][] {
   const membersOf = (name: string): string[] => {
     const member = value[name];
     return typeof member === 'object' && member !== null ? Object.keys(member) : [];
   };
   return [
     ...Object.keys(value)
-      .filter((name) => keptAtTop.includes(name))
+      .filter((name) => reservedAtTop.includes(name))
       .map((name) => [name]),
     ...membersOf('HostConfig')
-      .filter((name) => keptInHostConfig.includes(name))
+      .filter((name) => reservedInHostConfig.includes(name))
       .map((name) => ['HostConfig', name]),
     ...membersOf('Labels')
-      .filter((name) => keptLabel.test(name))
+      .filter((name) => reservedLabel.test(name))
       .map((name) => ['Labels', name]),
   ];
 }

@@ -192,22 +192,22 @@ describe.runIf(hasDocker())('a server in a container', () => {
   test('does not get visitors while another program has its port', async () => {
     const { spawner } = await create();
     const server = await spawner.start(request());
-    const stranger = createServer((_, response) => response.end('not the server'));
+    const foreignAuthority = createServer((_, response) => response.end('not the server'));
     await new Promise<void>((resolve) =>
-      stranger.listen(Number(new URL(server.url).port), '127.0.0.1', resolve),
+      foreignAuthority.listen(Number(new URL(server.url).port), '127.0.0.1', resolve),
     );
     try {
-      expect(String(await server.findStranger?.())).toMatch(
+      expect(String(await server.findForeignProcess?.())).toMatch(
         /^pid \d+ \(node\) holds the port \d+$/,
       );
     } finally {
-      stranger.close();
+      foreignAuthority.close();
     }
     const other = await spawner.start(
       request({ command: serves, serverId: 'server-2', objectName: 'b' }),
     );
     await waitUntilReady({ url: other.url, path: '/', timeoutMs: 30_000 });
-    expect(await other.findStranger?.()).toBeUndefined();
+    expect(await other.findForeignProcess?.()).toBeUndefined();
   });
 
   test.for([
@@ -413,8 +413,8 @@ describe.runIf(hasDocker())('a server in a container', () => {
     const { spawner: keeps } = await create();
     await remove(of('ann'), true, keeps);
     // A user who never had a server, and whose name is the account of another one.
-    const { accountName: _, ...stranger } = of('ann');
-    await remove({ ...stranger, serverId: 'of-nobody' }, true);
+    const { accountName: _, ...foreignAuthority } = of('ann');
+    await remove({ ...foreignAuthority, serverId: 'of-nobody' }, true);
     expect(await names()).toEqual([
       'data',
       'home-ann',

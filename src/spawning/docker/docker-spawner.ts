@@ -18,7 +18,7 @@ import { createEngine } from './engine.ts';
 import { engineMessage, explainRefusal, isEngineAnswer, isUnreachable } from './engine-errors.ts';
 import { createEngineLimits } from './engine-limits.ts';
 import { examineEngine } from './examine-engine.ts';
-import { findStrangerOf } from './host-network.ts';
+import { findForeignProcessOf } from './host-network.ts';
 import { createImages, type EngineImage, withTag } from './images.ts';
 import { type Reach, urlOf } from './server-url.ts';
 import { createVolumes } from './volumes.ts';
@@ -64,10 +64,7 @@ export function createDockerSpawner(
     intervalMs: sweepIntervalMs,
     work: removeOrphans,
     onError: (error) =>
-      log.warn(
-        { reason: engineMessage(error) },
-        'could not look for containers that are left over',
-      ),
+      log.warn({ reason: engineMessage(error) }, 'could not look for orphaned containers'),
   });
 
   /** Removes what was left running while its server counts as stopped, or is deleted. */
@@ -83,10 +80,7 @@ export function createDockerSpawner(
     for (const each of unknown) {
       if (active.has(serverIdOf(each))) continue;
       await containers.remove(each.Id);
-      log.warn(
-        { container: each.Id, serverId: serverIdOf(each) },
-        'removed a container that was left over',
-      );
+      log.warn({ container: each.Id, serverId: serverIdOf(each) }, 'orphaned container removed');
     }
   }
 
@@ -189,18 +183,15 @@ export function createDockerSpawner(
       const mismatch = await limits.architectureProblem(image, found);
       const server = follow(state, true, { onOutput, release, image: { name: image, mismatch } });
       signal.throwIfAborted();
-      const findStranger =
-        network === 'host' ? findStrangerOf(name, url, info?.State.Pid) : undefined;
-      return findStranger === undefined ? server : { ...server, findStranger };
+      const findForeignProcess =
+        network === 'host' ? findForeignProcessOf(name, url, info?.State.Pid) : undefined;
+      return findForeignProcess === undefined ? server : { ...server, findForeignProcess };
     } catch (thrown) {
       await forget(container);
       await containers
         .remove(container)
         .catch((error: unknown) =>
-          log.warn(
-            { container, reason: engineMessage(error) },
-            'a container is left, to be removed later',
-          ),
+          log.warn({ container, reason: engineMessage(error) }, 'container left for later removal'),
         );
       throw thrown;
     }
@@ -307,10 +298,10 @@ export function createDockerSpawner(
       const isOfHost = info.HostConfig.NetworkMode === 'host';
       const release = isOfHost ? addresses.keep(state.url, undefined) : async () => undefined;
       const server = follow(state, false, { onOutput, release });
-      const findStranger = isOfHost
-        ? findStrangerOf(info.Name.slice(1), state.url, info.State.Pid)
+      const findForeignProcess = isOfHost
+        ? findForeignProcessOf(info.Name.slice(1), state.url, info.State.Pid)
         : undefined;
-      return findStranger === undefined ? server : { ...server, findStranger };
+      return findForeignProcess === undefined ? server : { ...server, findForeignProcess };
     },
 
     examine: (asked) => examineEngine({ engine, images, limits, options }, asked),

@@ -16,7 +16,7 @@ export function isDoneAlready(thrown: unknown): boolean {
   return isEngineAnswer(thrown) && (thrown.statusCode === 304 || thrown.statusCode === 409);
 }
 
-const longestAnswer = 400;
+const maxAnswerLength = 400;
 
 /** The engine's own words, in one line. */
 export function engineMessage(thrown: unknown): string {
@@ -26,7 +26,7 @@ export function engineMessage(thrown: unknown): string {
   const said =
     typeof own === 'string' ? own : thrown instanceof Error ? thrown.message : String(thrown);
   const line = said.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
-  return line.length > longestAnswer ? `${line.slice(0, longestAnswer)}…` : line;
+  return line.length > maxAnswerLength ? `${line.slice(0, maxAnswerLength)}…` : line;
 }
 
 const reasons: Readonly<Record<string, Text>> = {

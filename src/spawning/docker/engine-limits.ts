@@ -62,11 +62,11 @@ export function createEngineLimits(engine: Engine): EngineLimits {
 
     async require({ memoryBytes, cpuCores, processes }, signal) {
       const asked = { memory: memoryBytes, CPU: cpuCores, processes };
-      const unheld = (await missing(signal)).filter((limit) => asked[limit] !== undefined);
-      if (unheld.length === 0) return;
+      const unenforced = (await missing(signal)).filter((limit) => asked[limit] !== undefined);
+      if (unenforced.length === 0) return;
       throw new HubError(
         'upstream_failed',
-        text`The container engine cannot limit ${unheld.join(' and ')} on its machine.`,
+        text`The container engine cannot limit ${unenforced.join(' and ')} on its machine.`,
         {
           hint: text`The administrator must enable the cgroup controllers there, or remove the limit.`,
         },

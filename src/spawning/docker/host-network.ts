@@ -1,4 +1,4 @@
-import { createFindStranger } from '../../processes/port-owner.ts';
+import { createFindForeignProcess } from '../../processes/port-owner.ts';
 import { readProcessTag } from '../../processes/process-tag.ts';
 import type { Text } from '../../texts/text.ts';
 
@@ -6,12 +6,12 @@ import type { Text } from '../../texts/text.ts';
  * Says which other program has the port of a container that shares the network of this machine; undefined
  * where the hub does not see the processes of containers, being no root or in a container itself.
  */
-export function findStrangerOf(
+export function findForeignProcessOf(
   tag: string,
   url: string,
   pid: number | undefined,
 ): (() => Promise<Text | undefined>) | undefined {
   if (pid === undefined || readProcessTag(pid) !== tag) return undefined;
-  const findStranger = createFindStranger();
-  return () => findStranger(url, { groupId: pid, tag });
+  const findForeignProcess = createFindForeignProcess();
+  return () => findForeignProcess(url, { groupId: pid, tag });
 }

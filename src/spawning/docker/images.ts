@@ -43,7 +43,7 @@ interface Pull {
   readonly listeners: Set<ImageRequest['onProgress']>;
 }
 
-const longestPauseMs = 1_000;
+const maxPauseMs = 1_000;
 
 export function createImages(
   engine: Engine,
@@ -75,17 +75,17 @@ export function createImages(
 
   async function pull(image: string, { cancel, listeners }: Omit<Pull, 'done'>): Promise<void> {
     const progress = createPullProgress(image);
-    let toldAtMs = Number.NEGATIVE_INFINITY;
+    let reportedAtMs = Number.NEGATIVE_INFINITY;
     let last: Phrase | undefined;
     let failure: string | undefined;
     const tell = (event: PullEvent): void => {
       progress.add(event);
-      if (monotonicMs() - toldAtMs >= longestPauseMs) tellAll();
+      if (monotonicMs() - reportedAtMs >= maxPauseMs) tellAll();
     };
     const tellAll = (): void => {
       const next = progress.summary();
       if (isSamePhrase(next.message, last)) return;
-      toldAtMs = monotonicMs();
+      reportedAtMs = monotonicMs();
       last = next.message;
       for (const listener of listeners) listener(next);
     };

@@ -24,7 +24,7 @@ export interface PullProgress {
   summary(): SpawnProgress;
 }
 
-const mostLayers = 1_000;
+const maxLayers = 1_000;
 const begins = /^(?:Pulling fs layer|Waiting|Downloading|Copying blob)/;
 const ends = /^(?:Pull complete|Already exists)/;
 /** Part of the bar of a start that the pull has. */
@@ -39,7 +39,7 @@ export function createPullProgress(image: string): PullProgress {
       if (id === undefined) return;
       let layer = layers.get(id);
       if (layer === undefined) {
-        if (layers.size >= mostLayers || !(begins.test(status) || ends.test(status))) return;
+        if (layers.size >= maxLayers || !(begins.test(status) || ends.test(status))) return;
         layer = { current: 0, total: 0, isDone: false };
         layers.set(id, layer);
       }

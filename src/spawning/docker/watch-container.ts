@@ -81,10 +81,7 @@ function startReading(
   let readUntilMs: number | undefined = isNew ? undefined : systemClock.now();
   const warn = (thrown: unknown): void => {
     if (!isEngineAnswer(thrown) || isMissing(thrown)) return;
-    log.warn(
-      { container, reason: engineMessage(thrown) },
-      'the output of a container cannot be read',
-    );
+    log.warn({ container, reason: engineMessage(thrown) }, 'container output cannot be read');
   };
   const enough = new AbortController();
   const timer = isNew ? setTimeout(stopReading, followMs).unref() : undefined;

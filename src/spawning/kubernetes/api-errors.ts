@@ -74,7 +74,7 @@ function whyUnreachable(thrown: unknown): Phrase {
   return reasons[code] ?? oneLine(thrown.message);
 }
 
-const longestMessage = 500;
+const maxMessageLength = 500;
 
 /** What an error says, in one line without a full stop. */
 export function messageOf(thrown: unknown): Phrase {
@@ -89,7 +89,7 @@ export function sentenceOf(thrown: unknown): Phrase {
 
 export function oneLine(said: string): string {
   const line = said.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
-  return line.length > longestMessage ? `${line.slice(0, longestMessage)}…` : line;
+  return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;
 }
 
 interface Refusal {

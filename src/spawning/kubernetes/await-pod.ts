@@ -36,7 +36,7 @@ export async function untilRunning(
   const { pods, events } = deps;
   const waits = createWaits(awaited, deps.options);
   let wake = new AbortController();
-  using told = events.follow({ uid: key.uid, claims }, () => wake.abort());
+  using reported = events.follow({ uid: key.uid, claims }, () => wake.abort());
 
   for (;;) {
     signal.throwIfAborted();
@@ -57,9 +57,9 @@ export async function untilRunning(
       const { view } = condition;
       if (hasEnded(view)) return requireStarted(view);
       if (view.isRunning && view.ip !== undefined) return view;
-      const hopeless = hopelessness(view, told.events, image);
+      const hopeless = hopelessness(view, reported.events, image);
       if (hopeless !== undefined) throw failure(hopeless.sentence, hopeless.hint);
-      waits.say(progressOf(view, told.events));
+      waits.say(progressOf(view, reported.events));
     }
     await changed;
   }

@@ -58,7 +58,7 @@ export function createClaims(
 ): Claims {
   const { hubId } = deps;
 
-  function ownLabels(claim: ClaimOptions, owner: Owner): Record<string, string> {
+  function customLabels(claim: ClaimOptions, owner: Owner): Record<string, string> {
     const userName = accountOf(owner);
     const { serverId } = owner;
     return isOfServer(claim)
@@ -67,7 +67,7 @@ export function createClaims(
   }
 
   function isOwn({ metadata }: WireClaim, claim: ClaimOptions, owner: Owner): boolean {
-    const own = Object.entries(ownLabels(claim, owner));
+    const own = Object.entries(customLabels(claim, owner));
     return own.every(([label, value]) => metadata.labels?.[label] === value);
   }
 
@@ -107,7 +107,7 @@ export function createClaims(
       kind: 'PersistentVolumeClaim',
       metadata: {
         name,
-        labels: { ...options.labels, ...ownLabels(claim, owner) },
+        labels: { ...options.labels, ...customLabels(claim, owner) },
         annotations: identityAnnotations({
           userName: owner.userName,
           serverName: isOfServer(claim) ? owner.serverName : '',

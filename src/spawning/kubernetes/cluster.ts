@@ -66,8 +66,8 @@ const credentialsMs = 60_000;
 /** Certificates are read again this often. */
 const dispatcherMs = 600_000;
 const parallelCalls = 24;
-const mostAttempts = 4;
-const longestRetryMs = 10_000;
+const maxAttempts = 4;
+const maxRetryMs = 10_000;
 const contentTypes: Readonly<Record<string, string>> = {
   POST: 'application/json',
   DELETE: 'application/json',
@@ -215,9 +215,9 @@ export function createCluster(
         active.credentials = undefined;
         continue;
       }
-      if (statusCode === 429 && attempt < mostAttempts) {
+      if (statusCode === 429 && attempt < maxAttempts) {
         const retryAfterMs = Number(response.headers['retry-after'] ?? 1) * 1000;
-        await systemClock.sleep(Math.min(retryAfterMs || 1000, longestRetryMs), request.signal);
+        await systemClock.sleep(Math.min(retryAfterMs || 1000, maxRetryMs), request.signal);
         request.signal.throwIfAborted();
         continue;
       }

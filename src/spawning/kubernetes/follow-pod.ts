@@ -69,7 +69,7 @@ function startReading(
     stopReading();
     // One that was deleted meanwhile has no output any more.
     if (signal.aborted || (thrown instanceof ApiRefusal && thrown.statusCode === 404)) return;
-    log.warn({ pod: key.pod, reason: messageOf(thrown) }, 'the output of a pod cannot be read');
+    log.warn({ pod: key.pod, reason: messageOf(thrown) }, 'pod output cannot be read');
   };
   const limit = AbortSignal.any([signal, enough.signal]);
   const reading = isNew

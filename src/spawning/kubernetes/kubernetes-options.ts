@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OptionProblem } from '../../plugin-host/authenticator.ts';
 import { imageChoices, imageReference } from '../images/image-options.ts';
-import { isKeptLabel, keptByHub, type PatchKind } from './pod-patch.ts';
+import { isReservedLabel, type PatchKind, reservedPaths } from './pod-patch.ts';
 import { parseQuantity } from './quantity.ts';
 
 const dnsLabel = z
@@ -16,7 +16,7 @@ const labelKey = z
     /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/,
     'is not the name of a label',
   )
-  .refine((key) => !isKeptLabel(key), 'is set by the hub');
+  .refine((key) => !isReservedLabel(key), 'is set by the hub');
 const labelValue = z
   .string()
   .regex(/^([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?$/, 'is not the value of a label');
@@ -75,7 +75,7 @@ const claim = z.strictObject({
 
 /** JSON that is merged into the pod. */
 const podPatch = z.record(z.string(), z.json()).superRefine((value, context) => {
-  for (const path of keptByHub(value)) {
+  for (const path of reservedPaths(value)) {
     context.addIssue({ code: 'custom', path, message: 'is set by the hub' });
   }
 });

@@ -64,8 +64,7 @@ export function createKubernetesSpawner(
   const sweeping = createPeriodic({
     intervalMs: Math.min(sweepIntervalMs, Math.max(1_000, options.orphan_grace * 500)),
     work: removeOrphans,
-    onError: (error) =>
-      log.warn({ reason: messageOf(error) }, 'could not look for pods that are left over'),
+    onError: (error) => log.warn({ reason: messageOf(error) }, 'could not look for orphaned pods'),
   });
   /** When a pod was first seen without its server, by uid. */
   const orphanSinceMs = new Map<string, number>();
@@ -92,7 +91,7 @@ export function createKubernetesSpawner(
       const { name: pod, serverId } = view;
       await servers.end(podKey(view), { graceMs: 0, signal: closing.signal });
       await servers.removeSecret(serverId);
-      log.warn({ pod, serverId }, 'deleted a pod that was left over');
+      log.warn({ pod, serverId }, 'orphaned pod deleted');
     }
   }
 
@@ -142,10 +141,7 @@ export function createKubernetesSpawner(
         .end(kept, { graceMs: 0 })
         .then(() => servers.removeSecret(kept.serverId))
         .catch((error: unknown) =>
-          log.warn(
-            { pod: kept.pod, reason: messageOf(error) },
-            'a pod is left, to be deleted later',
-          ),
+          log.warn({ pod: kept.pod, reason: messageOf(error) }, 'pod left for later deletion'),
         );
       request.signal.throwIfAborted();
       throw thrown;

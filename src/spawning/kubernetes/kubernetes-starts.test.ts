@@ -23,9 +23,9 @@ describe.runIf(canRunPods())('a start in a pod', () => {
   ] as const)('is not started with an image that is %s', async ([failure, message]) => {
     await api().setImage('lab:2', { failure });
     const { spawner } = await create({ image: 'lab:2' });
-    const told = await failureOf(spawner.start(request()));
-    if (typeof message === 'string') expect(told).toBe(message);
-    else expect(told).toMatch(message);
+    const reported = await failureOf(spawner.start(request()));
+    if (typeof message === 'string') expect(reported).toBe(message);
+    else expect(reported).toMatch(message);
     expect(await list('pods')).toEqual([]);
     expect(await list('secrets')).toEqual([]);
   });
@@ -79,9 +79,9 @@ describe.runIf(canRunPods())('a start in a pod', () => {
     ],
   ] as const)('is not started with %s, and says so', async ([, changed, options, message]) => {
     const { spawner } = await create(options);
-    const told = await failureOf(spawner.start(request(changed as Partial<SpawnRequest>)));
-    if (typeof message === 'string') expect(told).toBe(message);
-    else expect(told).toMatch(message);
+    const reported = await failureOf(spawner.start(request(changed as Partial<SpawnRequest>)));
+    if (typeof message === 'string') expect(reported).toBe(message);
+    else expect(reported).toMatch(message);
     expect(await list('pods')).toEqual([]);
     expect(await list('secrets')).toEqual([]);
   });
@@ -158,7 +158,7 @@ describe.runIf(canRunPods())('a start in a pod', () => {
     expect((await list('pods')).map(({ metadata }) => metadata.labels['hub/instance'])).toContain(
       'another-hub',
     );
-    expect(next.logged.join('\n')).toContain('deleted a pod that was left over');
+    expect(next.logged.join('\n')).toContain('orphaned pod deleted');
   });
 
   test('is not started with a configuration that leads nowhere', async () => {

@@ -34,7 +34,7 @@ export interface PodEventLog extends Disposable {
   readonly events: readonly PodEvent[];
 }
 
-const mostEvents = 20;
+const maxEvents = 20;
 
 interface Follower {
   readonly claims: ReadonlySet<string>;
@@ -52,7 +52,7 @@ export function createPodEvents(cluster: Cluster, namespace: () => Promise<strin
     const meant = kind === 'PersistentVolumeClaim' ? byClaim.get(name) : followers.get(uid);
     for (const { events, onEvent } of meant ?? []) {
       events.push({ reason, message: oneLine(message), isWarning: type === 'Warning' });
-      if (events.length > mostEvents) events.shift();
+      if (events.length > maxEvents) events.shift();
       onEvent();
     }
   }

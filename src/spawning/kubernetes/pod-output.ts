@@ -8,7 +8,7 @@ import type { PodKey } from './pods.ts';
 type OnOutput = (line: string, stream: 'stdout' | 'stderr') => void;
 
 /** Bytes of output a second that are read of one pod; its node keeps the rest until then. */
-const mostBytesPerSecond = 1024 * 1024;
+const maxBytesPerSecond = 1024 * 1024;
 const lastLines = 50;
 const lastBytes = 256 * 1024;
 /** A server that prints nothing for so long is not followed any more. */
@@ -42,7 +42,7 @@ export async function followOutput(
         bytes = 0;
       }
       bytes += chunk.length;
-      if (bytes >= mostBytesPerSecond) await systemClock.sleep(windowEndsMs - nowMs, signal);
+      if (bytes >= maxBytesPerSecond) await systemClock.sleep(windowEndsMs - nowMs, signal);
     }
   } finally {
     for (const line of splitter.end()) onOutput(line, 'stdout');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { applyPatch, keptByHub } from './pod-patch.ts';
+import { applyPatch, reservedPaths } from './pod-patch.ts';
 
 const pod = {
   metadata: { labels: { a: '1' } },
@@ -73,7 +73,7 @@ describe('a patch of a pod', () => {
 
   test('may not set what the hub goes by', () => {
     expect(
-      keptByHub({
+      reservedPaths({
         kind: 'Job',
         metadata: { name: 'x', labels: { 'hub/server-id': 'y', team: 'z' }, annotations: null },
         spec: {
@@ -92,7 +92,7 @@ describe('a patch of a pod', () => {
       ['spec', 'restartPolicy'],
       ['spec', 'containers', 1, 'image'],
     ]);
-    expect(keptByHub({ spec: { containers: null }, metadata: 7 })).toEqual([
+    expect(reservedPaths({ spec: { containers: null }, metadata: 7 })).toEqual([
       ['metadata'],
       ['spec', 'containers'],
     ]);

@@ -81,15 +81,15 @@ function isObject(value: unknown): value is Json {
 export const serverContainer = 'server';
 
 /** Whether the hub finds its objects by a label, or annotation, of that name. */
-export function isKeptLabel(key: string): boolean {
+export function isReservedLabel(key: string): boolean {
   return key === 'app.kubernetes.io/managed-by' || key.startsWith('hub/');
 }
 
-const keptInMetadata = ['name', 'generateName', 'namespace', 'uid', 'ownerReferences'];
-const keptInServer = ['image', 'envFrom', 'command', 'args'];
+const reservedInMetadata = ['name', 'generateName', 'namespace', 'uid', 'ownerReferences'];
+const reservedInServer = ['image', 'envFrom', 'command', 'args'];
 
 /** Paths of what an operator must not set, because the hub could not find or reach its servers any more. */
-export function keptByHub(patch: Json): (string | number)[][] {
+export function reservedPaths(patch: Json): (string | number)[][] {
   const { metadata, spec } = patch;
   const paths: (string | number)[][] = ['apiVersion', 'kind', 'status', '$patch']
     .filter((name) => name in patch)
@@ -99,7 +99,7 @@ export function keptByHub(patch: Json): (string | number)[][] {
   }
   if (isObject(metadata)) {
     paths.push(
-      ...keptInMetadata.filter((name) => name in metadata).map((name) => ['metadata', name]),
+      ...reservedInMetadata.filter((name) => name in metadata).map((name) => ['metadata', name]),
     );
     for (const name of ['labels', 'annotations']) {
       const part = metadata[name];
@@ -107,24 +107,24 @@ export function keptByHub(patch: Json): (string | number)[][] {
       if (!isObject(part)) continue;
       paths.push(
         ...Object.keys(part)
-          .filter(isKeptLabel)
+          .filter(isReservedLabel)
           .map((key) => ['metadata', name, key]),
       );
     }
   }
   if (isObject(spec)) {
     if ('restartPolicy' in spec) paths.push(['spec', 'restartPolicy']);
-    paths.push(...keptInContainers(spec['containers']));
+    paths.push(...reservedInContainers(spec['containers']));
   }
   return paths;
 }
 
-function keptInContainers(containers: unknown): (string | number)[][] {
+function reservedInContainers(containers: unknown): (string | number)[][] {
   if (containers === undefined) return [];
   if (!Array.isArray(containers)) return [['spec', 'containers']];
   return containers.flatMap((container: unknown, index) => {
     if (!isObject(container) || container['name'] !== serverContainer) return [];
-    return [...keptInServer, '$patch']
+    return [...reservedInServer, '$patch']
       .filter((name) => name in container)
       .map((name) => ['spec', 'containers', index, name]);
   });

@@ -16,8 +16,8 @@ export function progressOf(
     const message = text`The image cannot be pulled yet: ${pullMessage(waiting.message, events)}.`;
     return { progress: 30, phase: 'pulling', message, reason: waiting.reason };
   }
-  const told = latest && nodeEvents[latest.reason]?.(latest.message);
-  if (told !== undefined && latest !== undefined) return { ...told, reason: latest.reason };
+  const reported = latest && nodeEvents[latest.reason]?.(latest.message);
+  if (reported !== undefined && latest !== undefined) return { ...reported, reason: latest.reason };
   return {
     progress: 20,
     phase: 'starting',

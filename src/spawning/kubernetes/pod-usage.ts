@@ -40,7 +40,7 @@ export function createPodUsage(
   }: { readonly hubId: string; readonly log: PluginLog; readonly now?: () => number },
 ): PodUsage {
   const known = new Map<string, { readonly figures: Figures; readonly untilMs: number }>();
-  let isTold = false;
+  let isReported = false;
 
   async function read(namespace: string): Promise<Figures> {
     const kept = known.get(namespace);
@@ -57,7 +57,7 @@ export function createPodUsage(
         query: { labelSelector },
       });
       figures = new Map(items.map((item) => [item.metadata.name, usageOf(item)]));
-      isTold = false;
+      isReported = false;
     } catch (thrown) {
       if (!(thrown instanceof ApiRefusal)) throw thrown;
       forMs = refusedMs;
@@ -68,8 +68,8 @@ export function createPodUsage(
   }
 
   function tell(refusal: ApiRefusal): void {
-    if (isTold) return;
-    isTold = true;
+    if (isReported) return;
+    isReported = true;
     const why = isMissing(refusal)
       ? text`the cluster has no metrics server`
       : `it refuses: ${messageOf(refusal)}`;

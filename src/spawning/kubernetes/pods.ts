@@ -45,7 +45,7 @@ export interface PodKey {
 /** How long an answer waits for a watch that has just ended. */
 const reconnectMs = 2_000;
 const turnsToNotice = 5;
-const mostRemembered = 5_000;
+const maxCached = 5_000;
 const goneExit: ServerExit = { code: null, signal: null, reason: podDeleted };
 
 export function createPods(
@@ -93,7 +93,7 @@ export function createPods(
     if (gone.has(uid)) return;
     gone.set(uid, last === undefined ? goneExit : exitOf(last));
     const [oldest] = gone.keys();
-    if (gone.size > mostRemembered && oldest !== undefined) gone.delete(oldest);
+    if (gone.size > maxCached && oldest !== undefined) gone.delete(oldest);
     wake(uid);
   }
 

@@ -35,10 +35,10 @@ const watchSeconds = 300;
 /** The API sends a bookmark about each minute, so that a dead connection is noticed. */
 const idleMs = 100_000;
 const firstPauseMs = 200;
-const longestPauseMs = 15_000;
+const maxPauseMs = 15_000;
 /** A watch that ends sooner counts as failed, lest a broken API be asked in a loop. */
 const shortestWatchMs = 1_000;
-const longestLine = 16 * 1024 * 1024;
+const maxLineLength = 16 * 1024 * 1024;
 
 /**
  * Follows all objects of a path, over one connection (Kubernetes API concepts, Efficient detection of
@@ -111,7 +111,7 @@ export async function watchResource<Item extends ApiObject>(
     }
     // Of several hubs that lost the same API, not all come back at once.
     await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2), signal);
-    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs);
   }
 }
 
@@ -122,7 +122,7 @@ async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<strin
     const parts = decoder.decode(chunk, { stream: true }).split('\n');
     parts[0] = pending + parts[0];
     pending = parts.pop() ?? '';
-    if (pending.length > longestLine)
+    if (pending.length > maxLineLength)
       throw new TextError(text`it sent an object that is too large`);
     for (const line of parts) if (line.trim() !== '') yield line;
   }

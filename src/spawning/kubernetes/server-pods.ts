@@ -114,7 +114,7 @@ export function createServerPods(
     const graceSeconds = Math.max(1, Math.ceil(graceMs / 1000));
     if (!(await requestDeletion(key, graceSeconds, signal))) return;
     if (await isGoneWithin(key, graceSeconds * 1000 + killMs, signal)) return;
-    log.warn({ pod: key.pod }, 'a pod did not end in its grace period, and is deleted by force');
+    log.warn({ pod: key.pod }, 'pod exceeded its grace period, deleting it by force');
     if (!(await requestDeletion(key, 0, signal))) return;
     if (await isGoneWithin(key, forceMs, signal)) return;
     throw new HubError(
@@ -185,7 +185,7 @@ export function createServerPods(
         await Promise.all(leftovers.map((each) => end(keyOf(each), { graceMs: 0 })))
           .then(() => removeSecret(serverId))
           .catch((error: unknown) =>
-            log.warn({ serverId, reason: messageOf(error) }, 'a pod is left, to be deleted later'),
+            log.warn({ serverId, reason: messageOf(error) }, 'pod left for later deletion'),
           );
         throw thrown instanceof ApiRefusal && !alreadyExists(thrown)
           ? explainRefusal(thrown, text`the Secret`)

@@ -8,7 +8,7 @@ export interface LimitedServer {
   readonly tag: string;
   readonly limits: CgroupLimits;
   /** Events that were told already. */
-  told: CgroupEvents;
+  reported: CgroupEvents;
   /** When it last ran out of memory (monotonic); undefined when it never did. */
   lastOomMs: number | undefined;
   readonly onEvent: (message: string) => void;
@@ -18,7 +18,7 @@ const none: CgroupEvents = { oomKills: 0, refusedForks: 0 };
 /** A program that starts others may take this long to end after the kernel has ended one of them. */
 const oomBlameMs = 10_000;
 
-export const noEvents = { told: none, lastOomMs: undefined };
+export const noEvents = { reported: none, lastOomMs: undefined };
 
 /** Tells when servers meet their limits and go on. */
 export function createLimitEvents(options: {
@@ -41,25 +41,25 @@ export function createLimitEvents(options: {
 
 function noteEvents(server: LimitedServer, events: CgroupEvents | undefined, nowMs: number): void {
   if (events === undefined) return;
-  const { told, limits } = server;
-  server.told = events;
-  if (events.oomKills > told.oomKills) {
+  const { reported, limits } = server;
+  server.reported = events;
+  if (events.oomKills > reported.oomKills) {
     server.lastOomMs = nowMs;
     server.onEvent(`a process of the server was ended: ${outOfMemory(limits.memoryBytes)}`);
   }
-  if (events.refusedForks > told.refusedForks) {
+  if (events.refusedForks > reported.refusedForks) {
     server.onEvent(`the server could not start another process: its limit is ${limits.processes}`);
   }
 }
 
 /** Why a server has ended, by what the kernel counted; undefined when its limits are not the reason. */
 export function reasonOfEnd(
-  server: Pick<LimitedServer, 'told' | 'lastOomMs' | 'limits'>,
+  server: Pick<LimitedServer, 'reported' | 'lastOomMs' | 'limits'>,
   exit: { readonly code: number | null; readonly events: CgroupEvents | undefined },
   nowMs: number,
 ): Text | undefined {
   if (exit.code === 0 || server.limits.memoryBytes === undefined) return undefined;
-  const isNew = (exit.events?.oomKills ?? 0) > server.told.oomKills;
+  const isNew = (exit.events?.oomKills ?? 0) > server.reported.oomKills;
   const isRecent = server.lastOomMs !== undefined && nowMs - server.lastOomMs < oomBlameMs;
   return isNew || isRecent ? outOfMemory(server.limits.memoryBytes) : undefined;
 }

@@ -27,9 +27,11 @@ test('a spawner that believes what a server says of its host does not keep the c
       return {
         ...spawner,
         async start(request) {
-          const told = request.awaitAddress(({ host: named, port }) => `http://${named}:${port}`);
+          const reported = request.awaitAddress(
+            ({ host: named, port }) => `http://${named}:${port}`,
+          );
           const server = await spawner.start(request as never);
-          return { ...server, url: await told };
+          return { ...server, url: await reported };
         },
       };
     },

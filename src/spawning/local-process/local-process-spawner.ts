@@ -8,7 +8,7 @@ import { type CgroupLimits, type Cgroups, systemCgroups } from '../../processes/
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
-import { createFindStranger } from '../../processes/port-owner.ts';
+import { createFindForeignProcess } from '../../processes/port-owner.ts';
 import { endFamily, endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
 import { newTag } from '../../processes/process-tag.ts';
@@ -67,7 +67,7 @@ interface LiveServer extends LimitedServer {
 }
 
 const portRetries = 3;
-const longestForkPauseMs = 20;
+const maxForkPauseMs = 20;
 
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
@@ -75,7 +75,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   const { listenPatienceMs: patienceMs = 3_000 } = options;
   const { cgroups = systemCgroups, view = createSharedView() } = options;
   const { monotonicMs } = systemClock;
-  let isUnheldTold = false;
+  let isUnenforcedReported = false;
   const addresses = createAddressBook((folder, err) =>
     log.warn({ folder, err }, 'socket folder left behind'),
   );
@@ -118,17 +118,14 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   async function endExceeding(server: LiveServer, reason: Text): Promise<void> {
     server.isEnding = true;
     server.endReason = outOfMemory(server.limits.memoryBytes);
-    log.warn(
-      { serverId: server.state.serverId, reason },
-      'a server over its memory limit is ended',
-    );
+    log.warn({ serverId: server.state.serverId, reason }, 'ending server over memory limit');
     await server.output.note(`the server is ended: ${reason}`).catch(() => undefined);
     await server.process.stop({ graceMs: 2_000 });
   }
 
   /** What the last lines of its output say, too. */
   function noteIn({ state, output }: Pick<LiveServer, 'state' | 'output'>, message: string): void {
-    log.warn({ serverId: state.serverId, reason: message }, 'a server met its limits');
+    log.warn({ serverId: state.serverId, reason: message }, 'server hit its limits');
     output.note(message).catch(() => undefined);
   }
 
@@ -144,7 +141,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         ...(processLimit !== undefined && { processes: processLimit }),
       },
       // What was counted for an earlier hub was told by it.
-      ...(isMemoryHeld && { told: cgroups.events(tag) ?? noEvents.told }),
+      ...(isMemoryHeld && { reported: cgroups.events(tag) ?? noEvents.reported }),
       onEvent: (message) => noteIn(given, message),
       exit: undefined,
       isEnding: false,
@@ -156,11 +153,11 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   /** Says once that limits are not held as they should be. */
   function tellUnheld(wanted: CgroupLimits, held: ReadonlySet<string>): void {
-    const unheld = Object.keys(wanted).filter((limit) => !held.has(limit));
-    if (unheld.length === 0 || isUnheldTold) return;
-    isUnheldTold = true;
+    const unenforced = Object.keys(wanted).filter((limit) => !held.has(limit));
+    if (unenforced.length === 0 || isUnenforcedReported) return;
+    isUnenforcedReported = true;
     log.warn(
-      { unheld, memoryCheckMs: options.memoryCheckMs },
+      { unenforced, memoryCheckMs: options.memoryCheckMs },
       'the hub can write no cgroup for these limits of servers: memory is polled, processors and processes are not ' +
         'limited; see "Limits that hold" in docs/how-to/run-other-apps.md',
     );
@@ -173,7 +170,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   ): SpawnedServer {
     const { state, process, output } = server;
     const group = { groupId: process.identity.pid, tag: state.tag };
-    const findStranger = createFindStranger({
+    const findForeignProcess = createFindForeignProcess({
       view,
       accounts: () => [0, user?.userId ?? geteuid?.()],
     });
@@ -195,7 +192,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     });
     server.cleanedUp = exited;
     const { url } = state;
-    return { url, state, findStranger: (seen) => findStranger(url, group, seen), exited };
+    return {
+      url,
+      state,
+      findForeignProcess: (seen) => findForeignProcess(url, group, seen),
+      exited,
+    };
   }
 
   /** Ends what a hub of this machine started and could not write down any more. */
@@ -206,7 +208,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     const family = tagFamilyOf(hubId, serverId);
     const survivors = await endFamily(family, { ...options, view, cgroups });
     if (survivors.length > 0) {
-      log.warn({ serverId, survivors }, 'what is left of an earlier start could not be ended');
+      log.warn({ serverId, survivors }, 'leftovers of earlier start could not be ended');
     }
   }
 
@@ -241,7 +243,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     return forkLimiter(async () => {
       const begunAt = systemClock.monotonicMs();
       const outcome = await startProcess(options);
-      await systemClock.sleep(Math.min(systemClock.monotonicMs() - begunAt, longestForkPauseMs));
+      await systemClock.sleep(Math.min(systemClock.monotonicMs() - begunAt, maxForkPauseMs));
       return outcome;
     });
   }
@@ -305,7 +307,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       address,
       ip,
       signal: givenUp,
-      findStranger: spawned.findStranger ?? (async () => undefined),
+      findForeignProcess: spawned.findForeignProcess ?? (async () => undefined),
       patienceMs,
       view,
     });
@@ -325,7 +327,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       for (let retry = 0; retry < portRetries; retry += 1) {
         const spawned = await attempt(request, user);
         if (spawned !== undefined) return spawned;
-        log.warn({ serverId: request.serverId }, 'another program took the port of a server');
+        log.warn({ serverId: request.serverId }, 'port of server taken by foreign process');
         request.onProgress({
           progress: 20,
           message: text`The port was taken; trying another one.`,

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, mkdtemp, rm, rmdir, unlink } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
-import { longestSocketPath } from '../../config/bind-address.ts';
+import { maxSocketPathBytes } from '../../config/bind-address.ts';
 import { HubError } from '../../errors.ts';
 import { explainMover, findMover } from '../../files/movable-path.ts';
 import { runAs } from '../../processes/as-account.ts';
@@ -62,7 +62,7 @@ async function isPlace(prefix: string, user: SystemUser | undefined): Promise<bo
 }
 
 function isShortEnough(prefix: string): boolean {
-  return Buffer.byteLength(`${prefix}XXXXXX/${innerName}/${socketName}`) <= longestSocketPath;
+  return Buffer.byteLength(`${prefix}XXXXXX/${innerName}/${socketName}`) <= maxSocketPathBytes;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Phrase } from '../../texts/text.ts';
 import { text } from '../../texts/text.ts';
 import { isPortTaken, type ServerAddress } from './server-address.ts';
 
-const longestPollMs = 200;
+const maxPollMs = 200;
 /** How often to scan all ports and processes of the machine, which costs more than one process. */
 const wideScanMs = 500;
 
@@ -17,7 +17,7 @@ export interface WatchedStart {
   readonly address: ServerAddress;
   readonly ip: string;
   /** Says which other program has the address of the server. */
-  readonly findStranger: () => Promise<Phrase | undefined>;
+  readonly findForeignProcess: () => Promise<Phrase | undefined>;
   readonly signal: AbortSignal;
   readonly view: ProcessView;
   /** How long to wait to see the server listen; a slower one is let be. */
@@ -42,7 +42,7 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   for (
     let pollMs = 10;
     systemClock.monotonicMs() < deadline;
-    pollMs = Math.min(pollMs * 2, longestPollMs)
+    pollMs = Math.min(pollMs * 2, maxPollMs)
   ) {
     if (signal.aborted) {
       await process.stop({ graceMs: 0 });
@@ -73,7 +73,7 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
 
 /** `stolen`: another program listens in its place; `free`: no program does; `no`: not known, since it was not asked. */
 async function isListening(
-  { process, address, findStranger, view }: WatchedStart,
+  { process, address, findForeignProcess, view }: WatchedStart,
   isWide: boolean,
 ): Promise<'yes' | 'no' | 'free' | 'stolen'> {
   const { port, socket } = address;
@@ -86,5 +86,5 @@ async function isListening(
   // Where the system does not tell, the readiness probe will.
   if (listeners === undefined) return 'yes';
   if (listeners.length === 0) return 'free';
-  return (await findStranger()) === undefined ? 'yes' : 'stolen';
+  return (await findForeignProcess()) === undefined ? 'yes' : 'stolen';
 }

@@ -13,8 +13,8 @@ test('read twice at once, tells each line once and opens the file once', async (
   const openCount = () =>
     readdirSync('/proc/self/fd').filter((fd) => targetOf(`/proc/self/fd/${fd}`) === file).length;
 
-  const told = await Promise.all([output.readNew(), output.readNew()]);
-  expect(told.flat()).toEqual(['one', 'two with [secret]']);
+  const reported = await Promise.all([output.readNew(), output.readNew()]);
+  expect(reported.flat()).toEqual(['one', 'two with [secret]']);
   expect(openCount()).toBe(1);
   await output[Symbol.asyncDispose]();
   expect(openCount()).toBe(0);

@@ -13,7 +13,7 @@ export interface JobOutput extends AsyncDisposable {
 
 const chunkBytes = 64 * 1024;
 /** A flood is read no faster than this at one call; what lies between is left out. */
-const mostBytes = 512 * 1024;
+const maxBytes = 512 * 1024;
 
 /**
  * The file belongs to the user of the job, who may put anything in its place: it is opened without
@@ -47,7 +47,7 @@ export function createJobOutput(options: {
       handle ??= await openFile();
       if (handle === undefined) return [];
       const { size } = await handle.stat();
-      if (size - offset > mostBytes) offset = size - mostBytes;
+      if (size - offset > maxBytes) offset = size - maxBytes;
       const lines: string[] = [];
       while (offset < size) {
         const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, size - offset));

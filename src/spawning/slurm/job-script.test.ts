@@ -47,10 +47,10 @@ test('refuses what no variable can be called, and what no program can be told', 
 test.skipIf(!requires('bash', 'curl'))(
   'the script tells its port with its token, and becomes the command there',
   async () => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const server = createServer((request, response) => {
       void json(request).then((body) => {
-        told.push(request.headers.authorization, body);
+        reported.push(request.headers.authorization, body);
         response.writeHead(204).end();
       });
     }).listen(0, '127.0.0.1');
@@ -73,6 +73,6 @@ test.skipIf(!requires('bash', 'curl'))(
     expect(output).toBe(
       `http://0.0.0.0:${taken}/user/ada/|--port=${taken}|${nasty[0]}|${workingDirectory}`,
     );
-    expect(told).toEqual(['token a-token', { port: Number(taken) }]);
+    expect(reported).toEqual(['token a-token', { port: Number(taken) }]);
   },
 );

@@ -32,7 +32,7 @@ export function createJobUsage(
 ): JobUsage {
   let samples: ReadonlyMap<string, readonly Sample[]> = new Map();
   let untilMs = Number.NEGATIVE_INFINITY;
-  let isTold = false;
+  let isReported = false;
 
   async function read(ids: readonly string[]): Promise<void> {
     const startedAtMs = now();
@@ -46,9 +46,9 @@ export function createJobUsage(
     const hasFailed = figures.length === 0 && refusal !== undefined;
     untilMs =
       atMs + (hasFailed ? refusedMs : Math.max(freshMs, restPerAsking * (atMs - startedAtMs)));
-    if (refusal === undefined) isTold = false;
-    else if (!isTold) {
-      isTold = true;
+    if (refusal === undefined) isReported = false;
+    else if (!isReported) {
+      isReported = true;
       log.warn(
         {},
         `CPU and memory of ${hasFailed ? '' : 'some '}servers are not known: ${refusal}`,

@@ -86,7 +86,7 @@ export function createLeftOverJobs(deps: {
         const { jobId, serverId } = job;
         if (isKnown(jobId) || (active.has(serverId) && !served.has(keyOf(job)))) continue;
         await end(job, { graceMs: 0 });
-        log.warn({ jobId, serverId }, 'cancelled a job that was left over');
+        log.warn({ jobId, serverId }, 'orphaned job cancelled');
       }
     },
   };

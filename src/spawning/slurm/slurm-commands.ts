@@ -77,7 +77,7 @@ export class SlurmRefusal extends TextError {
 const timeoutMs = 30_000;
 /** Each is a process of its own, and a burst of them would keep processors from the hub. */
 const parallelCommands = 8;
-const longestEndBytes = 16_384;
+const maxEndBytes = 16_384;
 const separator = '\u001f';
 /** Fields of squeue(1), which never hold the separator. */
 const jobFormat = ['%i', '%T', '%r', '%B', '%P', '%l', '%S'].join(separator);
@@ -268,7 +268,7 @@ export function createSlurmCommands(options: {
     },
 
     async readEnd(file, account) {
-      const output = await run(['tail', `--bytes=${longestEndBytes}`, '--', file], { account });
+      const output = await run(['tail', `--bytes=${maxEndBytes}`, '--', file], { account });
       return linesOf(output);
     },
   };

@@ -85,7 +85,7 @@ export function createSlurmSpawner(deps: {
   const sweeping = createPeriodic({
     intervalMs: sweepIntervalMs,
     work: () => leftOver.sweep(),
-    onError: (error) => log.debug({ err: error }, 'could not look for jobs that are left over'),
+    onError: (error) => log.debug({ err: error }, 'could not look for orphaned jobs'),
   });
 
   const addresses = new LRUCache<string, string>({
@@ -169,19 +169,19 @@ export function createSlurmSpawner(deps: {
   async function untilAddress(
     state: JobState,
     request: StartCallbacks,
-    told: Promise<string>,
+    reported: Promise<string>,
   ): Promise<SpawnedServer> {
     const { jobId } = state;
     known.add(jobId);
     const settled = new AbortController();
     const signal = AbortSignal.any([request.signal, settled.signal]);
     try {
-      const url = await Promise.race([told, watch(jobId, { ...request, signal })]);
+      const url = await Promise.race([reported, watch(jobId, { ...request, signal })]);
       return serverOf({ ...state, url });
     } catch (error) {
       if (closing.signal.aborted) throw error;
       await cancelAndWait(state, { graceMs: 0, signal: AbortSignal.timeout(30_000) }).catch(
-        (failure: unknown) => log.error({ err: failure, jobId }, 'a job could not be cancelled'),
+        (failure: unknown) => log.error({ err: failure, jobId }, 'job could not be cancelled'),
       );
       known.delete(jobId);
       await outputs.finish(jobId);
@@ -221,12 +221,12 @@ export function createSlurmSpawner(deps: {
   ): Promise<void> {
     const begunAt = performance.now();
     let failure: unknown;
-    let isTold = false;
+    let isReported = false;
     let isKilled = false;
     for (;;) {
       try {
-        if (!isTold) await commands.cancel(jobId, { account, kill: false });
-        isTold = true;
+        if (!isReported) await commands.cancel(jobId, { account, kill: false });
+        isReported = true;
         const job = await lookUp(jobId);
         if (job === undefined || phaseOf(job) === 'ended') return;
         if (!isKilled && performance.now() - begunAt > graceMs) {
@@ -259,8 +259,8 @@ export function createSlurmSpawner(deps: {
       const outputFile = outputFileOf(options, request);
       const submitted = Promise.withResolvers<JobState>();
       submitted.promise.catch(() => undefined);
-      const told = request.awaitAddress(acceptFor(submitted.promise, request.keepState));
-      told.catch(() => undefined);
+      const reported = request.awaitAddress(acceptFor(submitted.promise, request.keepState));
+      reported.catch(() => undefined);
       const script = writeJobScript({
         command: request.command,
         environment: request.environment,
@@ -309,22 +309,22 @@ export function createSlurmSpawner(deps: {
       });
       await request.keepState(state);
       submitted.resolve(state);
-      return await untilAddress(state, request, told);
+      return await untilAddress(state, request, reported);
     },
 
     async resume(kept, request: ResumeRequest) {
       const state = readState(kept);
       if (state === undefined) return undefined;
       const { jobId, account, outputFile: file, url } = state;
-      const told =
+      const reported =
         url === undefined
           ? request.awaitAddress(acceptFor(Promise.resolve(state), request.keepState))
           : Promise.resolve(url);
-      told.catch(() => undefined);
+      reported.catch(() => undefined);
       const job = await lookUp(jobId).catch(() => 'unknown' as const);
       if (job === undefined || (job !== 'unknown' && phaseOf(job) === 'ended')) return undefined;
       await outputs.follow(jobId, { account, file, onOutput: request.onOutput });
-      return await untilAddress(state, request, told);
+      return await untilAddress(state, request, reported);
     },
 
     async stop(stored, { graceMs, signal }) {

@@ -2,10 +2,10 @@ import { sql, type Transaction } from 'kysely';
 import { pinSearchPath } from './search-path.ts';
 
 /** A table whose changes concern other processes. */
-interface ToldTable {
+interface ReportedTable {
   readonly table: string;
   /** Kind of the change, for each thing done to the table. */
-  readonly told: Partial<Record<'insert' | 'update' | 'delete', string>>;
+  readonly reported: Partial<Record<'insert' | 'update' | 'delete', string>>;
   /** Column that says whom or what it concerns. */
   readonly subject?: string;
   /** Columns of which nothing that anyone remembers depends. */
@@ -15,58 +15,58 @@ interface ToldTable {
 const any = 'rights_changed';
 const each = (kind: string) => ({ insert: kind, update: kind, delete: kind });
 
-const toldTables: readonly ToldTable[] = [
+const reportedTables: readonly ReportedTable[] = [
   {
     table: 'users',
-    told: { insert: 'user_added', update: any, delete: any },
+    reported: { insert: 'user_added', update: any, delete: any },
     silent: ['last_activity_at', 'system_account', 'server_rank'],
   },
-  { table: 'identities', told: each(any), silent: ['display'] },
-  { table: 'groups', told: each('groups_changed') },
-  { table: 'group_members', told: each('groups_changed') },
-  { table: 'roles', told: each(any) },
-  { table: 'role_assignments', told: each(any) },
+  { table: 'identities', reported: each(any), silent: ['display'] },
+  { table: 'groups', reported: each('groups_changed') },
+  { table: 'group_members', reported: each('groups_changed') },
+  { table: 'roles', reported: each(any) },
+  { table: 'role_assignments', reported: each(any) },
   {
     table: 'login_sessions',
-    told: { update: 'session_ended', delete: 'session_ended' },
+    reported: { update: 'session_ended', delete: 'session_ended' },
     subject: 'session_id',
     silent: ['last_seen_at', 'upstream_session_id', 'id_token_encrypted'],
   },
   {
     table: 'access_tokens',
-    told: { update: 'token_revoked', delete: 'token_revoked' },
+    reported: { update: 'token_revoked', delete: 'token_revoked' },
     subject: 'id',
     silent: ['last_used_at', 'note'],
   },
   {
     table: 'servers',
-    told: each('server_changed'),
+    reported: each('server_changed'),
     subject: 'id',
     silent: ['last_activity_at'],
   },
   {
     table: 'managed_processes',
-    told: each('services_changed'),
+    reported: each('services_changed'),
   },
   {
     table: 'instances',
-    told: each('instances_changed'),
+    reported: each('instances_changed'),
     silent: ['lease_until'],
   },
-  { table: 'shares', told: each(any) },
-  { table: 'runtime_services', told: each('runtime_services_changed') },
+  { table: 'shares', reported: each(any) },
+  { table: 'runtime_services', reported: each('runtime_services_changed') },
   {
     table: 'user_info',
-    told: each('user_info_changed'),
+    reported: each('user_info_changed'),
     subject: 'user_id',
   },
   {
     table: 'service_stops',
-    told: each('services_changed'),
+    reported: each('services_changed'),
   },
   {
     table: 'notices',
-    told: each('notices_changed'),
+    reported: each('notices_changed'),
   },
 ];
 
@@ -131,7 +131,7 @@ export async function createChangeLog(database: Transaction<unknown>): Promise<v
       return null;
     end $$`.execute(database);
   await pinSearchPath(database, 'hub_note_changes');
-  for (const told of toldTables) await tell(database, told);
+  for (const reported of reportedTables) await tell(database, reported);
 
   // The scopes of a share name the server: once it is renamed, another one may get that name.
   await sql`
@@ -149,19 +149,19 @@ export async function createChangeLog(database: Transaction<unknown>): Promise<v
 /** Makes PostgreSQL write the changes of a table into the log. */
 async function tell(
   database: Transaction<unknown>,
-  { table, told, subject = '', silent = [] }: ToldTable,
+  { table, reported, subject = '', silent = [] }: ReportedTable,
 ): Promise<void> {
   const rows = {
     insert: sql`new table as latter`,
     update: sql`old table as former new table as latter`,
     delete: sql`old table as former`,
   };
-  for (const deed of ['insert', 'update', 'delete'] as const) {
-    const kind = told[deed];
+  for (const event of ['insert', 'update', 'delete'] as const) {
+    const kind = reported[event];
     if (kind === undefined) continue;
     await sql`
-      create trigger ${sql.id(`note_${deed}`)} after ${sql.raw(deed)} on ${sql.table(table)}
-      referencing ${rows[deed]} for each statement
+      create trigger ${sql.id(`note_${event}`)} after ${sql.raw(event)} on ${sql.table(table)}
+      referencing ${rows[event]} for each statement
       execute function hub_note_changes(
         ${sql.lit(kind)}, ${sql.lit(subject)}, ${sql.lit(`{${silent.join(',')}}`)}
       )`.execute(database);

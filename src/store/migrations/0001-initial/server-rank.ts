@@ -14,14 +14,14 @@ const update = (userId: string) => `update users set server_rank = coalesce(
 
 /** Whose default server a changed row is or was. */
 const triggers = [
-  { deed: 'insert', on: 'insert', userId: 'new.user_id', isMeant: "new.name = ''" },
+  { event: 'insert', on: 'insert', userId: 'new.user_id', isMeant: "new.name = ''" },
   {
-    deed: 'update',
+    event: 'update',
     on: 'update of state, failure, name',
     userId: 'new.user_id',
     isMeant: "'' in (old.name, new.name)",
   },
-  { deed: 'delete', on: 'delete', userId: 'old.user_id', isMeant: "old.name = ''" },
+  { event: 'delete', on: 'delete', userId: 'old.user_id', isMeant: "old.name = ''" },
 ] as const;
 
 /**
@@ -32,8 +32,8 @@ export async function rankServers(
   database: Transaction<unknown>,
   dialect: 'sqlite' | 'postgres',
 ): Promise<void> {
-  for (const { deed, on, userId, isMeant } of triggers) {
-    const name = `rank_server_${deed}`;
+  for (const { event, on, userId, isMeant } of triggers) {
+    const name = `rank_server_${event}`;
     if (dialect === 'sqlite') {
       await sql
         .raw(
