@@ -5,7 +5,7 @@ import type {
   FormAuthenticator,
   OptionProblem,
   PluginSurroundings,
-} from '../src/plugin.ts';
+} from '../src/plugin/plugin.ts';
 
 const optionsSchema = z.strictObject({
   password: z

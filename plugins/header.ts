@@ -5,7 +5,7 @@ import type {
   ClaimedInfo,
   LoginRequest,
   RequestAuthenticator,
-} from '../src/plugin.ts';
+} from '../src/plugin/plugin.ts';
 import { infoOf, listAt, textAt } from './external/claims.ts';
 import { findProblems, type HeaderOptions, optionsSchema } from './external/header-options.ts';
 import { createSignedClaims, type VerifySignedClaims } from './external/signed-header.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuthenticatorPlugin, FormAuthenticator } from '../src/plugin.ts';
+import type { AuthenticatorPlugin, FormAuthenticator } from '../src/plugin/plugin.ts';
 import { labelOption } from './external/label-option.ts';
 
 /** No honest password is longer, and hashing more would be work for nothing. */

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import process from 'node:process';
-import { catchSignals } from './cli/signals.ts';
-import { keepCompiled } from './processes/compile-cache.ts';
-import { restartWithMemorySettings } from './processes/memory-settings.ts';
-import { importHttpWithoutFetch } from './undocumented/http-without-fetch.ts';
+import { catchSignals } from './entrances/cli/signals.ts';
+import { importHttpWithoutFetch } from './platform/undocumented/http-without-fetch.ts';
+import { keepCompiled } from './spawning/processes/compile-cache.ts';
+import { restartWithMemorySettings } from './spawning/processes/memory-settings.ts';
 
 const isStart = /^(?:start|gateway)$/.test(process.argv[2] ?? '');
 if (isStart) restartWithMemorySettings(process.env);
@@ -11,5 +11,5 @@ if (isStart) restartWithMemorySettings(process.env);
 const signals = isStart ? catchSignals() : undefined;
 keepCompiled(process.env);
 await importHttpWithoutFetch();
-const { run } = await import('./run.ts');
+const { run } = await import('./composition/run.ts');
 await run(signals);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { keepCompiled } from './processes/compile-cache.ts';
+import { keepCompiled } from './spawning/processes/compile-cache.ts';
 
 // Not the environment itself: it is that of the user's server.
 keepCompiled({ ...process.env });
-const { run } = await import('./singleuser-run.ts');
+const { run } = await import('./singleuser/run.ts');
 await run();

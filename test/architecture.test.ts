@@ -3,28 +3,65 @@ import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 /**
- * The floors of the program, lowest first, written down here and nowhere else: what stands on one
- * floor imports from its own folder and from lower floors only, types included.
+ * The wings of the program, lowest first, as `ls src` shows them beside the two programs: what stands in one imports
+ * from itself and from those below it, types included.
+ */
+const wings = [
+  'platform',
+  'plugin',
+  'spawning',
+  'client',
+  'cluster',
+  'identity',
+  'traffic',
+  'singleuser',
+  'workloads',
+  'operations',
+  'entrances',
+  'composition',
+] as const;
+
+const programs = ['main.ts', 'singleuser-main.ts'];
+
+/**
+ * The floors of the wings, lowest first, written down here and nowhere else: what stands on one floor imports from its
+ * own folder and from lower floors only, types included.
  */
 const floors: readonly (readonly string[])[] = [
-  ['files'],
-  ['texts'],
-  ['errors.ts', 'addresses', 'concurrency', 'logging', 'metrics', 'protocol', 'undocumented'],
-  ['config', 'processes'],
-  ['audit', 'crypto', 'branding', 'plugin-host'],
-  ['http'],
-  ['store', 'proxy', 'spawning', 'client', 'plugin.ts'],
-  ['users', 'singleuser', 'instances', 'notices'],
-  ['rbac', 'sessions', 'singleuser-run.ts'],
-  ['authentication', 'oauth', 'singleuser-main.ts'],
-  ['servers', 'services', 'gateway', 'accounts'],
-  ['sharing'],
+  ['platform/files'],
+  ['platform/texts'],
+  [
+    'platform/errors.ts',
+    'platform/addresses',
+    'platform/concurrency',
+    'platform/logging',
+    'platform/metrics',
+    'platform/protocol',
+    'platform/undocumented',
+  ],
+  ['platform/config', 'platform/process-table'],
+  ['platform/audit', 'platform/crypto', 'platform/branding'],
+  ['platform/http'],
+  ['platform/store'],
+  ['plugin/host'],
+  ['plugin/plugin.ts'],
+  ['spawning/processes'],
+  ['spawning'],
+  ['client'],
+  ['cluster/instances', 'cluster/notices'],
+  ['identity/users'],
+  ['identity/rbac', 'identity/sessions'],
+  ['identity/authentication', 'identity/oauth'],
+  ['identity/accounts'],
+  ['traffic/proxy'],
+  ['traffic/gateway'],
+  ['singleuser'],
+  ['workloads/servers', 'workloads/services'],
+  ['workloads/sharing'],
   ['operations'],
-  ['api', 'pages', 'cli'],
-  ['app.ts'],
+  ['entrances/api', 'entrances/pages', 'entrances/cli'],
   ['composition'],
-  ['hub.ts'],
-  ['run.ts'],
+  ['singleuser-main.ts'],
   ['main.ts'],
 ];
 
@@ -46,7 +83,7 @@ const processMembers = /^(env|argv|exit|exitCode|stdin|stdout|stderr|cwd|chdir|u
 
 /** Where that may be touched. */
 const processPlaces =
-  /^(main|run|singleuser-main|singleuser-run)\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
+  /^(main|singleuser-main)\.ts$|^(composition|singleuser)\/run\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
 
 /**
  * Where the time of day may be asked for: it can be set, so it is for what is stored, sealed or shown,
@@ -130,8 +167,19 @@ function withoutComments(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '');
 }
 
+/** A folder of a wing, the wing where it is not divided, or a program. */
 function placeOf(path: string): string {
-  return path.split('/')[0] ?? path;
+  const places = floors.flat().filter((place) => path === place || path.startsWith(`${place}/`));
+  return places.toSorted((left, right) => right.length - left.length)[0] ?? path;
+}
+
+function wingOf(place: string): string {
+  return place.split('/')[0] ?? place;
+}
+
+/** The path as its wing sees it: `pages/html.ts` for `entrances/pages/html.ts`. */
+function inWing(path: string): string {
+  return placeOf(path).includes('/') ? path.slice(path.indexOf('/') + 1) : path;
 }
 
 function floorOf(place: string): number {
@@ -154,12 +202,14 @@ function floorProblems({ path, text }: SourceFile): string[] {
 function packageProblems({ path, text }: SourceFile): string[] {
   return importsOf(text).flatMap((specifier) => {
     const places = packagePlaces[specifier];
-    return places === undefined || places.test(path) ? [] : [`${path} imports ${specifier}`];
+    return places === undefined || places.test(inWing(path))
+      ? []
+      : [`${path} imports ${specifier}`];
   });
 }
 
 function processProblems({ path, text }: SourceFile): string[] {
-  if (processPlaces.test(path)) return [];
+  if (processPlaces.test(inWing(path))) return [];
   const code = withoutComments(text);
   const [, imported = ''] = /import \{([^}]*)\} from 'node:process'/.exec(code) ?? [];
   const members = [
@@ -173,7 +223,7 @@ function processProblems({ path, text }: SourceFile): string[] {
 
 function wallClockProblems({ path, text }: SourceFile): string[] {
   const isUsed = /Date\.now\b|new Date\(\)/.test(withoutComments(text));
-  return isUsed && !wallClockPlaces.test(path) ? [`${path} asks for the time of day`] : [];
+  return isUsed && !wallClockPlaces.test(inWing(path)) ? [`${path} asks for the time of day`] : [];
 }
 
 /** A circle of imports among files of the program, types included; undefined where there is none. */
@@ -223,17 +273,37 @@ describe('the floors', () => {
   });
 
   test('hold every folder of src, and nothing that is not there', () => {
-    const places = new Set(sourceFiles().map(({ path }) => placeOf(path)));
+    const files = sourceFiles().map(({ path }) => path);
+    expect(files.filter((path) => floorOf(placeOf(path)) === -1)).toEqual([]);
+    const places = new Set(files.map(placeOf));
     expect(floors.flat().toSorted()).toEqual([...places].toSorted());
   });
 
+  test('are those of the wings, one wing after the other', () => {
+    const inOrder = [...new Set(floors.flat().map(wingOf))];
+    expect(inOrder).toEqual([...wings, 'singleuser-main.ts', 'main.ts']);
+    const entries = globSync('**/*', { cwd: posix.join(root, 'src'), withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) =>
+        posix.relative(posix.join(root, 'src'), posix.join(entry.parentPath, entry.name)),
+      );
+    expect([...new Set(entries.map(wingOf))].toSorted()).toEqual(
+      [...wings, ...programs].toSorted(),
+    );
+    expect(wings.length + programs.length).toBeLessThanOrEqual(14);
+  });
+
   test('are told apart in every form of import', () => {
-    const upward = (text: string) => floorProblems({ path: 'store/some-store.ts', text });
-    expect(upward("import type { User } from '../users/user-store.ts';")).toHaveLength(1);
-    expect(upward("import {\n  type A,\n  b,\n} from '../oauth/pkce.ts';")).toHaveLength(1);
-    expect(upward("export { b } from '../hub.ts';")).toHaveLength(1);
-    expect(upward("const { b } = await import('../hub.ts');")).toHaveLength(1);
-    expect(upward("import '../cli/run-cli.ts';")).toHaveLength(1);
+    const upward = (text: string) => floorProblems({ path: 'platform/store/some-store.ts', text });
+    expect(upward("import type { User } from '../../identity/users/user-store.ts';")).toHaveLength(
+      1,
+    );
+    expect(
+      upward("import {\n  type A,\n  b,\n} from '../../identity/oauth/pkce.ts';"),
+    ).toHaveLength(1);
+    expect(upward("export { b } from '../../composition/hub.ts';")).toHaveLength(1);
+    expect(upward("const { b } = await import('../../composition/hub.ts');")).toHaveLength(1);
+    expect(upward("import '../../entrances/cli/run-cli.ts';")).toHaveLength(1);
     expect(upward("import { HubError } from '../errors.ts';\nimport './tables.ts';")).toEqual([]);
   });
 });
@@ -241,28 +311,34 @@ describe('the floors', () => {
 test('durations are measured by a clock that cannot be set', () => {
   expect(sourceFiles().flatMap(wallClockProblems)).toEqual([]);
   const text = 'const deadline = Date.now() + patienceMs;';
-  expect(wallClockProblems({ path: 'proxy/forwarder.ts', text })).toHaveLength(1);
+  expect(wallClockProblems({ path: 'traffic/proxy/forwarder.ts', text })).toHaveLength(1);
 });
 
 describe('what one part alone may know', () => {
   test('is HTTP by Koa, SQL by Kysely and SQLite, and the command line by Commander', () => {
     expect(sourceFiles().flatMap(packageProblems)).toEqual([]);
-    const domain = { path: 'rbac/authorizer.ts', text: "import type { Context } from 'koa';" };
-    expect(packageProblems(domain)).toEqual(['rbac/authorizer.ts imports koa']);
+    const domain = {
+      path: 'identity/rbac/authorizer.ts',
+      text: "import type { Context } from 'koa';",
+    };
+    expect(packageProblems(domain)).toEqual(['identity/rbac/authorizer.ts imports koa']);
   });
 
   test('is the process, its environment and its arguments', () => {
     expect(sourceFiles().flatMap(processProblems)).toEqual([]);
-    const domain = { path: 'users/user-store.ts', text: 'const home = process.env["HOME"];' };
-    expect(processProblems(domain)).toEqual(['users/user-store.ts uses process.env']);
+    const domain = {
+      path: 'identity/users/user-store.ts',
+      text: 'const home = process.env["HOME"];',
+    };
+    expect(processProblems(domain)).toEqual(['identity/users/user-store.ts uses process.env']);
     const named = { ...domain, text: "import { exit, kill } from 'node:process';" };
-    expect(processProblems(named)).toEqual(['users/user-store.ts uses process.exit']);
+    expect(processProblems(named)).toEqual(['identity/users/user-store.ts uses process.exit']);
   });
 
   test('is the published contract, for plugins and examples', () => {
     // What several of them share is in plugins/external.
     const allowed =
-      /^(hub\/(client|plugin|testing)$|(\.\.\/)+src\/plugin\.ts$|node:|\.\/|\.\.\/external\/|[a-z@])/;
+      /^(hub\/(client|plugin|testing)$|(\.\.\/)+src\/plugin\/plugin\.ts$|node:|\.\/|\.\.\/external\/|[a-z@])/;
     const files = globSync(['plugins/**/*.ts', 'examples/**/*.ts'], { cwd: root });
     const problems = files
       // The names of built-in spawners among the plugins; what they do is part of the program.
@@ -277,8 +353,8 @@ describe('what one part alone may know', () => {
 });
 
 function decisionsIn({ path, text }: SourceFile): string[] {
-  if (!path.startsWith('pages/')) return [];
-  if (Object.values(decidingPages).some((places) => places.test(path))) return [];
+  if (!inWing(path).startsWith('pages/')) return [];
+  if (Object.values(decidingPages).some((places) => places.test(inWing(path)))) return [];
   const code = withoutComments(text);
   return Object.entries(decisionsInPages)
     .filter(([, pattern]) => pattern.test(code))
@@ -287,7 +363,7 @@ function decisionsIn({ path, text }: SourceFile): string[] {
 
 test('pages perform operations, which alone decide who may do what', () => {
   expect(sourceFiles().flatMap(decisionsIn)).toEqual([]);
-  const path = 'pages/admin/some-routes.ts';
+  const path = 'entrances/pages/admin/some-routes.ts';
   for (const text of [
     "router.post('/admin/some', pages.loggedIn(async (ctx) => remove(ctx)));",
     "requireAccess(scopes, ['groups'], membership);",
@@ -304,7 +380,7 @@ test('pages perform operations, which alone decide who may do what', () => {
 
 function storesInCommand({ path, text }: SourceFile): string[] {
   if (!path.startsWith('cli/')) return [];
-  if (Object.values(readingCommands).some((places) => places.test(path))) return [];
+  if (Object.values(readingCommands).some((places) => places.test(inWing(path)))) return [];
   return importsOf(text)
     .map((specifier) => posix.join(posix.dirname(path), specifier))
     .filter((target) => accountStores.test(target))

@@ -11,9 +11,9 @@ import { jupyterHubOperations } from '../scripts/reference/jupyterhub-operations
 import { counterpartOf } from '../scripts/reference/jupyterhub-page.ts';
 import { listMetrics } from '../scripts/reference/metrics-page.ts';
 import { referencePages } from '../scripts/reference/pages.ts';
-import { loadCheckedConfig } from '../src/cli/checked-config.ts';
-import * as cookieNames from '../src/protocol/cookie-names.ts';
-import { scopeDefinitions } from '../src/rbac/scope-definitions.ts';
+import { loadCheckedConfig } from '../src/entrances/cli/checked-config.ts';
+import { scopeDefinitions } from '../src/identity/rbac/scope-definitions.ts';
+import * as cookieNames from '../src/platform/protocol/cookie-names.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -87,9 +87,9 @@ describe('the reference', () => {
 
   test('says every variable that a service and a server get, and every cookie', () => {
     const variables = [
-      'src/services/service-environment.ts',
-      'src/servers/server-environment.ts',
-      'src/http/origin-variables.ts',
+      'src/workloads/services/service-environment.ts',
+      'src/workloads/servers/server-environment.ts',
+      'src/platform/http/origin-variables.ts',
     ]
       .flatMap((path) => [...read(path).matchAll(/^ {4}([A-Z][A-Z_]+)[:,]/gm)])
       // What has no prefix tells other programs who the user is.

@@ -11,13 +11,13 @@ import {
   untranslatedIn,
   withoutPages,
 } from '../scripts/texts/extract.ts';
-import { loadAssets } from '../src/pages/assets/assets.ts';
-import { renderHtml } from '../src/pages/html.ts';
-import { problemOf } from '../src/texts/catalogue.ts';
+import { loadAssets } from '../src/entrances/pages/assets/assets.ts';
+import { renderHtml } from '../src/entrances/pages/html.ts';
+import { problemOf } from '../src/platform/texts/catalogue.ts';
 import { BracketLanguage, unbracketedIn } from './support/bracket-language.ts';
 import { samplePages } from './support/sample-pages.ts';
 
-const german = join(import.meta.dirname, '..', 'src', 'texts', 'languages', 'de');
+const german = join(import.meta.dirname, '..', 'src', 'platform', 'texts', 'languages', 'de');
 const files = globSync('*.json', { cwd: german }).map((name) => ({
   name,
   entries: Object.entries<string>(JSON.parse(readFileSync(join(german, name), 'utf8'))),
@@ -66,40 +66,44 @@ test('times in texts are written as the language does', () => {
 
 /** Where errors take what they say from, which is a text there. */
 const saidRemotely: Readonly<Record<string, string>> = {
-  'accounts/first-administrator.ts': 'the authenticator says what is wrong with a password',
-  'accounts/invitations.ts': 'the authenticator says what is wrong with a password',
-  'accounts/role-administration.ts': 'definitionProblem and fixedMembers of the same file',
-  'gateway/forward-auth.ts': 'another error says it, with another code',
-  'http/error-response.ts': 'error-page-renderer.ts',
-  'instances/channel-caller.ts': 'another instance says it',
-  'oauth/endpoints/authorization-request.ts': 'badRequest of the same file',
+  'identity/accounts/first-administrator.ts':
+    'the authenticator says what is wrong with a password',
+  'identity/accounts/invitations.ts': 'the authenticator says what is wrong with a password',
+  'identity/accounts/role-administration.ts': 'definitionProblem and fixedMembers of the same file',
+  'traffic/gateway/forward-auth.ts': 'another error says it, with another code',
+  'platform/http/error-response.ts': 'error-page-renderer.ts',
+  'cluster/instances/channel-caller.ts': 'another instance says it',
+  'identity/oauth/endpoints/authorization-request.ts': 'badRequest of the same file',
   'operations/account.ts': 'the authenticator says what is wrong with a password',
   'operations/authorizations.ts': 'one answer for all of them, in the same file',
   'operations/check-input.ts': 'what programs sent, which forms cannot',
   'operations/share-pages.ts': 'another error says it, with another code',
-  'pages/account/account-routes.ts': 'newPasswordProblems of pages/login',
-  'pages/account/token-routes.ts': 'requestedScopes of token-form.ts',
-  'pages/login/invitation-routes.ts': 'the authenticator says what is wrong with a password',
-  'pages/login/set-up-routes.ts': 'the authenticator says what is wrong with a password',
-  'pages/admin/runtime-service-routes.ts': 'what is wrong with a field, by its schema',
-  'pages/services/not-ready-renderer.ts': 'hintOf of the same file',
-  'proxy/websocket-forwarder.ts': 'tooMany of the same file',
-  'rbac/scope.ts': 'readScope of the same file',
-  'servers/address-reports.ts': 'the spawner says why it refuses an address, to the server alone',
-  'servers/server-accounts.ts': 'serverAccountProblem of processes/system-user.ts',
-  'servers/server-start.ts': 'an earlier error says it, with another code',
-  'servers/server-unit.ts': 'start-texts.ts',
-  'servers/server-watch.ts': 'stored by the instance that started the server',
-  'services/service-administration.ts': 'what is wrong with a field, by validate-services.ts',
+  'entrances/pages/account/account-routes.ts': 'newPasswordProblems of pages/login',
+  'entrances/pages/account/token-routes.ts': 'requestedScopes of token-form.ts',
+  'entrances/pages/login/invitation-routes.ts':
+    'the authenticator says what is wrong with a password',
+  'entrances/pages/login/set-up-routes.ts': 'the authenticator says what is wrong with a password',
+  'entrances/pages/admin/runtime-service-routes.ts': 'what is wrong with a field, by its schema',
+  'entrances/pages/services/not-ready-renderer.ts': 'hintOf of the same file',
+  'traffic/proxy/websocket-forwarder.ts': 'tooMany of the same file',
+  'identity/rbac/scope.ts': 'readScope of the same file',
+  'workloads/servers/address-reports.ts':
+    'the spawner says why it refuses an address, to the server alone',
+  'workloads/servers/server-accounts.ts': 'serverAccountProblem of processes/system-user.ts',
+  'workloads/servers/server-start.ts': 'an earlier error says it, with another code',
+  'workloads/servers/server-unit.ts': 'start-texts.ts',
+  'workloads/servers/server-watch.ts': 'stored by the instance that started the server',
+  'workloads/services/service-administration.ts':
+    'what is wrong with a field, by validate-services.ts',
   'spawning/docker/engine-errors.ts': 'refusals and pullSentence of the same file',
   'spawning/kubernetes/api-errors.ts': 'refusals of the same file',
   'spawning/kubernetes/await-pod.ts': 'hopelessness of pod-progress.ts',
   'spawning/kubernetes/cluster.ts': 'configProblem of the same file',
   'spawning/kubernetes/kubernetes-spawner.ts': 'requireKnown of the same file',
   'spawning/kubernetes/server-pods.ts': 'sentenceOf of api-errors.ts',
-  'store/node-sqlite-dialect.ts': 'sqlite-file-watch.ts',
-  'users/system-account-store.ts': 'a text that the caller of taken gives',
-  'users/user-info.ts': 'the problems of the same file',
+  'platform/store/node-sqlite-dialect.ts': 'sqlite-file-watch.ts',
+  'identity/users/system-account-store.ts': 'a text that the caller of taken gives',
+  'identity/users/user-info.ts': 'the problems of the same file',
 };
 
 test('errors that reach a page say texts', () => {
@@ -111,7 +115,7 @@ test('errors that reach a page say texts', () => {
 
 /** Files in which every sentence is for people, but for those that a pattern says. */
 const spokenFiles =
-  /^spawning\/|^servers\/(?!.*-store\.ts$)|^accounts\/role-administration\.ts$|^rbac\/scope\.ts$|^users\/user-info\.ts$|^oauth\/endpoints\/authorization-request\.ts$|^processes\/(?:launch-check|port-owner|readiness-probe|supervised-process|system-user)\.ts$|^services\/(?:external|managed|owned)-service\.ts$/;
+  /^spawning\/(?!processes\/)|^workloads\/servers\/(?!.*-store\.ts$)|^identity\/accounts\/role-administration\.ts$|^identity\/rbac\/scope\.ts$|^identity\/users\/user-info\.ts$|^identity\/oauth\/endpoints\/authorization-request\.ts$|^spawning\/processes\/(?:launch-check|port-owner|readiness-probe|supervised-process|system-user)\.ts$|^workloads\/services\/(?:external|managed|owned)-service\.ts$/;
 
 const notForPeople: readonly (readonly [path: RegExp, why: string])[] = [
   [/\/examine-\w+\.ts$/, 'findings of hub doctor'],

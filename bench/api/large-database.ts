@@ -1,8 +1,8 @@
 import { pino } from 'pino';
-import { createServerStore } from '../../src/servers/server-store.ts';
+import { createServerStore } from '../../src/workloads/servers/server-store.ts';
 import type { LocalServerState } from '../../src/spawning/local-process/server-state.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { createUserStore } from '../../src/users/user-store.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
+import { createUserStore } from '../../src/identity/users/user-store.ts';
 import { databaseFile } from './hub.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
 
 const rowsAtOnce = 50_000;
 

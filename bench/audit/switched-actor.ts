@@ -1,7 +1,7 @@
-import * as actor from '../../src/audit/actor.ts';
+import * as actor from '../../src/platform/audit/actor.ts';
 import { isRecording } from './switch.ts';
 
-/** Stands for `src/audit/actor.ts`: as it is while the hub records, and nothing while it does not. */
+/** Stands for `src/platform/audit/actor.ts`: as it is while the hub records, and nothing while it does not. */
 export function actAs<Result>(who: actor.Actor, work: () => Result): Result {
   return isRecording() ? actor.actAs(who, work) : work();
 }

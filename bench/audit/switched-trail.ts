@@ -1,7 +1,7 @@
-import * as real from '../../src/store/audit-trail.ts';
+import * as real from '../../src/platform/store/audit-trail.ts';
 import { isRecording } from './switch.ts';
 
-/** Stands for `src/store/audit-trail.ts`: as it is while the hub records, and nothing while it does not. */
+/** Stands for `src/platform/store/audit-trail.ts`: as it is while the hub records, and nothing while it does not. */
 export function createAuditTrail(
   options: Parameters<typeof real.createAuditTrail>[0],
 ): real.AuditTrail {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { createGroupStore } from '../../src/users/group-store.ts';
-import { createUserStore } from '../../src/users/user-store.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
+import { createGroupStore } from '../../src/identity/users/group-store.ts';
+import { createUserStore } from '../../src/identity/users/user-store.ts';
 import { databaseFile } from '../api/hub.ts';
 
 /** The group of every other user. */

@@ -2,7 +2,7 @@ import { globSync, rmdirSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
-import { findHierarchies } from '../../src/processes/cgroup-hierarchies.ts';
+import { findHierarchies } from '../../src/spawning/processes/cgroup-hierarchies.ts';
 import { until } from '../../test/support/test-hub.ts';
 
 /** By how much what runs aside is nicer than the hub. */

@@ -2,8 +2,8 @@
 // each time it is asked. To be run with --expose-gc.
 import process from 'node:process';
 import { pino } from 'pino';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
-import { createHub } from '../../src/hub.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
+import { createHub } from '../../src/composition/hub.ts';
 import { measureHolding } from './holding.ts';
 
 const checked = await loadCheckedConfig({ file: process.argv[2], env: process.env });

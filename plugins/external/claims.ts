@@ -1,4 +1,4 @@
-import type { ClaimedInfo } from '../../src/plugin.ts';
+import type { ClaimedInfo } from '../../src/plugin/plugin.ts';
 
 /** What a provider says of a person: the claims of an ID token, or the answer of a user endpoint. */
 export type Claims = Readonly<Record<string, unknown>>;

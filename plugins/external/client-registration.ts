@@ -11,7 +11,7 @@ import {
   type ServerMetadata,
 } from 'openid-client';
 import { z } from 'zod';
-import type { AuthenticatorHost } from '../../src/plugin.ts';
+import type { AuthenticatorHost } from '../../src/plugin/plugin.ts';
 import type { BoundedFetch } from './bounded-fetch.ts';
 import { explainFailure } from './provider-errors.ts';
 

@@ -1,6 +1,6 @@
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration } from 'openid-client';
-import type { PluginLog, ProviderStatus } from '../../src/plugin.ts';
+import type { PluginLog, ProviderStatus } from '../../src/plugin/plugin.ts';
 import { explainFailure } from './provider-errors.ts';
 
 /** A provider whose addresses are known. */

@@ -18,7 +18,7 @@ import type {
   LoginIcon,
   LoginMethod,
   RefreshResult,
-} from '../../src/plugin.ts';
+} from '../../src/plugin/plugin.ts';
 import { type AccessRules, judge } from './access-rules.ts';
 import { type AuthState, readAuthState, stateOf } from './auth-state.ts';
 import { type Claims, claimAt, infoOf, textAt } from './claims.ts';

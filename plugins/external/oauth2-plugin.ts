@@ -14,7 +14,7 @@ import type {
   AuthenticatorPlugin,
   ExternalAuthenticator,
   LoginIcon,
-} from '../../src/plugin.ts';
+} from '../../src/plugin/plugin.ts';
 import type { ClaimRule } from './access-rules.ts';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { type Claims, idAt, isClaims } from './claims.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OptionProblem } from '../../src/plugin.ts';
+import type { OptionProblem } from '../../src/plugin/plugin.ts';
 import { isLoopbackHost } from './bounded-fetch.ts';
 import { labelOption } from './label-option.ts';
 

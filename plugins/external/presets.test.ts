@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { AuthenticatorPlugin, ExternalAuthenticator } from '../../src/plugin.ts';
+import type { AuthenticatorPlugin, ExternalAuthenticator } from '../../src/plugin/plugin.ts';
 import { authenticatorContract, createTestHost } from '../../test/contract/testing.ts';
 import { anyRequest, loginWithPlugin } from '../../test/support/plugin-login.ts';
 import {

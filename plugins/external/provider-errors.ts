@@ -4,7 +4,7 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
-import type { RefusalReason } from '../../src/plugin.ts';
+import type { RefusalReason } from '../../src/plugin/plugin.ts';
 
 /** What a failure at the provider means for the login. */
 export interface ProviderFailure {

@@ -8,7 +8,7 @@ import {
   jwtVerify,
 } from 'jose';
 import type { ServerMetadata } from 'openid-client';
-import type { LogoutTokenResult } from '../../src/plugin.ts';
+import type { LogoutTokenResult } from '../../src/plugin/plugin.ts';
 import type { BoundedFetch } from './bounded-fetch.ts';
 import { isClaims } from './claims.ts';
 import { UntrustedAnswer } from './provider-errors.ts';

@@ -6,7 +6,7 @@ import type {
   FormAuthenticator,
   ProviderStatus,
   RefreshResult,
-} from '../../src/plugin.ts';
+} from '../../src/plugin/plugin.ts';
 import {
   connect,
   type DirectoryConnection,

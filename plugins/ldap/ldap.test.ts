@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net';
 import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LoginRequest } from '../../src/plugin.ts';
+import type { LoginRequest } from '../../src/plugin/plugin.ts';
 import { authenticatorContract, createTestHost } from '../../test/contract/testing.ts';
 import { anyRequest } from '../../test/support/plugin-login.ts';
 import { hasSlapd, type Slapd, startSlapd } from '../../test/support/slapd.ts';

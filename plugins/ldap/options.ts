@@ -1,6 +1,6 @@
 import { FilterParser } from 'ldapts';
 import { z } from 'zod';
-import type { OptionProblem, PluginSurroundings } from '../../src/plugin.ts';
+import type { OptionProblem, PluginSurroundings } from '../../src/plugin/plugin.ts';
 import { labelOption } from '../external/label-option.ts';
 
 const texts = z

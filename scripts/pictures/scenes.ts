@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { createPageUrls } from '../../src/pages/page-urls.ts';
+import { createPageUrls } from '../../src/entrances/pages/page-urls.ts';
 import type { Camera } from './camera.ts';
 import type { PictureName } from './list.ts';
 import { password, type World } from './world.ts';

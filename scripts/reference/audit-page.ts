@@ -1,8 +1,8 @@
-import { actionLabels } from '../../src/audit/action-labels.ts';
-import { type AuditAction, auditActions } from '../../src/audit/actions.ts';
-import { reasonLabels } from '../../src/audit/reason-labels.ts';
 import { auditActionsOf } from '../../src/operations/operation.ts';
 import { operations } from '../../src/operations/operations.ts';
+import { actionLabels } from '../../src/platform/audit/action-labels.ts';
+import { type AuditAction, auditActions } from '../../src/platform/audit/actions.ts';
+import { reasonLabels } from '../../src/platform/audit/reason-labels.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** The reference page of the audit log: every action, and the operations that are not recorded. */

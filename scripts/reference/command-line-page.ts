@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createProgram } from '../../src/cli/run-cli.ts';
+import { createProgram } from '../../src/entrances/cli/run-cli.ts';
 import { createCommandLine } from '../../src/singleuser/command-line.ts';
 import { generatedNote } from './markdown.ts';
 

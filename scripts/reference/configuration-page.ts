@@ -1,8 +1,8 @@
-import { createConfigJsonSchema } from '../../src/config/json-schema.ts';
+import { createConfigJsonSchema } from '../../src/platform/config/json-schema.ts';
 import {
   builtInPluginsDirectory,
   createPluginLoader,
-} from '../../src/plugin-host/plugin-loader.ts';
+} from '../../src/plugin/host/plugin-loader.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 interface JsonSchema {

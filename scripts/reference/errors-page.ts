@@ -1,5 +1,5 @@
-import { HubError, type HubErrorCode } from '../../src/errors.ts';
-import { toErrorResponse } from '../../src/http/error-response.ts';
+import { HubError, type HubErrorCode } from '../../src/platform/errors.ts';
+import { toErrorResponse } from '../../src/platform/http/error-response.ts';
 import { code, generatedNote } from './markdown.ts';
 
 /** When each error comes and how to fix it. */

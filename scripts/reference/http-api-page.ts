@@ -1,4 +1,4 @@
-import { publicDeclarations } from '../../src/api/openapi.ts';
+import { publicDeclarations } from '../../src/entrances/api/openapi.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 

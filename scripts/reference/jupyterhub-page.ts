@@ -1,4 +1,4 @@
-import { declarations } from '../../src/api/openapi.ts';
+import { declarations } from '../../src/entrances/api/openapi.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { type JupyterHubOperation, jupyterHubOperations } from './jupyterhub-operations.ts';
 import { cell, code, generatedNote } from './markdown.ts';

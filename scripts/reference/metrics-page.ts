@@ -1,5 +1,5 @@
-import { createMetrics, type MetricDescription } from '../../src/metrics/metrics.ts';
-import { serviceStates } from '../../src/services/service-status.ts';
+import { createMetrics, type MetricDescription } from '../../src/platform/metrics/metrics.ts';
+import { serviceStates } from '../../src/workloads/services/service-status.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** Every metric there is, as the hub itself describes it. */

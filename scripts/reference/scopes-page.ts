@@ -1,10 +1,10 @@
-import { defaultRoles } from '../../src/rbac/default-roles.ts';
+import { defaultRoles } from '../../src/identity/rbac/default-roles.ts';
 import {
   metascopes,
   type ScopeDefinition,
   scopeDefinitions,
   selfScopes,
-} from '../../src/rbac/scope-definitions.ts';
+} from '../../src/identity/rbac/scope-definitions.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** The reference page of the scopes. */

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Expression, parseSync, type TemplateLiteral, Visitor } from 'oxc-parser';
-import { keyOf } from '../../src/texts/key.ts';
+import { keyOf } from '../../src/platform/texts/key.ts';
 
 const source = join(import.meta.dirname, '..', '..', 'src');
 
@@ -31,11 +31,10 @@ export function textsOfSource(): Map<string, string[]> {
 export function textsIn(path: string, code: string): Set<string> {
   const keys = new Set<string>();
   // Others have functions of these names too.
-  const hasTexts = /from '(?:[./]*\/texts|\.)\/text\.ts'/.test(code);
+  const hasTexts = /from '(?:[\w./-]*\/texts|\.)\/text\.ts'/.test(code);
   if (!hasTexts) return keys;
-  const hasMessages = /import \{[^}]*\bmessage\b[^}]*\} from '(?:[./]*\/texts|\.)\/text\.ts'/.test(
-    code,
-  );
+  const hasMessages =
+    /import \{[^}]*\bmessage\b[^}]*\} from '(?:[\w./-]*\/texts|\.)\/text\.ts'/.test(code);
   const { program } = parseSync(path, code, { lang: 'ts' });
   new Visitor({
     TaggedTemplateExpression({ tag, quasi }) {
@@ -64,14 +63,14 @@ function keyOfTemplate(path: string, { quasis }: TemplateLiteral): string {
 /** Where errors reach no page, and why. */
 export const withoutPages: readonly (readonly [place: RegExp, why: string])[] = [
   [
-    /^cli\/|^(?:operations|composition)\/(?:perform-)?command[\w-]*\.ts$/,
+    /^entrances\/cli\/|^(?:operations|composition)\/(?:perform-)?command[\w-]*\.ts$/,
     'the command line speaks English',
   ],
   [/^(?:client|singleuser)\//, 'runs in services and servers, which have no catalogues'],
-  [/^api\//, 'the API speaks English, and scripts of pages show none of its errors'],
-  [/^gateway\/proxy-api\.ts$/, 'an API'],
-  [/^http\/server\/internal-listener\.ts$/, 'serves the API alone'],
-  [/^accounts\/password-callers\.ts$/, 'for programs that send a password to the API'],
+  [/^entrances\/api\//, 'the API speaks English, and scripts of pages show none of its errors'],
+  [/^traffic\/gateway\/proxy-api\.ts$/, 'an API'],
+  [/^platform\/http\/server\/internal-listener\.ts$/, 'serves the API alone'],
+  [/^identity\/accounts\/password-callers\.ts$/, 'for programs that send a password to the API'],
 ];
 
 /**

@@ -33,7 +33,13 @@ test('importing the client loads nothing of the server and no framework', async 
 
   const folders = loaded
     .filter((url) => !url.includes('/node_modules/'))
-    .map((url) => url.slice(url.lastIndexOf('/src/') + '/src/'.length).split('/')[0]);
+    .map(
+      (url) =>
+        url
+          .slice(url.lastIndexOf('/src/') + '/src/'.length)
+          .replace('platform/', '')
+          .split('/')[0],
+    );
   expect([...new Set(folders)].sort()).toEqual([
     'client',
     'concurrency',

@@ -1,6 +1,6 @@
 /** The client library, `hub/client`: everything a service needs to know who its visitors are. */
 
-export { HubError, type HubErrorCode } from '../errors.ts';
+export { HubError, type HubErrorCode } from '../platform/errors.ts';
 export { isAllowed } from './access-rule.ts';
 export type { Environment, HubAuthOptions, HubOAuthOptions } from './client-options.ts';
 export type {

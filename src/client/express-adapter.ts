@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { writeAnswer } from '../http/answer.ts';
-import { prefersHtml } from '../http/content-negotiation.ts';
+import { writeAnswer } from '../platform/http/answer.ts';
+import { prefersHtml } from '../platform/http/content-negotiation.ts';
 import { toAnswer } from './decision.ts';
 import type { HubAuth } from './hub-auth.ts';
 import { type AdapterOptions, reportFailure } from './node-adapter.ts';

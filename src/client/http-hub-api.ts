@@ -1,5 +1,5 @@
-import { timeLimit } from '../concurrency/time-limit.ts';
-import { HubError } from '../errors.ts';
+import { timeLimit } from '../platform/concurrency/time-limit.ts';
+import { HubError } from '../platform/errors.ts';
 import type { CodeExchange, CodeExchangeResult, HubApi, UserModel } from './hub-api.ts';
 
 const maxAnswerBytes = 1024 * 1024;

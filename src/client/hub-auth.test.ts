@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { startFakeHub } from '../../test/support/fake-hub.ts';
-import { HubError } from '../errors.ts';
+import { HubError } from '../platform/errors.ts';
 import type { HubAuthOptions } from './client-options.ts';
 import type { UserModel } from './hub-api.ts';
 import { HubAuth } from './hub-auth.ts';

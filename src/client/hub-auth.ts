@@ -1,7 +1,7 @@
-import { HubError } from '../errors.ts';
-import { cookieValues } from '../http/cookies.ts';
-import { sessionIdCookie } from '../protocol/cookie-names.ts';
-import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
+import { HubError } from '../platform/errors.ts';
+import { cookieValues } from '../platform/http/cookies.ts';
+import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
+import { tokenParameter, withoutTokenParameter } from '../platform/protocol/token-parameter.ts';
 import { hasGroupScopes, isAllowed, withScopesForOwner } from './access-rule.ts';
 import { type HubAuthOptions, type HubOAuthOptions, resolveOptions } from './client-options.ts';
 import { headerToken, isTokenShaped, type PresentedToken, single } from './credentials.ts';

@@ -1,16 +1,23 @@
-import { Secret } from '../config/secret.ts';
-import { hashSecret } from '../crypto/hash.ts';
-import { randomSecret } from '../crypto/random.ts';
-import { createSealer } from '../crypto/sealer.ts';
-import { HubError } from '../errors.ts';
-import { isNavigation } from '../http/content-negotiation.ts';
-import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
-import { createRedirectLoopGuard, type RedirectLoopGuard } from '../http/redirect-loop-guard.ts';
-import { safeRedirectTarget } from '../http/redirect-target.ts';
-import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
-import { hostPrefix, stateCookieName, tokenCookieName } from '../protocol/cookie-names.ts';
-import { formatScopeList } from '../protocol/scope-list.ts';
-import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
+import { Secret } from '../platform/config/secret.ts';
+import { hashSecret } from '../platform/crypto/hash.ts';
+import { randomSecret } from '../platform/crypto/random.ts';
+import { createSealer } from '../platform/crypto/sealer.ts';
+import { HubError } from '../platform/errors.ts';
+import { isNavigation } from '../platform/http/content-negotiation.ts';
+import { type CookieAttributes, serializeCookie } from '../platform/http/cookies.ts';
+import {
+  createRedirectLoopGuard,
+  type RedirectLoopGuard,
+} from '../platform/http/redirect-loop-guard.ts';
+import { safeRedirectTarget } from '../platform/http/redirect-target.ts';
+import {
+  createStateCookies,
+  type PendingState,
+  type StateCookies,
+} from '../platform/http/state-cookies.ts';
+import { hostPrefix, stateCookieName, tokenCookieName } from '../platform/protocol/cookie-names.ts';
+import { formatScopeList } from '../platform/protocol/scope-list.ts';
+import { tokenParameter, withoutTokenParameter } from '../platform/protocol/token-parameter.ts';
 import { isForged, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
 import { headerToken, type PresentedToken, single } from './credentials.ts';

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { prefersHtml } from '../http/content-negotiation.ts';
+import { prefersHtml } from '../platform/http/content-negotiation.ts';
 import { toAnswer } from './decision.ts';
 import type { HubAuth } from './hub-auth.ts';
 import { type AdapterOptions, reportFailure } from './node-adapter.ts';

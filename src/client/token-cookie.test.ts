@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Secret } from '../config/secret.ts';
-import { createSealer } from '../crypto/sealer.ts';
+import { Secret } from '../platform/config/secret.ts';
+import { createSealer } from '../platform/crypto/sealer.ts';
 import { createTokenCookie } from './token-cookie.ts';
 
 const sealer = createSealer([new Secret('a key for this test')], 'test');

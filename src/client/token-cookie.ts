@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { growingUpTo } from '../concurrency/lru-options.ts';
-import type { Sealer } from '../crypto/sealer.ts';
-import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
-import { openOnlyCookie } from '../http/sealed-cookies.ts';
+import { growingUpTo } from '../platform/concurrency/lru-options.ts';
+import type { Sealer } from '../platform/crypto/sealer.ts';
+import { type CookieAttributes, serializeCookie } from '../platform/http/cookies.ts';
+import { openOnlyCookie } from '../platform/http/sealed-cookies.ts';
 
 const maxOpened = 10_000;
 

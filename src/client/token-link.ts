@@ -1,5 +1,9 @@
-import type { Sealer } from '../crypto/sealer.ts';
-import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
+import type { Sealer } from '../platform/crypto/sealer.ts';
+import {
+  createStateCookies,
+  type PendingState,
+  type StateCookies,
+} from '../platform/http/state-cookies.ts';
 import { escapeHtml, type Shown, show } from './decision.ts';
 
 /** A link with a token that a browser has followed; its user has not said yet whether to go on as the token's. */

@@ -1,5 +1,5 @@
-import { createAnswerCache } from '../concurrency/answer-cache.ts';
-import { hashSecret } from '../crypto/hash.ts';
+import { createAnswerCache } from '../platform/concurrency/answer-cache.ts';
+import { hashSecret } from '../platform/crypto/hash.ts';
 import type { UserModel } from './hub-api.ts';
 
 const maxUsers = 10_000;

@@ -1,16 +1,16 @@
 import type Router from '@koa/router';
-import { createSealer } from '../crypto/sealer.ts';
+import { accountRoutes } from '../entrances/pages/account/account-routes.ts';
+import { passkeyRoutes } from '../entrances/pages/account/passkey-routes.ts';
+import { secondFactorRoutes } from '../entrances/pages/account/second-factor-routes.ts';
+import { sessionPageRoutes } from '../entrances/pages/account/session-routes.ts';
+import { tokenPageRoutes } from '../entrances/pages/account/token-routes.ts';
+import type { Entrance } from '../entrances/pages/forms/binding.ts';
+import { createBoundPages } from '../entrances/pages/forms/bound-pages.ts';
+import { createShownOnce } from '../entrances/pages/shown-once.ts';
+import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import type { OperationDeps } from '../operations/operations.ts';
 import type { Perform } from '../operations/perform.ts';
-import { accountRoutes } from '../pages/account/account-routes.ts';
-import { passkeyRoutes } from '../pages/account/passkey-routes.ts';
-import { secondFactorRoutes } from '../pages/account/second-factor-routes.ts';
-import { sessionPageRoutes } from '../pages/account/session-routes.ts';
-import { tokenPageRoutes } from '../pages/account/token-routes.ts';
-import type { Entrance } from '../pages/forms/binding.ts';
-import { createBoundPages } from '../pages/forms/bound-pages.ts';
-import { createShownOnce } from '../pages/shown-once.ts';
-import type { Authorizer } from '../rbac/authorizer.ts';
+import { createSealer } from '../platform/crypto/sealer.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { Foundation } from './foundation.ts';
 

@@ -1,4 +1,4 @@
-import { type Announcements, createAnnouncements } from '../pages/announcements.ts';
+import { type Announcements, createAnnouncements } from '../entrances/pages/announcements.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { openAuditFile } from '../audit/audit-file.ts';
-import { createAlikeEntries, entriesOf } from '../store/alike-entries.ts';
-import { targetsOf } from '../store/audit-store.ts';
-import type { AuditRow } from '../store/tables.ts';
+import { openAuditFile } from '../platform/audit/audit-file.ts';
+import { createAlikeEntries, entriesOf } from '../platform/store/alike-entries.ts';
+import { targetsOf } from '../platform/store/audit-store.ts';
+import type { AuditRow } from '../platform/store/tables.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Counts what is recorded, and writes it to `Hub.audit_file` where there is one. */

@@ -1,11 +1,14 @@
-import { isOfOneMachine } from '../config/bind-address.ts';
-import { createChannelCaller } from '../instances/channel-caller.ts';
-import { createChannelReceiver } from '../instances/channel-receiver.ts';
-import { channelPath, createChannelSignature } from '../instances/channel-signature.ts';
-import { createHopProof } from '../instances/hop-proof.ts';
-import { openInstanceDirectory, urlFrom } from '../instances/instance-directory.ts';
-import { createFiguresReader, type InstanceReport } from '../instances/instance-figures.ts';
-import { createInstanceOverview, figuresOperation } from '../instances/instance-overview.ts';
+import { createChannelCaller } from '../cluster/instances/channel-caller.ts';
+import { createChannelReceiver } from '../cluster/instances/channel-receiver.ts';
+import { channelPath, createChannelSignature } from '../cluster/instances/channel-signature.ts';
+import { createHopProof } from '../cluster/instances/hop-proof.ts';
+import { openInstanceDirectory, urlFrom } from '../cluster/instances/instance-directory.ts';
+import { createFiguresReader, type InstanceReport } from '../cluster/instances/instance-figures.ts';
+import {
+  createInstanceOverview,
+  figuresOperation,
+} from '../cluster/instances/instance-overview.ts';
+import { isOfOneMachine } from '../platform/config/bind-address.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 

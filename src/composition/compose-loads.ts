@@ -1,15 +1,15 @@
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
-import { createPeriodic } from '../concurrency/periodic.ts';
-import { createFiguresReader } from '../instances/instance-figures.ts';
-import { answerLoads, createLoadReader, loadsOperation } from '../instances/load-reader.ts';
+import { createFiguresReader } from '../cluster/instances/instance-figures.ts';
+import { answerLoads, createLoadReader, loadsOperation } from '../cluster/instances/load-reader.ts';
+import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
+import { createPeriodic } from '../platform/concurrency/periodic.ts';
 import {
   createLoadHistories,
   type LoadSample,
   loadKeys,
   loadSpans,
-} from '../metrics/load-history.ts';
-import type { ResourceUsage } from '../plugin-host/spawner.ts';
-import { type RouteLoad, type TakenLoad, takeLoad } from '../proxy/route-load.ts';
+} from '../platform/metrics/load-history.ts';
+import type { ResourceUsage } from '../plugin/host/spawner.ts';
+import { type RouteLoad, type TakenLoad, takeLoad } from '../traffic/proxy/route-load.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';

@@ -1,7 +1,7 @@
-import { createLoginRevalidation } from '../authentication/login-revalidation.ts';
-import { createSpawnHooks } from '../authentication/spawn-hooks.ts';
-import { createUpstreamLogout } from '../authentication/upstream-logout.ts';
-import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { createLoginRevalidation } from '../identity/authentication/login-revalidation.ts';
+import { createSpawnHooks } from '../identity/authentication/spawn-hooks.ts';
+import { createUpstreamLogout } from '../identity/authentication/upstream-logout.ts';
+import type { LoginSessions } from '../identity/sessions/login-sessions.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { Foundation } from './foundation.ts';
 

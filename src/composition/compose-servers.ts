@@ -1,44 +1,48 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { actAsHub } from '../audit/actor.ts';
-import type { SpawnHooks } from '../authentication/spawn-hooks.ts';
-import type { Config } from '../config/config.ts';
-import { spawnerOf } from '../config/profile-spawner.ts';
-import { createPluginLog } from '../logging/plugin-log.ts';
-import { startSpawner, startSpawnHook } from '../plugin-host/create-plugins.ts';
-import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
-import { createBoundedProbe } from '../processes/readiness-probe.ts';
-import type { RouteTable } from '../proxy/route-table.ts';
-import { createActivityLog, flushIntervalMs } from '../servers/activity.ts';
-import { createAddressReports } from '../servers/address-reports.ts';
-import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
-import { createLimitWatch } from '../servers/limit-watch.ts';
-import { noSpawner } from '../servers/no-spawner.ts';
+import type { SpawnHooks } from '../identity/authentication/spawn-hooks.ts';
+import { actAsHub } from '../platform/audit/actor.ts';
+import type { Config } from '../platform/config/config.ts';
+import { spawnerOf } from '../platform/config/profile-spawner.ts';
+import { createPluginLog } from '../platform/logging/plugin-log.ts';
+import { startSpawner, startSpawnHook } from '../plugin/host/create-plugins.ts';
+import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
+import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
+import type { RouteTable } from '../traffic/proxy/route-table.ts';
+import { createActivityLog, flushIntervalMs } from '../workloads/servers/activity.ts';
+import { createAddressReports } from '../workloads/servers/address-reports.ts';
+import { createLaunchPlanner, identityOf } from '../workloads/servers/launch-plan.ts';
+import { createLimitWatch } from '../workloads/servers/limit-watch.ts';
+import { noSpawner } from '../workloads/servers/no-spawner.ts';
 import {
   answerProgress,
   createRemoteProgress,
   progressOperation,
-} from '../servers/remote-progress.ts';
+} from '../workloads/servers/remote-progress.ts';
 import {
   addressOperation,
   createReportedAddresses,
   takeAddress,
-} from '../servers/reported-addresses.ts';
-import { createDecideAccount } from '../servers/server-accounts.ts';
-import { createServerLifecycle } from '../servers/server-lifecycle.ts';
-import { createServerLimitsStore } from '../servers/server-limits-store.ts';
+} from '../workloads/servers/reported-addresses.ts';
+import { createDecideAccount } from '../workloads/servers/server-accounts.ts';
+import { createServerLifecycle } from '../workloads/servers/server-lifecycle.ts';
+import { createServerLimitsStore } from '../workloads/servers/server-limits-store.ts';
 import {
   answerServerOutput,
   createServerOutput,
   serverOutputOperation,
-} from '../servers/server-output.ts';
-import { createServerRoutes } from '../servers/server-routes.ts';
-import type { ServerStore } from '../servers/server-store.ts';
-import type { UnitEvents } from '../servers/server-unit.ts';
-import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
-import { createStartHooks, type NamedSpawnHook } from '../servers/start-hooks.ts';
-import { createLimitRules } from '../servers/time-limits.ts';
-import { createUserServers } from '../servers/user-servers.ts';
+} from '../workloads/servers/server-output.ts';
+import { createServerRoutes } from '../workloads/servers/server-routes.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
+import type { UnitEvents } from '../workloads/servers/server-unit.ts';
+import {
+  joinSpawners,
+  type NamedSpawner,
+  type SpawnerSet,
+} from '../workloads/servers/spawner-set.ts';
+import { createStartHooks, type NamedSpawnHook } from '../workloads/servers/start-hooks.ts';
+import { createLimitRules } from '../workloads/servers/time-limits.ts';
+import { createUserServers } from '../workloads/servers/user-servers.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Site } from './compose-site.ts';

@@ -1,21 +1,21 @@
 import { resolve } from 'node:path';
-import { HubError } from '../errors.ts';
-import type { Instance } from '../instances/instance.ts';
-import { createServiceTokens } from '../oauth/tokens/service-tokens.ts';
-import type { OutputPart, OutputPosition } from '../processes/output-feed.ts';
-import { createExtraRoutes } from '../proxy/extra-routes.ts';
-import { createRouteTable } from '../proxy/route-table.ts';
-import { createManagedProcessStore } from '../services/managed-process-store.ts';
-import { followRuntimeServices } from '../services/runtime-services-follower.ts';
+import type { Instance } from '../cluster/instances/instance.ts';
+import { createServiceTokens } from '../identity/oauth/tokens/service-tokens.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
+import type { OutputPart, OutputPosition } from '../spawning/processes/output-feed.ts';
+import { createExtraRoutes } from '../traffic/proxy/extra-routes.ts';
+import { createRouteTable } from '../traffic/proxy/route-table.ts';
+import { createManagedProcessStore } from '../workloads/services/managed-process-store.ts';
+import { followRuntimeServices } from '../workloads/services/runtime-services-follower.ts';
 import {
   createServiceOwnerStore,
   type ServiceHost,
   serviceOutputOperation,
-} from '../services/service-owner-store.ts';
-import { createServiceRegistry } from '../services/service-registry.ts';
-import { createServiceRoutes } from '../services/service-routes.ts';
-import { createServiceStopStore } from '../services/service-stop-store.ts';
-import { text } from '../texts/text.ts';
+} from '../workloads/services/service-owner-store.ts';
+import { createServiceRegistry } from '../workloads/services/service-registry.ts';
+import { createServiceRoutes } from '../workloads/services/service-routes.ts';
+import { createServiceStopStore } from '../workloads/services/service-stop-store.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';

@@ -1,7 +1,7 @@
-import { createFailureLimit, type FailureWindow } from '../oauth/clients/failure-limit.ts';
+import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
+import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import { createSharePresenter } from '../operations/share-models.ts';
-import type { Authorizer } from '../rbac/authorizer.ts';
-import { createSharing } from '../sharing/sharing.ts';
+import { createSharing } from '../workloads/sharing/sharing.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { Site } from './compose-site.ts';

@@ -1,23 +1,23 @@
 import type { Logger } from 'pino';
+import { createAnnounced } from '../entrances/pages/announced.ts';
+import { loadAssets } from '../entrances/pages/assets/assets.ts';
+import { createErrorPageRenderer } from '../entrances/pages/errors/error-page-renderer.ts';
+import { createPageUrls } from '../entrances/pages/page-urls.ts';
 import {
   builtInBranding,
   type PublishedBranding,
   type SiteBranding,
-} from '../branding/branding.ts';
-import type { Config } from '../config/config.ts';
-import { languageSettingsOf } from '../config/language-settings.ts';
-import { ownHostLabel } from '../config/subdomain-host.ts';
-import type { SiteSetting } from '../gateway/feed-events.ts';
-import { createClientAddressReader } from '../http/client-address.ts';
-import { createErrorAnswers } from '../http/error-answers.ts';
-import { createOrigins } from '../http/origins.ts';
-import { createAnnounced } from '../pages/announced.ts';
-import { loadAssets } from '../pages/assets/assets.ts';
-import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
-import { createPageUrls } from '../pages/page-urls.ts';
-import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
-import { loadLanguages } from '../texts/languages.ts';
-import { localizedPhrase, localizedTextIn } from '../texts/localized-text.ts';
+} from '../platform/branding/branding.ts';
+import type { Config } from '../platform/config/config.ts';
+import { languageSettingsOf } from '../platform/config/language-settings.ts';
+import { ownHostLabel } from '../platform/config/subdomain-host.ts';
+import { createClientAddressReader } from '../platform/http/client-address.ts';
+import { createErrorAnswers } from '../platform/http/error-answers.ts';
+import { createOrigins } from '../platform/http/origins.ts';
+import { hostPrefix, sessionIdCookie } from '../platform/protocol/cookie-names.ts';
+import { loadLanguages } from '../platform/texts/languages.ts';
+import { localizedPhrase, localizedTextIn } from '../platform/texts/localized-text.ts';
+import type { SiteSetting } from '../traffic/gateway/feed-events.ts';
 import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
 /** The addresses of the hub, and the branding of its pages. */

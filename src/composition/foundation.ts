@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
-import { loadCookieSecrets } from '../config/cookie-secret.ts';
-import type { Secret } from '../config/secret.ts';
-import { deriveSecrets } from '../crypto/derived-secrets.ts';
-import { type InstanceLease, openInstanceLease } from '../instances/instance-lease.ts';
-import { createMetrics, type Metrics } from '../metrics/metrics.ts';
-import type { HubDatabase } from '../store/database.ts';
-import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
-import { openDatabase } from '../store/open-database.ts';
+import { type InstanceLease, openInstanceLease } from '../cluster/instances/instance-lease.ts';
+import type { Config } from '../platform/config/config.ts';
+import { loadCookieSecrets } from '../platform/config/cookie-secret.ts';
+import type { Secret } from '../platform/config/secret.ts';
+import { deriveSecrets } from '../platform/crypto/derived-secrets.ts';
+import { createMetrics, type Metrics } from '../platform/metrics/metrics.ts';
+import type { HubDatabase } from '../platform/store/database.ts';
+import { type KeyvSpaces, openKeyv } from '../platform/store/keyv.ts';
+import { openDatabase } from '../platform/store/open-database.ts';
 import { describeInstance, instanceNameOf } from './describe-instance.ts';
 import { createStores, keepHubId, type Stores } from './stores.ts';
 

@@ -1,9 +1,9 @@
-import type { Config } from '../config/config.ts';
-import { Secret } from '../config/secret.ts';
-import { deriveSecrets } from '../crypto/derived-secrets.ts';
-import { hashSecret } from '../crypto/hash.ts';
-import { tokenPrefix } from '../crypto/random.ts';
-import type { GatewayConfig, GatewaySettings } from '../gateway/feed-events.ts';
+import type { Config } from '../platform/config/config.ts';
+import { Secret } from '../platform/config/secret.ts';
+import { deriveSecrets } from '../platform/crypto/derived-secrets.ts';
+import { hashSecret } from '../platform/crypto/hash.ts';
+import { tokenPrefix } from '../platform/crypto/random.ts';
+import type { GatewayConfig, GatewaySettings } from '../traffic/gateway/feed-events.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The tokens of the gateways that the hub starts itself: the first is given, all are taken. */

@@ -1,4 +1,4 @@
-import { jupyterHubSessionIdCookie } from '../protocol/cookie-names.ts';
+import { jupyterHubSessionIdCookie } from '../platform/protocol/cookie-names.ts';
 
 /** What the hub does differently where software written for JupyterHub runs on it. */
 export interface JupyterHubCompatibility {

@@ -1,18 +1,18 @@
-import type { OAuthEndpoints } from '../app.ts';
-import { createAuthorizationEndpoint } from '../oauth/endpoints/authorization-endpoint.ts';
-import { createIntrospectionEndpoint } from '../oauth/endpoints/introspection-endpoint.ts';
+import { sendToLogin } from '../entrances/pages/login/external-login-routes.ts';
+import { showConsent } from '../entrances/pages/login/show-consent.ts';
+import { hasOpenedServer } from '../entrances/pages/servers/opened-servers.ts';
+import { createAuthorizationEndpoint } from '../identity/oauth/endpoints/authorization-endpoint.ts';
+import { createIntrospectionEndpoint } from '../identity/oauth/endpoints/introspection-endpoint.ts';
 import {
   createMetadataEndpoint,
   issuerOf,
   metadataPaths,
-} from '../oauth/endpoints/metadata-endpoint.ts';
-import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint.ts';
-import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
-import { sendToLogin } from '../pages/login/external-login-routes.ts';
-import { showConsent } from '../pages/login/show-consent.ts';
-import { hasOpenedServer } from '../pages/servers/opened-servers.ts';
-import type { Authorizer } from '../rbac/authorizer.ts';
-import { loginOf } from '../sessions/session-middleware.ts';
+} from '../identity/oauth/endpoints/metadata-endpoint.ts';
+import { createRevocationEndpoint } from '../identity/oauth/endpoints/revocation-endpoint.ts';
+import { createTokenEndpoint } from '../identity/oauth/endpoints/token-endpoint.ts';
+import type { Authorizer } from '../identity/rbac/authorizer.ts';
+import { loginOf } from '../identity/sessions/session-middleware.ts';
+import type { OAuthEndpoints } from './app.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';

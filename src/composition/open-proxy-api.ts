@@ -1,8 +1,8 @@
-import { createProxyApi } from '../gateway/proxy-api.ts';
-import { createSavedRoutes } from '../gateway/saved-routes.ts';
-import { createHubServer } from '../http/server/http-server.ts';
-import { listen } from '../http/server/listener.ts';
-import type { RouteTable } from '../proxy/route-table.ts';
+import { createHubServer } from '../platform/http/server/http-server.ts';
+import { listen } from '../platform/http/server/listener.ts';
+import { createProxyApi } from '../traffic/gateway/proxy-api.ts';
+import { createSavedRoutes } from '../traffic/gateway/saved-routes.ts';
+import type { RouteTable } from '../traffic/proxy/route-table.ts';
 import type { Site } from './compose-site.ts';
 import { instanceNameOf } from './describe-instance.ts';
 import type { Foundation } from './foundation.ts';

@@ -1,5 +1,5 @@
-import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
-import type { Config } from '../config/config.ts';
+import { createPeriodic, type Periodic } from '../platform/concurrency/periodic.ts';
+import type { Config } from '../platform/config/config.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Also how long a token may outlive the login that it belongs to, once that has expired. */

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
-import { createBoundedCheck } from '../concurrency/bounded-check.ts';
-import { HubError } from '../errors.ts';
+import { createBoundedCheck } from '../platform/concurrency/bounded-check.ts';
+import { HubError } from '../platform/errors.ts';
 import type { Foundation } from './foundation.ts';
 
 /** What the hub cannot do its work without. */

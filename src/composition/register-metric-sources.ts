@@ -1,5 +1,5 @@
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
-import { serviceStates } from '../services/service-status.ts';
+import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
+import { serviceStates } from '../workloads/services/service-status.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';

@@ -1,23 +1,23 @@
 import type { Logger } from 'pino';
-import type { ConfiguredRights } from '../accounts/configured-rights.ts';
-import { loadDirectory } from '../accounts/load-directory.ts';
-import type { RoleAdministration } from '../accounts/role-administration.ts';
-import type { SecondFactorRule } from '../accounts/second-factor-rule.ts';
-import type { SiteBranding } from '../branding/branding.ts';
-import { brandingSettings } from '../config/branding-schema.ts';
-import type { Config } from '../config/config.ts';
-import { languageSettingsOf } from '../config/language-settings.ts';
-import type { ConfigProblem } from '../errors.ts';
 import {
   type ReloadOutcome,
   type ReloadReport,
   reloadOperation,
-} from '../instances/reload-operation.ts';
-import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
-import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
-import { removeShadowedServices } from '../services/service-administration.ts';
-import type { HubDatabase } from '../store/database.ts';
-import type { Languages } from '../texts/languages.ts';
+} from '../cluster/instances/reload-operation.ts';
+import type { ConfiguredRights } from '../identity/accounts/configured-rights.ts';
+import { loadDirectory } from '../identity/accounts/load-directory.ts';
+import type { RoleAdministration } from '../identity/accounts/role-administration.ts';
+import type { SecondFactorRule } from '../identity/accounts/second-factor-rule.ts';
+import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
+import type { SiteBranding } from '../platform/branding/branding.ts';
+import { brandingSettings } from '../platform/config/branding-schema.ts';
+import type { Config } from '../platform/config/config.ts';
+import { languageSettingsOf } from '../platform/config/language-settings.ts';
+import type { ConfigProblem } from '../platform/errors.ts';
+import type { HubDatabase } from '../platform/store/database.ts';
+import type { Languages } from '../platform/texts/languages.ts';
+import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
+import { removeShadowedServices } from '../workloads/services/service-administration.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';

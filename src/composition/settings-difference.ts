@@ -1,5 +1,5 @@
-import type { InstanceDirectory } from '../instances/instance-directory.ts';
-import type { InstanceLease } from '../instances/instance-lease.ts';
+import type { InstanceDirectory } from '../cluster/instances/instance-directory.ts';
+import type { InstanceLease } from '../cluster/instances/instance-lease.ts';
 import type { Foundation } from './foundation.ts';
 
 /** A reload reaches the others within this time. */

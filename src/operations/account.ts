@@ -1,22 +1,26 @@
 import { z } from 'zod';
-import type { IdentityLinks } from '../accounts/identity-links.ts';
-import type { Passkeys } from '../accounts/passkeys.ts';
-import { codeProblem, requirePassword, type SecondFactors } from '../accounts/second-factors.ts';
-import type { UserProfiles } from '../accounts/user-profiles.ts';
-import { currentActor } from '../audit/actor.ts';
-import type { AccountPasswords } from '../authentication/account-passwords.ts';
-import type { Authenticators } from '../authentication/create-authenticators.ts';
-import { loginLabels } from '../authentication/login-labels.ts';
-import type { LoginThrottle } from '../authentication/login-throttle.ts';
-import { HubError, type HubErrorCode, type HubErrorOptions } from '../errors.ts';
-import type { PasswordHasher } from '../plugin-host/authenticator.ts';
-import { isExternal } from '../plugin-host/login-kinds.ts';
-import type { LoginSessions } from '../sessions/login-sessions.ts';
-import type { AuditStore } from '../store/audit-store.ts';
-import { type Phrase, text } from '../texts/text.ts';
-import type { GroupStore } from '../users/group-store.ts';
-import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
-import type { User } from '../users/user-store.ts';
+import type { IdentityLinks } from '../identity/accounts/identity-links.ts';
+import type { Passkeys } from '../identity/accounts/passkeys.ts';
+import {
+  codeProblem,
+  requirePassword,
+  type SecondFactors,
+} from '../identity/accounts/second-factors.ts';
+import type { UserProfiles } from '../identity/accounts/user-profiles.ts';
+import type { AccountPasswords } from '../identity/authentication/account-passwords.ts';
+import type { Authenticators } from '../identity/authentication/create-authenticators.ts';
+import { loginLabels } from '../identity/authentication/login-labels.ts';
+import type { LoginThrottle } from '../identity/authentication/login-throttle.ts';
+import type { LoginSessions } from '../identity/sessions/login-sessions.ts';
+import type { GroupStore } from '../identity/users/group-store.ts';
+import type { PasswordCredentialStore } from '../identity/users/password-credential-store.ts';
+import type { User } from '../identity/users/user-store.ts';
+import { currentActor } from '../platform/audit/actor.ts';
+import { HubError, type HubErrorCode, type HubErrorOptions } from '../platform/errors.ts';
+import type { AuditStore } from '../platform/store/audit-store.ts';
+import { type Phrase, text } from '../platform/texts/text.ts';
+import type { PasswordHasher } from '../plugin/host/authenticator.ts';
+import { isExternal } from '../plugin/host/login-kinds.ts';
 import { names } from './models.ts';
 import { operation, view } from './operation.ts';
 import { ownLoginOf, ownUserOf } from './own-user.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { HubError } from '../errors.ts';
-import { type ActivityLog, isActivityTime } from '../servers/activity.ts';
-import type { ServerStore } from '../servers/server-store.ts';
-import { text } from '../texts/text.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
+import { type ActivityLog, isActivityTime } from '../workloads/servers/activity.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { operation } from './operation.ts';
 
 export interface Deps {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { AuditEntry } from '../audit/audit-event.ts';
-import { readPlace, readTime, writePlace } from '../audit/audit-query.ts';
-import { HubError } from '../errors.ts';
-import type { AuditStore } from '../store/audit-store.ts';
-import { text } from '../texts/text.ts';
+import type { AuditEntry } from '../platform/audit/audit-event.ts';
+import { readPlace, readTime, writePlace } from '../platform/audit/audit-query.ts';
+import { HubError } from '../platform/errors.ts';
+import type { AuditStore } from '../platform/store/audit-store.ts';
+import { text } from '../platform/texts/text.ts';
 import { freeData, time, wholeNumber } from './models.ts';
 import { type ModelOf, operation, view } from './operation.ts';
 

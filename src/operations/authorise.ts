@@ -1,15 +1,15 @@
-import { HubError } from '../errors.ts';
 import {
   type ListFilter,
   listFilter,
   mayAccess,
   mayAccessServerOf,
   type Resource,
-} from '../rbac/access-check.ts';
-import { type Caller, presentsToken } from '../rbac/caller.ts';
-import type { Membership } from '../rbac/membership.ts';
-import { requireAccess } from '../rbac/require-access.ts';
-import { text } from '../texts/text.ts';
+} from '../identity/rbac/access-check.ts';
+import { type Caller, presentsToken } from '../identity/rbac/caller.ts';
+import type { Membership } from '../identity/rbac/membership.ts';
+import { requireAccess } from '../identity/rbac/require-access.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 import { type OperationDeclaration, resourceOf, type Target } from './operation.ts';
 
 /** Which filters of a scope pick rows of a list. */

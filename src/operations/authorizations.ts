@@ -1,5 +1,5 @@
-import { HubError } from '../errors.ts';
-import { text } from '../texts/text.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 import { errorModel } from './models.ts';
 import { operation } from './operation.ts';
 

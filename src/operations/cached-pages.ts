@@ -1,7 +1,7 @@
-import { createAnswerCache } from '../concurrency/answer-cache.ts';
-import type { ScopeSet } from '../rbac/scope.ts';
-import type { ChangeWatch } from '../store/change-aware-cache.ts';
-import type { HubDatabase } from '../store/database.ts';
+import type { ScopeSet } from '../identity/rbac/scope.ts';
+import { createAnswerCache } from '../platform/concurrency/answer-cache.ts';
+import type { ChangeWatch } from '../platform/store/change-aware-cache.ts';
+import type { HubDatabase } from '../platform/store/database.ts';
 import type { JsonText } from './operation.ts';
 
 /** A page of a list, and how long the whole list is. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HubError } from '../errors.ts';
-import { text } from '../texts/text.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 
 const empty = z.object({});
 

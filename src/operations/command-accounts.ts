@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { Accounts } from '../accounts/accounts.ts';
-import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
-import type { SetUpLink } from '../accounts/set-up-link.ts';
-import type { AccountBinding } from '../authentication/account-binding.ts';
-import type { AccountPasswords } from '../authentication/account-passwords.ts';
-import type { UserNameRules } from '../authentication/user-name-rules.ts';
-import { HubError } from '../errors.ts';
-import type { User, UserStore } from '../users/user-store.ts';
+import type { Accounts } from '../identity/accounts/accounts.ts';
+import type { ActingOnUsers } from '../identity/accounts/acting-on-users.ts';
+import type { SetUpLink } from '../identity/accounts/set-up-link.ts';
+import type { AccountBinding } from '../identity/authentication/account-binding.ts';
+import type { AccountPasswords } from '../identity/authentication/account-passwords.ts';
+import type { UserNameRules } from '../identity/authentication/user-name-rules.ts';
+import type { User, UserStore } from '../identity/users/user-store.ts';
+import { HubError } from '../platform/errors.ts';
 import { operation, view } from './operation.ts';
 
 export interface Deps {

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { GatewayFeed } from '../gateway/feed.ts';
-import { feedEvent } from '../gateway/feed-events.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import type { GatewayFeed } from '../traffic/gateway/feed.ts';
+import { feedEvent } from '../traffic/gateway/feed-events.ts';
 import {
   answeredQuestion,
   answerQuestion,
   askedQuestion,
   type QuestionedHub,
-} from '../gateway/gateway-questions.ts';
-import type { Caller } from '../rbac/caller.ts';
+} from '../traffic/gateway/gateway-questions.ts';
 import { operation } from './operation.ts';
 
 export interface Deps {

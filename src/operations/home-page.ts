@@ -1,14 +1,14 @@
-import type { FirstRun } from '../accounts/first-run.ts';
-import type { LoadReader } from '../instances/load-reader.ts';
-import { type LoadSeries, loadKeys } from '../metrics/load-history.ts';
-import type { ServerStore } from '../servers/server-store.ts';
-import { hasChoices } from '../servers/spawn-options.ts';
-import type { UserServers } from '../servers/user-servers.ts';
-import type { Service } from '../services/service.ts';
-import type { ServiceRegistry } from '../services/service-registry.ts';
-import type { PlacedStatus } from '../services/service-status.ts';
-import type { Sharing } from '../sharing/sharing.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { LoadReader } from '../cluster/instances/load-reader.ts';
+import type { FirstRun } from '../identity/accounts/first-run.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { type LoadSeries, loadKeys } from '../platform/metrics/load-history.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
+import { hasChoices } from '../workloads/servers/spawn-options.ts';
+import type { UserServers } from '../workloads/servers/user-servers.ts';
+import type { Service } from '../workloads/services/service.ts';
+import type { ServiceRegistry } from '../workloads/services/service-registry.ts';
+import type { PlacedStatus } from '../workloads/services/service-status.ts';
+import type { Sharing } from '../workloads/sharing/sharing.ts';
 import { type OperationRequest, operation, view } from './operation.ts';
 
 export interface Deps {

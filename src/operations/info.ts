@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AssertionSigner } from '../gateway/assertion.ts';
-import { presentScopes } from '../rbac/scope.ts';
+import { presentScopes } from '../identity/rbac/scope.ts';
+import type { AssertionSigner } from '../traffic/gateway/assertion.ts';
 import { missingCredentials } from './authorise.ts';
 import { freeData, names, userModel } from './models.ts';
 import { type JsonText, operation } from './operation.ts';

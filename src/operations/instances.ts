@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { GatewayView, InstanceOverview } from '../instances/instance-overview.ts';
-import type { LoadReader } from '../instances/load-reader.ts';
-import { loadKeys } from '../metrics/load-history.ts';
+import type { GatewayView, InstanceOverview } from '../cluster/instances/instance-overview.ts';
+import type { LoadReader } from '../cluster/instances/load-reader.ts';
+import { loadKeys } from '../platform/metrics/load-history.ts';
 import { loadSpan, names, time } from './models.ts';
 import { operation, view } from './operation.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Invitations } from '../accounts/invitations.ts';
+import type { Invitations } from '../identity/accounts/invitations.ts';
 import { time } from './models.ts';
 import { operation } from './operation.ts';
 

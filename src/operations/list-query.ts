@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { PageAsked, PageEdge } from '../store/page-edge.ts';
+import type { PageAsked, PageEdge } from '../platform/store/page-edge.ts';
 
 /** Rows on a page of groups, members, holders or shares. */
 export const pageLength = 50;

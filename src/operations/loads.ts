@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { HubError } from '../errors.ts';
-import type { InstanceDirectory } from '../instances/instance-directory.ts';
-import type { LoadReader, LoadReport } from '../instances/load-reader.ts';
-import { type LoadSeries, type LoadSpan, loadKeys } from '../metrics/load-history.ts';
-import type { ServerStore } from '../servers/server-store.ts';
-import { text } from '../texts/text.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { InstanceDirectory } from '../cluster/instances/instance-directory.ts';
+import type { LoadReader, LoadReport } from '../cluster/instances/load-reader.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { HubError } from '../platform/errors.ts';
+import { type LoadSeries, type LoadSpan, loadKeys } from '../platform/metrics/load-history.ts';
+import { text } from '../platform/texts/text.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { names } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
 import { getService, type ServiceDeps } from './services.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Lockouts } from '../accounts/lockouts.ts';
-import { HubError } from '../errors.ts';
-import { text } from '../texts/text.ts';
+import type { Lockouts } from '../identity/accounts/lockouts.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 import { time } from './models.ts';
 import { operation, view } from './operation.ts';
 

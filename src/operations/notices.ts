@@ -1,15 +1,19 @@
 import { z } from 'zod';
-import { announcedPages, announcementLevels, maxAnnouncementLength } from '../config/hub-schema.ts';
-import { localizedText } from '../config/language-schema.ts';
 import {
   type Announcement,
   checkNotice,
   type Maintenance,
   versionOfAnnouncement,
   versionOfMaintenance,
-} from '../notices/notice.ts';
-import type { NoticeStore } from '../notices/notice-store.ts';
-import type { LocalizedText } from '../texts/localized-text.ts';
+} from '../cluster/notices/notice.ts';
+import type { NoticeStore } from '../cluster/notices/notice-store.ts';
+import {
+  announcedPages,
+  announcementLevels,
+  maxAnnouncementLength,
+} from '../platform/config/hub-schema.ts';
+import { localizedText } from '../platform/config/language-schema.ts';
+import type { LocalizedText } from '../platform/texts/localized-text.ts';
 import { time } from './models.ts';
 import { operation, view } from './operation.ts';
 

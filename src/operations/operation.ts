@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { AuditAction } from '../audit/actions.ts';
-import type { RequireVersion } from '../crypto/version.ts';
-import type { ListFilter, Resource } from '../rbac/access-check.ts';
-import type { Caller } from '../rbac/caller.ts';
+import type { ListFilter, Resource } from '../identity/rbac/access-check.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import type { AuditAction } from '../platform/audit/actions.ts';
+import type { RequireVersion } from '../platform/crypto/version.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

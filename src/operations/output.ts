@@ -1,9 +1,13 @@
 import { z } from 'zod';
-import { HubError } from '../errors.ts';
-import { followOutput, maxOutputLines, type OutputSource } from '../processes/output-feed.ts';
-import type { Caller } from '../rbac/caller.ts';
-import type { Languages } from '../texts/languages.ts';
-import { text } from '../texts/text.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import { HubError } from '../platform/errors.ts';
+import type { Languages } from '../platform/texts/languages.ts';
+import { text } from '../platform/texts/text.ts';
+import {
+  followOutput,
+  maxOutputLines,
+  type OutputSource,
+} from '../spawning/processes/output-feed.ts';
 import { flag, names, wholeNumber } from './models.ts';
 import type { AnswerDeclaration, OperationDeclaration, OperationRequest } from './operation.ts';
 import { languageAskedFor, languageQuery, translateEvents } from './translate-events.ts';

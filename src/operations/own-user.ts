@@ -1,7 +1,7 @@
-import { HubError } from '../errors.ts';
-import type { Caller } from '../rbac/caller.ts';
-import { text } from '../texts/text.ts';
-import type { User } from '../users/user-store.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import type { User } from '../identity/users/user-store.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 
 /** The user who calls. Throws `forbidden` for a service. */
 export function ownUserOf({ user }: Pick<Caller, 'user'>): User {

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { actAs } from '../audit/actor.ts';
-import { undoneDeed } from '../audit/undone.ts';
-import { anyVersion } from '../crypto/version.ts';
-import { HubError } from '../errors.ts';
-import type { Caller } from '../rbac/caller.ts';
-import { adminScopes } from '../rbac/default-roles.ts';
-import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
-import type { AuditTrail } from '../store/audit-trail.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import { adminScopes } from '../identity/rbac/default-roles.ts';
+import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
+import { actAs } from '../platform/audit/actor.ts';
+import { undoneDeed } from '../platform/audit/undone.ts';
+import { anyVersion } from '../platform/crypto/version.ts';
+import { HubError } from '../platform/errors.ts';
+import type { AuditTrail } from '../platform/store/audit-trail.ts';
 import {
   type AnswerOf,
   type BodyOf,

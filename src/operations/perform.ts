@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
-import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
-import { setAttempt } from '../audit/actor.ts';
-import type { AuditTarget } from '../audit/audit-event.ts';
-import type { RequireVersion } from '../crypto/version.ts';
-import { HubError } from '../errors.ts';
-import type { Resource } from '../rbac/access-check.ts';
-import type { Authorizer } from '../rbac/authorizer.ts';
-import { type Caller, presentsToken } from '../rbac/caller.ts';
-import { emptyMembership } from '../rbac/membership.ts';
-import { text } from '../texts/text.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { ActingOnUsers } from '../identity/accounts/acting-on-users.ts';
+import type { Resource } from '../identity/rbac/access-check.ts';
+import type { Authorizer } from '../identity/rbac/authorizer.ts';
+import { type Caller, presentsToken } from '../identity/rbac/caller.ts';
+import { emptyMembership } from '../identity/rbac/membership.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { setAttempt } from '../platform/audit/actor.ts';
+import type { AuditTarget } from '../platform/audit/audit-event.ts';
+import type { RequireVersion } from '../platform/crypto/version.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 import { authorise, createMay, isAuthorised } from './authorise.ts';
 import { checkBody, checkQuery } from './check-input.ts';
 import {

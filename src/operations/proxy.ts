@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { dateOf } from '../concurrency/monotonic-clock.ts';
-import { HubError } from '../errors.ts';
-import type { RouteOwner } from '../proxy/route.ts';
-import type { RouteTable } from '../proxy/route-table.ts';
-import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
-import { text } from '../texts/text.ts';
+import { dateOf } from '../platform/concurrency/monotonic-clock.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
+import type { RouteOwner } from '../traffic/proxy/route.ts';
+import type { RouteTable } from '../traffic/proxy/route-table.ts';
+import type { ServerLifecycle } from '../workloads/servers/server-lifecycle.ts';
 import { errorModel, freeData, time } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
 

@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
+import type { ActingOnUsers } from '../identity/accounts/acting-on-users.ts';
 import {
   type RoleAdministration,
   roleLimits,
   versionOfRole,
-} from '../accounts/role-administration.ts';
-import type { Caller } from '../rbac/caller.ts';
-import type { Role, RoleAssignment, RoleSubjectKind } from '../rbac/role.ts';
-import { type RoleMembers, runtimeOrigin } from '../rbac/role-change-store.ts';
-import type { RoleStore } from '../rbac/role-store.ts';
-import { isForServicesOnly, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
-import { describeScopes } from '../rbac/scope-descriptions.ts';
-import { maxNameLength } from '../users/user-name.ts';
+} from '../identity/accounts/role-administration.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import type { Role, RoleAssignment, RoleSubjectKind } from '../identity/rbac/role.ts';
+import { type RoleMembers, runtimeOrigin } from '../identity/rbac/role-change-store.ts';
+import type { RoleStore } from '../identity/rbac/role-store.ts';
+import { isForServicesOnly, type ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
+import { describeScopes } from '../identity/rbac/scope-descriptions.ts';
+import { maxNameLength } from '../identity/users/user-name.ts';
 import { listOptionsOf, listQuery } from './list-query.ts';
 import {
   type ModelOf,

@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import type { ServiceConfig } from '../config/config.ts';
-import { HubError } from '../errors.ts';
+import type { ServiceConfig } from '../platform/config/config.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 import {
   maxSecretLength,
   type RuntimeService,
   serviceDefinition,
   versionOfService,
-} from '../services/runtime-service.ts';
+} from '../workloads/services/runtime-service.ts';
 import type {
   ServiceAdministration,
   ServiceOutcome,
   ServiceRequest,
-} from '../services/service-administration.ts';
-import { text } from '../texts/text.ts';
+} from '../workloads/services/service-administration.ts';
 import { operation, view } from './operation.ts';
 import { describeService, getService, type ServiceDeps, serviceModel } from './services.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { comingStop } from '../servers/time-limits.ts';
-import type { UserServers } from '../servers/user-servers.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { comingStop } from '../workloads/servers/time-limits.ts';
+import type { UserServers } from '../workloads/servers/user-servers.ts';
 import { limitKind, time } from './models.ts';
 import { operation } from './operation.ts';
 

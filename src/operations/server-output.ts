@@ -1,10 +1,10 @@
-import { HubError } from '../errors.ts';
-import { safeFileName } from '../servers/safe-file-name.ts';
-import type { ServerOutput } from '../servers/server-output.ts';
-import type { ServerStore } from '../servers/server-store.ts';
-import type { Languages } from '../texts/languages.ts';
-import { text } from '../texts/text.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { HubError } from '../platform/errors.ts';
+import type { Languages } from '../platform/texts/languages.ts';
+import { text } from '../platform/texts/text.ts';
+import { safeFileName } from '../workloads/servers/safe-file-name.ts';
+import type { ServerOutput } from '../workloads/servers/server-output.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { operation } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { HubError } from '../errors.ts';
-import type { LoginSessions } from '../sessions/login-sessions.ts';
-import { text } from '../texts/text.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { LoginSessions } from '../identity/sessions/login-sessions.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 import { flag, time } from './models.ts';
 import { operation, view } from './operation.ts';
 import { ownUserOf } from './own-user.ts';

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { Origins } from '../http/origins.ts';
-import { type Server, unreachableSince } from '../servers/server.ts';
+import type { Origins } from '../platform/http/origins.ts';
+import { type Server, unreachableSince } from '../workloads/servers/server.ts';
 import {
   type Share,
   type ShareCode,
   type ShareRecipient,
   scopesOfShare,
-} from '../sharing/share.ts';
-import { maxScopes } from '../sharing/share-scopes.ts';
-import { codeLifetimeSeconds } from '../sharing/sharing.ts';
+} from '../workloads/sharing/share.ts';
+import { maxScopes } from '../workloads/sharing/share-scopes.ts';
+import { codeLifetimeSeconds } from '../workloads/sharing/sharing.ts';
 import { names, time } from './models.ts';
 import type { ModelOf } from './operation.ts';
 

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { currentActor } from '../audit/actor.ts';
-import { HubError } from '../errors.ts';
-import type { LiveConnections } from '../proxy/live-connections.ts';
-import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
-import { type Server, unreachableSince } from '../servers/server.ts';
-import type { UserServers } from '../servers/user-servers.ts';
-import type { Sharing } from '../sharing/sharing.ts';
-import { text } from '../texts/text.ts';
-import type { UserInfoStore } from '../users/user-info-store.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
+import type { UserInfoStore } from '../identity/users/user-info-store.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { currentActor } from '../platform/audit/actor.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
+import type { LiveConnections } from '../traffic/proxy/live-connections.ts';
+import { type Server, unreachableSince } from '../workloads/servers/server.ts';
+import type { UserServers } from '../workloads/servers/user-servers.ts';
+import type { Sharing } from '../workloads/sharing/sharing.ts';
 import { listOptionsOf, listQuery } from './list-query.ts';
 import { operation, view } from './operation.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Sharing } from '../sharing/sharing.ts';
+import type { Sharing } from '../workloads/sharing/sharing.ts';
 import { operation } from './operation.ts';
 import {
   newShareCodeModel,

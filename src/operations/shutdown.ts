@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuditTrail } from '../store/audit-trail.ts';
+import type { AuditTrail } from '../platform/store/audit-trail.ts';
 import { operation } from './operation.ts';
 
 /** What a stop that was asked for over the API does beside stopping the hub. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { english, type Language } from '../texts/language.ts';
-import type { Languages } from '../texts/languages.ts';
-import { Text } from '../texts/text.ts';
+import { english, type Language } from '../platform/texts/language.ts';
+import type { Languages } from '../platform/texts/languages.ts';
+import { Text } from '../platform/texts/text.ts';
 
 /** The query of operations that tell people something. */
 export const languageQuery = z.object({

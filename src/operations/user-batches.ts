@@ -1,10 +1,10 @@
-import type { Batches } from '../accounts/batches.ts';
-import { HubError } from '../errors.ts';
-import { mayStartInMaintenance } from '../servers/maintenance.ts';
-import type { ServerStore } from '../servers/server-store.ts';
-import type { UserServers } from '../servers/user-servers.ts';
-import { text } from '../texts/text.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { Batches } from '../identity/accounts/batches.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
+import { mayStartInMaintenance } from '../workloads/servers/maintenance.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
+import type { UserServers } from '../workloads/servers/user-servers.ts';
 import { operation, view } from './operation.ts';
 
 export interface Deps {

@@ -1,10 +1,10 @@
-import { createBatchLoader } from '../concurrency/batch-loader.ts';
-import type { RoleStore } from '../rbac/role-store.ts';
-import { type ChangeWatch, createChangeAwareCache } from '../store/change-aware-cache.ts';
-import type { GroupStore } from '../users/group-store.ts';
-import { noInfo, type UserInfo } from '../users/user-info.ts';
-import type { UserInfoStore } from '../users/user-info-store.ts';
-import type { User } from '../users/user-store.ts';
+import type { RoleStore } from '../identity/rbac/role-store.ts';
+import type { GroupStore } from '../identity/users/group-store.ts';
+import { noInfo, type UserInfo } from '../identity/users/user-info.ts';
+import type { UserInfoStore } from '../identity/users/user-info-store.ts';
+import type { User } from '../identity/users/user-store.ts';
+import { createBatchLoader } from '../platform/concurrency/batch-loader.ts';
+import { type ChangeWatch, createChangeAwareCache } from '../platform/store/change-aware-cache.ts';
 import type { UserDetails } from './user-model.ts';
 
 /** Collects what the API tells about users from the stores that know it. */

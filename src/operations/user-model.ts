@@ -1,6 +1,6 @@
-import type { ServerModel } from '../servers/server-model.ts';
-import type { UserInfo } from '../users/user-info.ts';
-import type { User } from '../users/user-store.ts';
+import type { UserInfo } from '../identity/users/user-info.ts';
+import type { User } from '../identity/users/user-store.ts';
+import type { ServerModel } from '../workloads/servers/server-model.ts';
 import type { userModel } from './models.ts';
 import type { ModelOf, OperationRequest } from './operation.ts';
 

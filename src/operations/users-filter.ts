@@ -3,12 +3,12 @@ import {
   listedUserNames,
   listFilter,
   userNamesFor,
-} from '../rbac/access-check.ts';
-import type { Caller } from '../rbac/caller.ts';
-import type { Membership } from '../rbac/membership.ts';
-import { requireAccess } from '../rbac/require-access.ts';
-import type { ScopeSet } from '../rbac/scope.ts';
-import type { UserFilter, UserStatus } from '../users/user-filters-store.ts';
+} from '../identity/rbac/access-check.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import type { Membership } from '../identity/rbac/membership.ts';
+import { requireAccess } from '../identity/rbac/require-access.ts';
+import type { ScopeSet } from '../identity/rbac/scope.ts';
+import type { UserFilter, UserStatus } from '../identity/users/user-filters-store.ts';
 import type { UsersQuery } from './users-query.ts';
 
 /** What must be held for each user of a list to see, sort by or ask for a part of what is known of them. */

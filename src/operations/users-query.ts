@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { PageEdge } from '../store/page-edge.ts';
-import { type UserStatus, userStatuses } from '../users/user-filters-store.ts';
-import type { UserSort } from '../users/user-pages-store.ts';
+import { type UserStatus, userStatuses } from '../identity/users/user-filters-store.ts';
+import type { UserSort } from '../identity/users/user-pages-store.ts';
+import type { PageEdge } from '../platform/store/page-edge.ts';
 import { edgeOf, listQuery, searchText } from './list-query.ts';
 
 /** Which part of the list of users a page shows, as its address says it. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { dateOf } from '../concurrency/monotonic-clock.ts';
-import { createPeriodic } from '../concurrency/periodic.ts';
+import { dateOf } from '../platform/concurrency/monotonic-clock.ts';
+import { createPeriodic } from '../platform/concurrency/periodic.ts';
 
 /** Tells the hub when the server was last used, so that idle ones can be stopped. */
 export interface ActivityReport extends Disposable {

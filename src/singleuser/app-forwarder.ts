@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
-import { HubError } from '../errors.ts';
-import type { ClientAddressReader } from '../http/client-address.ts';
-import { type AnswerError, createForwarder } from '../proxy/forwarder.ts';
-import { createLiveConnections } from '../proxy/live-connections.ts';
-import type { Route } from '../proxy/route.ts';
-import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
+import { HubError } from '../platform/errors.ts';
+import type { ClientAddressReader } from '../platform/http/client-address.ts';
+import { type AnswerError, createForwarder } from '../traffic/proxy/forwarder.ts';
+import { createLiveConnections } from '../traffic/proxy/live-connections.ts';
+import type { Route } from '../traffic/proxy/route.ts';
+import { createWebSocketForwarder } from '../traffic/proxy/websocket-forwarder.ts';
 import type { OwnConnections } from './own-connections.ts';
 
 /** What is sent on: already allowed, its path checked. */

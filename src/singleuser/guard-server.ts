@@ -11,13 +11,13 @@ import {
 } from '../client/decision.ts';
 import { sessionIdOf } from '../client/hub-auth.ts';
 import type { HubOAuth } from '../client/hub-oauth.ts';
-import { createPeriodic } from '../concurrency/periodic.ts';
-import { HubError } from '../errors.ts';
-import { writeAnswer } from '../http/answer.ts';
-import { canonicalPath, withoutPrefix } from '../http/canonical-path.ts';
-import { prefersHtml } from '../http/content-negotiation.ts';
-import { serveMessages } from '../http/server/serve-messages.ts';
-import { answerOnSocket } from '../http/socket-response.ts';
+import { createPeriodic } from '../platform/concurrency/periodic.ts';
+import { HubError } from '../platform/errors.ts';
+import { writeAnswer } from '../platform/http/answer.ts';
+import { canonicalPath, withoutPrefix } from '../platform/http/canonical-path.ts';
+import { prefersHtml } from '../platform/http/content-negotiation.ts';
+import { serveMessages } from '../platform/http/server/serve-messages.ts';
+import { answerOnSocket } from '../platform/http/socket-response.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
 
 /** Browsers and programs that are rechecked more often than this would keep the hub busy. */

@@ -1,10 +1,10 @@
 import { geteuid } from 'node:process';
 import type { Logger } from 'pino';
 import type { Environment } from '../client/client-options.ts';
-import { systemClock } from '../processes/clock.ts';
-import { createFindForeignProcess } from '../processes/port-owner.ts';
-import { newTag, processTagVariable } from '../processes/process-tag.ts';
-import type { Phrase } from '../texts/text.ts';
+import type { Phrase } from '../platform/texts/text.ts';
+import { systemClock } from '../spawning/processes/clock.ts';
+import { createFindForeignProcess } from '../spawning/processes/port-owner.ts';
+import { newTag, processTagVariable } from '../spawning/processes/process-tag.ts';
 import type { AppAddress } from './app-address.ts';
 import { appEnvironment, fillCommand } from './app-command.ts';
 import type { AppForwarder } from './app-forwarder.ts';

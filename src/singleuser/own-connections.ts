@@ -1,8 +1,8 @@
 import { Agent, type ClientRequestArgs } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ExchangeFailure } from '../proxy/http1/exchange-failure.ts';
-import type { Phrase } from '../texts/text.ts';
+import type { Phrase } from '../platform/texts/text.ts';
+import { ExchangeFailure } from '../traffic/proxy/http1/exchange-failure.ts';
 
 type OnCreated = (error: Error | null, socket: Duplex) => void;
 

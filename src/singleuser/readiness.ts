@@ -1,6 +1,6 @@
-import { systemClock } from '../processes/clock.ts';
-import { probeReadiness } from '../processes/readiness-probe.ts';
-import type { Phrase } from '../texts/text.ts';
+import type { Phrase } from '../platform/texts/text.ts';
+import { systemClock } from '../spawning/processes/clock.ts';
+import { probeReadiness } from '../spawning/processes/readiness-probe.ts';
 
 const intervalMs = 100;
 const timeoutMs = 5_000;

@@ -1,4 +1,4 @@
-import { type Text, type TextValue, text } from '../texts/text.ts';
+import { type Text, type TextValue, text } from '../platform/texts/text.ts';
 
 export const containerStarted = text`The container is started.`;
 

@@ -1,10 +1,10 @@
-import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import {
   createScopeCatalogue,
   isForServicesOnly,
   metascopes,
   selfScopes,
-} from '../../src/rbac/scope-definitions.ts';
+} from '../../src/identity/rbac/scope-definitions.ts';
+import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import type { World } from './api-world.ts';
 
 /** A right, as the roles or the token of a caller have it. */

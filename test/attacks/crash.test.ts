@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { proxySection } from '../../src/config/sections-schema.ts';
-import { HubError } from '../../src/errors.ts';
-import { createHubServer } from '../../src/http/server/http-server.ts';
-import { answerErrorOnSocket } from '../../src/http/socket-response.ts';
+import { proxySection } from '../../src/platform/config/sections-schema.ts';
+import { HubError } from '../../src/platform/errors.ts';
+import { createHubServer } from '../../src/platform/http/server/http-server.ts';
+import { answerErrorOnSocket } from '../../src/platform/http/socket-response.ts';
 import {
   type AttackedHub,
   answerTo,

@@ -3,11 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listCommands } from '../../scripts/reference/command-line-page.ts';
-import { declarations } from '../../src/api/openapi.ts';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
-import { createHubChannel } from '../../src/cli/hub-channel.ts';
-import { operationsOf } from '../../src/cli/performing.ts';
-import { createInstanceStore } from '../../src/instances/instance-store.ts';
+import { createInstanceStore } from '../../src/cluster/instances/instance-store.ts';
+import { declarations } from '../../src/entrances/api/openapi.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
+import { createHubChannel } from '../../src/entrances/cli/hub-channel.ts';
+import { operationsOf } from '../../src/entrances/cli/performing.ts';
+import type { Entrance } from '../../src/entrances/pages/forms/binding.ts';
+import { selfScopes } from '../../src/identity/rbac/scope-definitions.ts';
 import {
   auditActionsOf,
   type OperationDeclaration,
@@ -15,9 +17,7 @@ import {
 } from '../../src/operations/operation.ts';
 import { allOperations, operationOf } from '../../src/operations/operations.ts';
 import { commandChannelOperation } from '../../src/operations/perform-command.ts';
-import type { Entrance } from '../../src/pages/forms/binding.ts';
-import { selfScopes } from '../../src/rbac/scope-definitions.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
 import { runCommand } from '../support/command-line.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { ageLogins, withStolenCookies } from '../support/login-age.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { defaultArgon2Cost } from '../../src/authentication/password-hash.ts';
+import { defaultArgon2Cost } from '../../src/identity/authentication/password-hash.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { untilState } from '../support/services.ts';
 import { submitLogin, until } from '../support/test-hub.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attackerHost, openRedirectVectors } from '../../fixtures/attacks/open-redirects.ts';
-import { safeRedirectTarget } from '../../src/http/redirect-target.ts';
+import { safeRedirectTarget } from '../../src/platform/http/redirect-target.ts';
 import { hasChromium, startChromium } from '../support/chromium.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { ageLogins } from '../support/login-age.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/entrances/api/endpoints.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { operations as apiOperations } from '../../src/operations/operations.ts';
 import { usePostgres } from '../support/databases.ts';

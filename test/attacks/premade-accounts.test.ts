@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder } from '../support/hub-process.ts';
 import { acceptInvitation, inviteUser, testPassword } from '../support/password-hub.ts';

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import type { Spawner } from '../../src/plugin-host/spawner.ts';
+import type { Spawner } from '../../src/plugin/host/spawner.ts';
 import { slurmPlugin } from '../../src/spawning/slurm/slurm-plugin.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
 import { hasSlurm, useSlurm } from '../support/slurm.ts';

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import type { Exchange } from '../../src/proxy/exchange.ts';
+import type { Exchange } from '../../src/traffic/proxy/exchange.ts';
 import {
   eventually,
   head,

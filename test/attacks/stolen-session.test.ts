@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { declarations } from '../../src/api/openapi.ts';
+import { declarations } from '../../src/entrances/api/openapi.ts';
 import { allOperations } from '../../src/operations/operations.ts';
 import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { ageLogins, withStolenCookies } from '../support/login-age.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
-import { findVolumeProblems } from '../../src/config/volume-problems.ts';
-import { ownVolume } from '../../src/servers/own-volume.ts';
+import type { Config } from '../../src/platform/config/config.ts';
+import { findVolumeProblems } from '../../src/platform/config/volume-problems.ts';
+import { ownVolume } from '../../src/workloads/servers/own-volume.ts';
 import { declareRefusals } from '../support/config-loading.ts';
 
 const withVolumes = (...sources: string[]) => ({

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
+import { tryAuthenticator } from '../../src/plugin/host/create-plugins.ts';
+import { isForm } from '../../src/plugin/host/login-kinds.ts';
+import { authenticatorProblem, shapeProblem } from '../../src/plugin/host/plugin-shape.ts';
 import type {
   AuthenticationResult,
   Authenticator,
   AuthenticatorPlugin,
   LoginRequest,
-} from '../../src/plugin.ts';
-import { tryAuthenticator } from '../../src/plugin-host/create-plugins.ts';
-import { isForm } from '../../src/plugin-host/login-kinds.ts';
-import { authenticatorProblem, shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
+} from '../../src/plugin/plugin.ts';
 import type { ContractTest } from './contract-test.ts';
 import { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';
 

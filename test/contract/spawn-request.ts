@@ -1,4 +1,4 @@
-import type { SpawnRequest } from '../../src/plugin.ts';
+import type { SpawnRequest } from '../../src/plugin/plugin.ts';
 
 /** A request as a hub would make it for a plain server of the user `ann`; anything of it can be replaced. */
 export function createSpawnRequest(changed: Partial<SpawnRequest> = {}): SpawnRequest {

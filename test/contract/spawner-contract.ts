@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
+import { trySpawner } from '../../src/plugin/host/create-plugins.ts';
+import { shapeProblem } from '../../src/plugin/host/plugin-shape.ts';
 import type {
   AcceptAddress,
   ReportedAddress,
@@ -16,10 +18,8 @@ import type {
   SpawnerPlugin,
   SpawnerState,
   SpawnRequest,
-} from '../../src/plugin.ts';
-import { trySpawner } from '../../src/plugin-host/create-plugins.ts';
-import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
-import { waitUntilReady } from '../../src/processes/readiness-probe.ts';
+} from '../../src/plugin/plugin.ts';
+import { waitUntilReady } from '../../src/spawning/processes/readiness-probe.ts';
 import type { ContractTest } from './contract-test.ts';
 import { createSpawnRequest } from './spawn-request.ts';
 import { testSurroundings } from './test-host.ts';

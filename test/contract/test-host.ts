@@ -1,9 +1,9 @@
-import { createPasswordHasher } from '../../src/authentication/password-hash.ts';
+import { createPasswordHasher } from '../../src/identity/authentication/password-hash.ts';
 import type {
   AuthenticatorHost,
   PasswordCredential,
   PluginSurroundings,
-} from '../../src/plugin.ts';
+} from '../../src/plugin/plugin.ts';
 
 export interface TestHostOptions extends Partial<AuthenticatorHost> {
   /** Accounts of the hub with their passwords. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
 import { copyHubInto, imageInstruction } from '../support/hub-image.ts';
 import { createHubFolder, spawnHubProcess } from '../support/hub-process.ts';
 import { pathOf, requires } from '../support/requires.ts';

@@ -8,7 +8,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { chart, helm, kubectl, renderChart } from '../../scripts/helm.ts';
 import { plainManifests } from '../../scripts/plain-manifests.ts';
 import { listHelmValues } from '../../scripts/reference/helm-values-page.ts';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
 import { canRunHelm } from '../support/can-run-helm.ts';
 import { projectDirectory } from '../support/services.ts';
 

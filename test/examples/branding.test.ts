@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { templatePlaceholders } from '../../src/branding/template.ts';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
+import { templatePlaceholders } from '../../src/platform/branding/template.ts';
 import { sampleLogo } from '../support/sample-branding.ts';
 
 const page = readFileSync(

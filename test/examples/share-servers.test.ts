@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readJsonc } from '../../src/config/read-jsonc.ts';
+import { readJsonc } from '../../src/platform/config/read-jsonc.ts';
 import { requires } from '../support/requires.ts';
 import { adminToken, createUsers, tokenOf } from '../support/server-hub.ts';
 import { projectDirectory } from '../support/services.ts';

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
-import { auditActions } from '../../src/audit/actions.ts';
+import { endpoints } from '../../src/entrances/api/endpoints.ts';
 import { auditActionsOf, type OperationDeclaration } from '../../src/operations/operation.ts';
 import { operations } from '../../src/operations/operations.ts';
+import { auditActions } from '../../src/platform/audit/actions.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { submitLogin, type TestHub } from '../support/test-hub.ts';

@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newestVersion } from '../../src/store/migrate.ts';
+import { newestVersion } from '../../src/platform/store/migrate.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../support/postgres.ts';
 import { programFile } from '../support/program-file.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { AnnouncedSubject } from '../../src/store/change-subject.ts';
-import type { HubDatabase } from '../../src/store/database.ts';
+import type { AnnouncedSubject } from '../../src/platform/store/change-subject.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
 import { adminToken, callApi, createUsers, tokenOf } from '../support/server-hub.ts';
 import { watchStatements } from '../support/statements.ts';
 import { createTestHub, until } from '../support/test-hub.ts';

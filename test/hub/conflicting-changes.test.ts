@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { listProcessTags } from '../../src/processes/process-tag.ts';
+import { listProcessTags } from '../../src/spawning/processes/process-tag.ts';
 import { usePostgres } from '../support/databases.ts';
 import { hasPostgres, queryPostgres } from '../support/postgres.ts';
 import {

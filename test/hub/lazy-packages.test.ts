@@ -47,13 +47,13 @@ async function packagesOf(module: string): Promise<ReadonlySet<string | undefine
 }
 
 test('packages that only some hubs need are not loaded with the program', async () => {
-  const loaded = await packagesOf('hub.ts');
+  const loaded = await packagesOf('composition/hub.ts');
   expect(loaded).toContain('koa');
   expect(onDemand.filter((name) => loaded.has(name))).toEqual([]);
 });
 
 test('packages that only a running hub needs are not loaded with the command line', async () => {
-  const loaded = await packagesOf('run.ts');
+  const loaded = await packagesOf('composition/run.ts');
   expect(loaded).toContain('commander');
   for (const name of ['koa', 'kysely', 'http-proxy-3', 'undici'])
     expect(loaded).not.toContain(name);
@@ -76,7 +76,7 @@ test('the data of languages is not loaded with the program', async () => {
     `data:text/javascript,${encodeURIComponent(watched)}`,
     '--input-type=module',
     '--eval',
-    `for (const url of ${JSON.stringify(['run.ts', 'hub.ts'].map(urlOf))}) await import(url)`,
+    `for (const url of ${JSON.stringify(['composition/run.ts', 'composition/hub.ts'].map(urlOf))}) await import(url)`,
   ]);
   expect(stdout).toBe('');
 });

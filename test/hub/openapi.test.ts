@@ -1,11 +1,11 @@
 import type Router from '@koa/router';
 import Koa from 'koa';
 import { describe, expect, test } from 'vitest';
-import { createOpenApiDocument, declarations } from '../../src/api/openapi.ts';
-import { createApp } from '../../src/app.ts';
+import { createApp } from '../../src/composition/app.ts';
 import { addApi } from '../../src/composition/compose-operations.ts';
+import { createOpenApiDocument, declarations } from '../../src/entrances/api/openapi.ts';
+import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.ts';
 import { parameterNames } from '../../src/operations/operation.ts';
-import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createTestHub } from '../support/test-hub.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { defaultArgon2Cost } from '../../src/authentication/password-hash.ts';
+import { defaultArgon2Cost } from '../../src/identity/authentication/password-hash.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder, type HubProcess } from '../support/hub-process.ts';
 import { managedService, usersOpenServices } from '../support/services.ts';

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readMachineId } from '../../src/processes/machine-id.ts';
+import { readMachineId } from '../../src/spawning/processes/machine-id.ts';
 import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import {
   adminToken,

@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startPurging } from '../../src/composition/purge.ts';
 import { createStores } from '../../src/composition/stores.ts';
-import { Secret } from '../../src/config/secret.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { openPostgresConnection } from '../../src/store/postgres-connection.ts';
+import { Secret } from '../../src/platform/config/secret.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
+import { openPostgresConnection } from '../../src/platform/store/postgres-connection.ts';
 import { usePostgres } from '../support/databases.ts';
 import { hasPostgres } from '../support/postgres.ts';
 

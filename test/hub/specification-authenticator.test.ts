@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
 import { formPluginSource } from '../support/form-plugin.ts';
 import { programFile } from '../support/program-file.ts';
 import { projectDirectory } from '../support/services.ts';

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { serviceHostLabel, userHostLabel } from '../../src/protocol/host-label.ts';
+import { serviceHostLabel, userHostLabel } from '../../src/platform/protocol/host-label.ts';
 import { startUpstream } from '../attacks/proxy-harness.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { defaultArgon2Cost } from '../../src/authentication/password-hash.ts';
+import { defaultArgon2Cost } from '../../src/identity/authentication/password-hash.ts';
 import { head, rawRequest, statusOf } from '../attacks/proxy-harness.ts';
 import { createRandom } from '../attacks/request-mutator.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
-import { ConfigError } from '../../src/errors.ts';
+import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
+import { ConfigError } from '../../src/platform/errors.ts';
 import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain } from '../support/pages.ts';

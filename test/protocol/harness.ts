@@ -5,44 +5,47 @@ import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { pino } from 'pino';
-import { HubError } from '../../src/errors.ts';
-import { createErrorAnswers } from '../../src/http/error-answers.ts';
-import { errorMiddleware } from '../../src/http/error-middleware.ts';
-import { securityHeaders } from '../../src/http/security-headers.ts';
-import { createClientAuthentication } from '../../src/oauth/clients/client-authentication.ts';
+import { createClientAuthentication } from '../../src/identity/oauth/clients/client-authentication.ts';
 import {
   createClientRegistry,
   type ServiceClientSource,
-} from '../../src/oauth/clients/client-registry.ts';
-import { createClientSecretVerifier } from '../../src/oauth/clients/client-secret.ts';
-import { createFailureLimit } from '../../src/oauth/clients/failure-limit.ts';
-import { createAuthorizationEndpoint } from '../../src/oauth/endpoints/authorization-endpoint.ts';
-import type { ConsentView } from '../../src/oauth/endpoints/consent-view.ts';
-import { createIntrospectionEndpoint } from '../../src/oauth/endpoints/introspection-endpoint.ts';
+} from '../../src/identity/oauth/clients/client-registry.ts';
+import { createClientSecretVerifier } from '../../src/identity/oauth/clients/client-secret.ts';
+import { createFailureLimit } from '../../src/identity/oauth/clients/failure-limit.ts';
+import { createAuthorizationEndpoint } from '../../src/identity/oauth/endpoints/authorization-endpoint.ts';
+import type { ConsentView } from '../../src/identity/oauth/endpoints/consent-view.ts';
+import { createIntrospectionEndpoint } from '../../src/identity/oauth/endpoints/introspection-endpoint.ts';
 import {
   createMetadataEndpoint,
   issuerOf,
   metadataPaths,
-} from '../../src/oauth/endpoints/metadata-endpoint.ts';
-import { createRevocationEndpoint } from '../../src/oauth/endpoints/revocation-endpoint.ts';
-import { createTokenEndpoint } from '../../src/oauth/endpoints/token-endpoint.ts';
-import { createCodeExchange } from '../../src/oauth/grants/code-exchange.ts';
-import { OAuthError } from '../../src/oauth/oauth-error.ts';
-import { createAccessTokenStore } from '../../src/oauth/tokens/access-token-store.ts';
-import { createAuthorizationCodeStore } from '../../src/oauth/tokens/authorization-code-store.ts';
-import { bearerChallenge, readPresentedToken } from '../../src/oauth/tokens/presented-token.ts';
-import { createServiceTokens } from '../../src/oauth/tokens/service-tokens.ts';
-import { createTokenIssuer } from '../../src/oauth/tokens/token-issuer.ts';
-import { createTokenVerifier } from '../../src/oauth/tokens/token-verifier.ts';
-import { createUseRecorder } from '../../src/oauth/tokens/use-recorder.ts';
-import { createAuthorizer } from '../../src/rbac/authorizer.ts';
-import { defaultRoles } from '../../src/rbac/default-roles.ts';
-import { createRoleStore } from '../../src/rbac/role-store.ts';
-import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
-import { createShareStore } from '../../src/sharing/share-store.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { createGroupStore } from '../../src/users/group-store.ts';
-import { createUserStore, type User } from '../../src/users/user-store.ts';
+} from '../../src/identity/oauth/endpoints/metadata-endpoint.ts';
+import { createRevocationEndpoint } from '../../src/identity/oauth/endpoints/revocation-endpoint.ts';
+import { createTokenEndpoint } from '../../src/identity/oauth/endpoints/token-endpoint.ts';
+import { createCodeExchange } from '../../src/identity/oauth/grants/code-exchange.ts';
+import { OAuthError } from '../../src/identity/oauth/oauth-error.ts';
+import { createAccessTokenStore } from '../../src/identity/oauth/tokens/access-token-store.ts';
+import { createAuthorizationCodeStore } from '../../src/identity/oauth/tokens/authorization-code-store.ts';
+import {
+  bearerChallenge,
+  readPresentedToken,
+} from '../../src/identity/oauth/tokens/presented-token.ts';
+import { createServiceTokens } from '../../src/identity/oauth/tokens/service-tokens.ts';
+import { createTokenIssuer } from '../../src/identity/oauth/tokens/token-issuer.ts';
+import { createTokenVerifier } from '../../src/identity/oauth/tokens/token-verifier.ts';
+import { createUseRecorder } from '../../src/identity/oauth/tokens/use-recorder.ts';
+import { createAuthorizer } from '../../src/identity/rbac/authorizer.ts';
+import { defaultRoles } from '../../src/identity/rbac/default-roles.ts';
+import { createRoleStore } from '../../src/identity/rbac/role-store.ts';
+import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.ts';
+import { createGroupStore } from '../../src/identity/users/group-store.ts';
+import { createUserStore, type User } from '../../src/identity/users/user-store.ts';
+import { HubError } from '../../src/platform/errors.ts';
+import { createErrorAnswers } from '../../src/platform/http/error-answers.ts';
+import { errorMiddleware } from '../../src/platform/http/error-middleware.ts';
+import { securityHeaders } from '../../src/platform/http/security-headers.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
+import { createShareStore } from '../../src/workloads/sharing/share-store.ts';
 import { memorySpace } from '../support/memory-space.ts';
 
 const log = pino({ level: 'silent' });

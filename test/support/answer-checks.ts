@@ -1,6 +1,6 @@
 /** The process of `useCheckProcess`: runs `hub check` in each folder that it is told, one after another. */
 import process from 'node:process';
-import { runCli } from '../../src/cli/run-cli.ts';
+import { runCli } from '../../src/entrances/cli/run-cli.ts';
 
 // Whatever a plugin left open.
 process.once('disconnect', () => process.exit());

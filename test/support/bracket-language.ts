@@ -1,7 +1,7 @@
-import { auditActions } from '../../src/audit/actions.ts';
-import { sourceOf } from '../../src/texts/key.ts';
-import { Language } from '../../src/texts/language.ts';
-import type { Values } from '../../src/texts/pattern.ts';
+import { auditActions } from '../../src/platform/audit/actions.ts';
+import { sourceOf } from '../../src/platform/texts/key.ts';
+import { Language } from '../../src/platform/texts/language.ts';
+import type { Values } from '../../src/platform/texts/pattern.ts';
 
 /** English with each text in brackets, so that what stands outside them is seen to be in no catalogue. */
 export class BracketLanguage extends Language {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pino } from 'pino';
 import { afterAll, beforeEach } from 'vitest';
-import type { StartHub } from '../../src/cli/cli-io.ts';
-import { runCli } from '../../src/cli/run-cli.ts';
 import { openOperations } from '../../src/composition/command-operations.ts';
-import type { HubDatabase } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import type { StartHub } from '../../src/entrances/cli/cli-io.ts';
+import { runCli } from '../../src/entrances/cli/run-cli.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
 
 /** What is there beside the arguments. */
 interface Terminal {

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
-import { type LoadConfigOptions, loadConfig } from '../../src/config/load.ts';
-import { ConfigError, type ConfigProblem } from '../../src/errors.ts';
+import type { Config } from '../../src/platform/config/config.ts';
+import { type LoadConfigOptions, loadConfig } from '../../src/platform/config/load.ts';
+import { ConfigError, type ConfigProblem } from '../../src/platform/errors.ts';
 
 /** A cookie key that nothing is to be said against. */
 export const strongKey = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';

@@ -1,4 +1,4 @@
-import type { Group, GroupStore } from '../../src/users/group-store.ts';
+import type { Group, GroupStore } from '../../src/identity/users/group-store.ts';
 
 /** Makes a group without members. */
 export async function createGroup(

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, inject } from 'vitest';
-import type { HubDatabase } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
 import {
   createDatabase,
   createTemplate,

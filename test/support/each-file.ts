@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
 import { expect } from 'vitest';
-import { Text } from '../../src/texts/text.ts';
+import { Text } from '../../src/platform/texts/text.ts';
 import { beginTestFile } from './requires.ts';
 
 beginTestFile(relative(join(import.meta.dirname, '..', '..'), expect.getState().testPath ?? ''));

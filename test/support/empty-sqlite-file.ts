@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
 import { memoryFolder } from './memory-folder.ts';
 
 let made: Promise<Buffer> | undefined;

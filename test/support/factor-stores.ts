@@ -1,8 +1,8 @@
-import { Secret } from '../../src/config/secret.ts';
-import { createSealer } from '../../src/crypto/sealer.ts';
-import type { HubDatabase } from '../../src/store/database.ts';
-import { createPasskeyStore } from '../../src/users/passkey-store.ts';
-import { createSecondFactorStore } from '../../src/users/second-factor-store.ts';
+import { createPasskeyStore } from '../../src/identity/users/passkey-store.ts';
+import { createSecondFactorStore } from '../../src/identity/users/second-factor-store.ts';
+import { Secret } from '../../src/platform/config/secret.ts';
+import { createSealer } from '../../src/platform/crypto/sealer.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
 
 const now = new Date(1000);
 const passkey = {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { HubDatabase } from '../../src/store/database.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
 
 /** Lets an SQLite database grow no further than so many pages: it then fails as on a full disk. */
 export async function limitPages(database: HubDatabase, pages: number): Promise<void> {

@@ -1,5 +1,5 @@
-import type { InstanceLease } from '../../src/instances/instance-lease.ts';
-import type { HubDatabase } from '../../src/store/database.ts';
+import type { InstanceLease } from '../../src/cluster/instances/instance-lease.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
 
 /** Enters an instance with a lease that lasts until it is ended. */
 export async function enterInstance(

@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest';
-import type { SpawnRequest } from '../../src/plugin-host/spawn-request.ts';
-import type { SpawnedServer, Spawner, SpawnerHost } from '../../src/plugin-host/spawner.ts';
+import type { SpawnRequest } from '../../src/plugin/host/spawn-request.ts';
+import type { SpawnedServer, Spawner, SpawnerHost } from '../../src/plugin/host/spawner.ts';
 import { kubernetesPlugin } from '../../src/spawning/kubernetes/kubernetes-plugin.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
 import { type KubernetesApi, useKubernetesApi } from './kubernetes-api.ts';

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { collectTrees, readProcess } from '../../src/processes/process-table.ts';
+import { collectTrees, readProcess } from '../../src/platform/process-table/process-table.ts';
 
 /** Kills processes and what they started. */
 export function killTrees(leaders: readonly number[]): void {

@@ -1,13 +1,16 @@
 import { pino } from 'pino';
 import { afterEach } from 'vitest';
-import type { Spawner } from '../../src/plugin-host/spawner.ts';
-import type { Server } from '../../src/servers/server.ts';
-import { createServerLifecycle, type ServerLifecycle } from '../../src/servers/server-lifecycle.ts';
-import type { LifecycleLimits } from '../../src/servers/server-ownership-store.ts';
-import type { LaunchPlan } from '../../src/servers/server-start.ts';
-import { createServerStore, type ServerStore } from '../../src/servers/server-store.ts';
-import type { HubDatabase } from '../../src/store/database.ts';
-import { createUserStore, type User } from '../../src/users/user-store.ts';
+import { createUserStore, type User } from '../../src/identity/users/user-store.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
+import type { Spawner } from '../../src/plugin/host/spawner.ts';
+import type { Server } from '../../src/workloads/servers/server.ts';
+import {
+  createServerLifecycle,
+  type ServerLifecycle,
+} from '../../src/workloads/servers/server-lifecycle.ts';
+import type { LifecycleLimits } from '../../src/workloads/servers/server-ownership-store.ts';
+import type { LaunchPlan } from '../../src/workloads/servers/server-start.ts';
+import { createServerStore, type ServerStore } from '../../src/workloads/servers/server-store.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
 import { createHeldLease, endLease, enterInstance, type HeldLease } from './instances.ts';
 import { createScriptedSpawner, type ScriptedSpawner } from './scripted-spawner.ts';

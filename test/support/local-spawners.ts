@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterEach, beforeEach, vi } from 'vitest';
-import type { SpawnRequest } from '../../src/plugin-host/spawn-request.ts';
-import type { SpawnedServer, Spawner } from '../../src/plugin-host/spawner.ts';
-import { waitUntilReady } from '../../src/processes/readiness-probe.ts';
+import type { SpawnRequest } from '../../src/plugin/host/spawn-request.ts';
+import type { SpawnedServer, Spawner } from '../../src/plugin/host/spawner.ts';
 import {
   createLocalProcessSpawner,
   type LocalProcessSpawnerOptions,
 } from '../../src/spawning/local-process/local-process-spawner.ts';
 import { readServerState } from '../../src/spawning/local-process/server-state.ts';
+import { waitUntilReady } from '../../src/spawning/processes/readiness-probe.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
 import { fixtureApp } from './server-hub.ts';
 import { testHubId } from './test-hub-id.ts';

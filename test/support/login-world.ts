@@ -1,24 +1,24 @@
 import { pino } from 'pino';
 import { afterEach } from 'vitest';
-import { createAccountStore } from '../../src/authentication/account-store.ts';
-import { createLoginService } from '../../src/authentication/login-service.ts';
-import { createLoginThrottle } from '../../src/authentication/login-throttle.ts';
-import { Secret } from '../../src/config/secret.ts';
-import { authenticatorSection } from '../../src/config/sections-schema.ts';
-import { createSealer } from '../../src/crypto/sealer.ts';
+import { createAccountStore } from '../../src/identity/authentication/account-store.ts';
+import { createLoginService } from '../../src/identity/authentication/login-service.ts';
+import { createLoginThrottle } from '../../src/identity/authentication/login-throttle.ts';
+import { createRoleStore } from '../../src/identity/rbac/role-store.ts';
+import { createGroupStore } from '../../src/identity/users/group-store.ts';
+import { createIdentityStore } from '../../src/identity/users/identity-store.ts';
+import { createPasswordCredentialStore } from '../../src/identity/users/password-credential-store.ts';
+import { createUserInfoStore } from '../../src/identity/users/user-info-store.ts';
+import { createUserStore } from '../../src/identity/users/user-store.ts';
+import { Secret } from '../../src/platform/config/secret.ts';
+import { authenticatorSection } from '../../src/platform/config/sections-schema.ts';
+import { createSealer } from '../../src/platform/crypto/sealer.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
 import type {
   AuthenticatedUser,
   Authenticator,
   LoginRequest,
-} from '../../src/plugin-host/authenticator.ts';
-import { createRoleStore } from '../../src/rbac/role-store.ts';
-import type { HubDatabase } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { createGroupStore } from '../../src/users/group-store.ts';
-import { createIdentityStore } from '../../src/users/identity-store.ts';
-import { createPasswordCredentialStore } from '../../src/users/password-credential-store.ts';
-import { createUserInfoStore } from '../../src/users/user-info-store.ts';
-import { createUserStore } from '../../src/users/user-store.ts';
+} from '../../src/plugin/host/authenticator.ts';
 import { memorySpace } from './memory-space.ts';
 
 const log = pino({ level: 'silent' });

@@ -1,4 +1,4 @@
-import { listProcessTags } from '../../src/processes/process-tag.ts';
+import { listProcessTags } from '../../src/spawning/processes/process-tag.ts';
 
 /** The processes that carry the tag of a service, whoever has started them. */
 export async function copiesOf(name: string): Promise<readonly number[]> {

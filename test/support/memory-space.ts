@@ -1,5 +1,5 @@
 import { Keyv } from 'keyv';
-import type { KeyvSpace } from '../../src/store/keyv-space.ts';
+import type { KeyvSpace } from '../../src/platform/store/keyv-space.ts';
 
 /** Expiring values of one use in memory, for code that is tested without a store of several processes. */
 export function memorySpace<Value>(): KeyvSpace<Value> {

@@ -1,5 +1,5 @@
-import type { FormLayoutProps } from '../../src/pages/elements/layout-props.ts';
-import { createPageUrls } from '../../src/pages/page-urls.ts';
+import type { FormLayoutProps } from '../../src/entrances/pages/elements/layout-props.ts';
+import { createPageUrls } from '../../src/entrances/pages/page-urls.ts';
 
 /** When the pages of tests are shown. */
 export const shownAt = new Date('2026-11-20T10:00:00Z');

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
-import { loadAssets } from '../../src/pages/assets/assets.ts';
-import { renderHtml } from '../../src/pages/html.ts';
-import { loadLanguages } from '../../src/texts/languages.ts';
+import { loadAssets } from '../../src/entrances/pages/assets/assets.ts';
+import { renderHtml } from '../../src/entrances/pages/html.ts';
+import { loadLanguages } from '../../src/platform/texts/languages.ts';
 import { sampleBrandingFiles } from './sample-branding.ts';
 import { samplePages } from './sample-pages.ts';
 

@@ -1,5 +1,8 @@
-import type { FormLayoutProps } from '../../src/pages/elements/layout-props.ts';
-import type { ServerSummary, ShownServerState } from '../../src/pages/servers/server-summary.ts';
+import type { FormLayoutProps } from '../../src/entrances/pages/elements/layout-props.ts';
+import type {
+  ServerSummary,
+  ShownServerState,
+} from '../../src/entrances/pages/servers/server-summary.ts';
 import { adminPageLayout, shownAt } from './page-layout.ts';
 
 /** The moment of the pages of alice. */

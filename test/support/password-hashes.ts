@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { vi } from 'vitest';
-import type { HashJob } from '../../src/authentication/hash-thread.ts';
+import type { HashJob } from '../../src/identity/authentication/hash-thread.ts';
 
 /** What the hub of this process works out of passwords during some work: algorithm and cost of each hash. */
 export async function hashesDuring(work: () => Promise<unknown>): Promise<object[]> {

@@ -3,7 +3,7 @@ import type {
   AuthenticatorPlugin,
   ExternalAuthenticator,
   LoginRequest,
-} from '../../src/plugin.ts';
+} from '../../src/plugin/plugin.ts';
 import { createTestHost, type TestHost } from '../contract/testing.ts';
 import type { ScriptedProvider } from './scripted-provider.ts';
 

@@ -15,7 +15,7 @@ export async function compileIn(folder: PluginFolder, files: readonly string[]):
       typeRoots: types('node_modules/@types'),
       paths: {
         'hub/client': types('src/client/client.ts'),
-        'hub/plugin': types('src/plugin.ts'),
+        'hub/plugin': types('src/plugin/plugin.ts'),
         'hub/testing': types('test/contract/testing.ts'),
         zod: types('node_modules/zod/index.d.ts'),
       },

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { sql } from 'kysely';
 import pg from 'pg';
-import type { HubDatabase } from '../../src/store/database.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
 import { freePort } from './free-port.ts';
 import { memoryFolder } from './memory-folder.ts';
 import { pathOf, requires } from './requires.ts';

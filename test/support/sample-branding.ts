@@ -1,4 +1,4 @@
-import type { CurrentBranding, CustomFile } from '../../src/branding/branding.ts';
+import type { CurrentBranding, CustomFile } from '../../src/platform/branding/branding.ts';
 
 /** A picture of one pixel. */
 export const pixelPng = Buffer.from(

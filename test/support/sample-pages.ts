@@ -1,63 +1,78 @@
-import type { AuditEntry } from '../../src/audit/audit-event.ts';
-import type { Instance } from '../../src/instances/instance.ts';
-import type { LoadSeries } from '../../src/metrics/load-history.ts';
-import { accountPage } from '../../src/pages/account/account-page.ts';
+import type { Instance } from '../../src/cluster/instances/instance.ts';
+import { accountPage } from '../../src/entrances/pages/account/account-page.ts';
 import {
   recoveryCodesPage,
   secondFactorSetUpPage,
-} from '../../src/pages/account/second-factor-pages.ts';
-import { sessionsPage } from '../../src/pages/account/sessions-page.ts';
-import { tokenPage } from '../../src/pages/account/token-page.ts';
-import { activityPage } from '../../src/pages/admin/activity-page.ts';
-import { announcementsPage, maintenanceFacts } from '../../src/pages/admin/announcements-page.ts';
-import { batchPage } from '../../src/pages/admin/batch-page.ts';
+} from '../../src/entrances/pages/account/second-factor-pages.ts';
+import { sessionsPage } from '../../src/entrances/pages/account/sessions-page.ts';
+import { tokenPage } from '../../src/entrances/pages/account/token-page.ts';
+import { activityPage } from '../../src/entrances/pages/admin/activity-page.ts';
+import {
+  announcementsPage,
+  maintenanceFacts,
+} from '../../src/entrances/pages/admin/announcements-page.ts';
+import { batchPage } from '../../src/entrances/pages/admin/batch-page.ts';
 import {
   adminGroupPropertiesPage,
   groupFacts,
-} from '../../src/pages/admin/group-properties-page.ts';
-import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
-import { instancesPage } from '../../src/pages/admin/instances-page.ts';
-import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
-import { invitationLinksPage, newUsersPage } from '../../src/pages/admin/new-users-page.ts';
-import { adminRoleFormPage } from '../../src/pages/admin/role-form-page.ts';
-import { adminRolePage, adminRolesPage } from '../../src/pages/admin/roles-page.ts';
-import { adminServiceFormPage, newServicePage } from '../../src/pages/admin/service-form-page.ts';
-import { adminServicePage } from '../../src/pages/admin/service-page.ts';
-import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
-import { adminUserPage } from '../../src/pages/admin/user-page.ts';
-import { adminUsersPage } from '../../src/pages/admin/users-page.ts';
-import type { AssetUrls } from '../../src/pages/assets/assets.ts';
-import { addressElement } from '../../src/pages/elements/address.ts';
-import type { FormLayoutProps } from '../../src/pages/elements/layout-props.ts';
-import { confirmPage } from '../../src/pages/errors/confirm-page.ts';
-import { errorPage, notFoundPage } from '../../src/pages/errors/error-page.ts';
-import { type Html, html } from '../../src/pages/html.ts';
-import { choosePasswordPage } from '../../src/pages/login/choose-password-page.ts';
-import { confirmLoginPage, goOnPage } from '../../src/pages/login/confirm-login-page.ts';
-import { consentPage } from '../../src/pages/login/consent-page.ts';
-import { interstitialPage } from '../../src/pages/login/interstitial-page.ts';
-import { loggedOutPage } from '../../src/pages/login/logged-out-page.ts';
-import { loginFailedPage } from '../../src/pages/login/login-failed-page.ts';
-import { type LoginChoice, loginPage } from '../../src/pages/login/login-page.ts';
-import { secondFactorPage } from '../../src/pages/login/second-factor-page.ts';
-import { setUpSecondFactorPage } from '../../src/pages/login/set-up-second-factor-page.ts';
-import { createPageUrls } from '../../src/pages/page-urls.ts';
-import { homePage } from '../../src/pages/servers/home-page.ts';
-import { notRunningPage } from '../../src/pages/servers/not-running-page.ts';
-import { openServerPage } from '../../src/pages/servers/open-server-page.ts';
-import { type ServerPageView, serverPage } from '../../src/pages/servers/server-page.ts';
-import type { ServerSummary, ShownServerState } from '../../src/pages/servers/server-summary.ts';
-import { spawnOptionsPage } from '../../src/pages/servers/spawn-options-page.ts';
-import { spawnPendingPage, stopPendingPage } from '../../src/pages/servers/spawn-pending-page.ts';
-import type { ServiceLink } from '../../src/pages/services/service-list.ts';
-import { serviceUnavailablePage } from '../../src/pages/services/service-unavailable-page.ts';
-import { servicesPage } from '../../src/pages/services/services-page.ts';
-import { acceptSharePage } from '../../src/pages/sharing/accept-share-page.ts';
-import { type ShareView, sharePage } from '../../src/pages/sharing/share-page.ts';
-import { serviceDefinition } from '../../src/services/runtime-service.ts';
-import { createService, type Service } from '../../src/services/service.ts';
-import type { PlacedStatus } from '../../src/services/service-status.ts';
-import type { PageEdge } from '../../src/store/page-edge.ts';
+} from '../../src/entrances/pages/admin/group-properties-page.ts';
+import { adminGroupPage, adminGroupsPage } from '../../src/entrances/pages/admin/groups-page.ts';
+import { instancesPage } from '../../src/entrances/pages/admin/instances-page.ts';
+import { lockoutsPage } from '../../src/entrances/pages/admin/lockouts-page.ts';
+import {
+  invitationLinksPage,
+  newUsersPage,
+} from '../../src/entrances/pages/admin/new-users-page.ts';
+import { adminRoleFormPage } from '../../src/entrances/pages/admin/role-form-page.ts';
+import { adminRolePage, adminRolesPage } from '../../src/entrances/pages/admin/roles-page.ts';
+import {
+  adminServiceFormPage,
+  newServicePage,
+} from '../../src/entrances/pages/admin/service-form-page.ts';
+import { adminServicePage } from '../../src/entrances/pages/admin/service-page.ts';
+import { adminServicesPage } from '../../src/entrances/pages/admin/services-page.ts';
+import { adminUserPage } from '../../src/entrances/pages/admin/user-page.ts';
+import { adminUsersPage } from '../../src/entrances/pages/admin/users-page.ts';
+import type { AssetUrls } from '../../src/entrances/pages/assets/assets.ts';
+import { addressElement } from '../../src/entrances/pages/elements/address.ts';
+import type { FormLayoutProps } from '../../src/entrances/pages/elements/layout-props.ts';
+import { confirmPage } from '../../src/entrances/pages/errors/confirm-page.ts';
+import { errorPage, notFoundPage } from '../../src/entrances/pages/errors/error-page.ts';
+import { type Html, html } from '../../src/entrances/pages/html.ts';
+import { choosePasswordPage } from '../../src/entrances/pages/login/choose-password-page.ts';
+import { confirmLoginPage, goOnPage } from '../../src/entrances/pages/login/confirm-login-page.ts';
+import { consentPage } from '../../src/entrances/pages/login/consent-page.ts';
+import { interstitialPage } from '../../src/entrances/pages/login/interstitial-page.ts';
+import { loggedOutPage } from '../../src/entrances/pages/login/logged-out-page.ts';
+import { loginFailedPage } from '../../src/entrances/pages/login/login-failed-page.ts';
+import { type LoginChoice, loginPage } from '../../src/entrances/pages/login/login-page.ts';
+import { secondFactorPage } from '../../src/entrances/pages/login/second-factor-page.ts';
+import { setUpSecondFactorPage } from '../../src/entrances/pages/login/set-up-second-factor-page.ts';
+import { createPageUrls } from '../../src/entrances/pages/page-urls.ts';
+import { homePage } from '../../src/entrances/pages/servers/home-page.ts';
+import { notRunningPage } from '../../src/entrances/pages/servers/not-running-page.ts';
+import { openServerPage } from '../../src/entrances/pages/servers/open-server-page.ts';
+import { type ServerPageView, serverPage } from '../../src/entrances/pages/servers/server-page.ts';
+import type {
+  ServerSummary,
+  ShownServerState,
+} from '../../src/entrances/pages/servers/server-summary.ts';
+import { spawnOptionsPage } from '../../src/entrances/pages/servers/spawn-options-page.ts';
+import {
+  spawnPendingPage,
+  stopPendingPage,
+} from '../../src/entrances/pages/servers/spawn-pending-page.ts';
+import type { ServiceLink } from '../../src/entrances/pages/services/service-list.ts';
+import { serviceUnavailablePage } from '../../src/entrances/pages/services/service-unavailable-page.ts';
+import { servicesPage } from '../../src/entrances/pages/services/services-page.ts';
+import { acceptSharePage } from '../../src/entrances/pages/sharing/accept-share-page.ts';
+import { type ShareView, sharePage } from '../../src/entrances/pages/sharing/share-page.ts';
+import type { AuditEntry } from '../../src/platform/audit/audit-event.ts';
+import type { LoadSeries } from '../../src/platform/metrics/load-history.ts';
+import type { PageEdge } from '../../src/platform/store/page-edge.ts';
+import { serviceDefinition } from '../../src/workloads/services/runtime-service.ts';
+import { createService, type Service } from '../../src/workloads/services/service.ts';
+import type { PlacedStatus } from '../../src/workloads/services/service-status.ts';
 import { sampleBranding } from './sample-branding.ts';
 
 /** The moment at which every sample page is looked at. */

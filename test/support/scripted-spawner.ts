@@ -1,10 +1,10 @@
-import type { SpawnRequest } from '../../src/plugin-host/spawn-request.ts';
+import type { SpawnRequest } from '../../src/plugin/host/spawn-request.ts';
 import type {
   PollResult,
   ServerExit,
   SpawnedServer,
   Spawner,
-} from '../../src/plugin-host/spawner.ts';
+} from '../../src/plugin/host/spawner.ts';
 
 /** What a test tells the spawner to do; left out, everything goes well at once. */
 export interface SpawnerScript {

@@ -1,4 +1,4 @@
-import type { HubDatabase } from '../../src/store/database.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
 
 /** Enters the default server of a user. */
 export async function addServer(

@@ -5,25 +5,28 @@ import { join } from 'node:path';
 import { env, pid as ownPid } from 'node:process';
 import { pino } from 'pino';
 import { afterEach, beforeEach, vi } from 'vitest';
-import type { ServiceConfig } from '../../src/config/config.ts';
-import { Secret } from '../../src/config/secret.ts';
-import { serviceSchema } from '../../src/config/service-schema.ts';
-import { createOrigins } from '../../src/http/origins.ts';
-import { type InstanceLease, openInstanceLease } from '../../src/instances/instance-lease.ts';
-import { createInstanceStore } from '../../src/instances/instance-store.ts';
-import { type Clock, systemClock } from '../../src/processes/clock.ts';
-import { createOutputFeed } from '../../src/processes/output-feed.ts';
-import type { ProcessView } from '../../src/processes/process-view.ts';
-import { createManagedProcessStore } from '../../src/services/managed-process-store.ts';
-import { createServiceOwnerStore } from '../../src/services/service-owner-store.ts';
+import {
+  type InstanceLease,
+  openInstanceLease,
+} from '../../src/cluster/instances/instance-lease.ts';
+import { createInstanceStore } from '../../src/cluster/instances/instance-store.ts';
+import type { ServiceConfig } from '../../src/platform/config/config.ts';
+import { Secret } from '../../src/platform/config/secret.ts';
+import { serviceSchema } from '../../src/platform/config/service-schema.ts';
+import { createOrigins } from '../../src/platform/http/origins.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
+import { type Clock, systemClock } from '../../src/spawning/processes/clock.ts';
+import { createOutputFeed } from '../../src/spawning/processes/output-feed.ts';
+import type { ProcessView } from '../../src/spawning/processes/process-view.ts';
+import { createManagedProcessStore } from '../../src/workloads/services/managed-process-store.ts';
+import { createServiceOwnerStore } from '../../src/workloads/services/service-owner-store.ts';
 import {
   createServiceRegistry,
   type ServiceRegistry,
-} from '../../src/services/service-registry.ts';
-import type { ServiceState, ServiceStatus } from '../../src/services/service-status.ts';
-import { createServiceStopStore } from '../../src/services/service-stop-store.ts';
-import type { HubDatabase } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+} from '../../src/workloads/services/service-registry.ts';
+import type { ServiceState, ServiceStatus } from '../../src/workloads/services/service-status.ts';
+import { createServiceStopStore } from '../../src/workloads/services/service-stop-store.ts';
 import { freePort } from './free-port.ts';
 import { fixtureFile, nodeCommand } from './node-command.ts';
 

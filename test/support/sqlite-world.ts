@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach } from 'vitest';
-import type { HubDatabase } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import type { NewRow } from '../../src/store/tables.ts';
+import type { HubDatabase } from '../../src/platform/store/database.ts';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
+import type { NewRow } from '../../src/platform/store/tables.ts';
 import { memoryFolder } from './memory-folder.ts';
 
 const silent = pino({ level: 'silent' });

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import { StatementRunner } from '../../src/store/sqlite-engine.ts';
-import type { Tables } from '../../src/store/tables.ts';
+import { StatementRunner } from '../../src/platform/store/sqlite-engine.ts';
+import type { Tables } from '../../src/platform/store/tables.ts';
 
 /** Watches what hubs and stores of this process ask of SQLite in the main thread. */
 export interface StatementWatch extends Disposable {

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterEach, beforeEach, vi } from 'vitest';
-import { TextError } from '../../src/errors.ts';
+import { TextError } from '../../src/platform/errors.ts';
 import {
   type OutputLog,
   type OutputLogOptions,
   openOutputLog,
-} from '../../src/processes/output-log.ts';
+} from '../../src/spawning/processes/output-log.ts';
 import {
   type StartOptions,
   type SupervisedProcess,
   startProcess,
-} from '../../src/processes/supervised-process.ts';
+} from '../../src/spawning/processes/supervised-process.ts';
 
 /** A folder with an output log for each test of the file, and processes that end with the test. */
 export function useSupervision() {

@@ -1,4 +1,4 @@
-import type { Spawner, SpawnerHost, SpawnerPlugin } from '../../src/plugin-host/spawner.ts';
+import type { Spawner, SpawnerHost, SpawnerPlugin } from '../../src/plugin/host/spawner.ts';
 import { testSurroundings } from '../contract/test-host.ts';
 
 /** Id of the hub that a test spawner is of. */

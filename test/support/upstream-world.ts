@@ -8,13 +8,13 @@ import {
   type Socket,
 } from 'node:net';
 import { afterEach, beforeEach } from 'vitest';
-import type { UpstreamTimeouts } from '../../src/proxy/http1/upstream-connection.ts';
-import { UpstreamPool } from '../../src/proxy/http1/upstream-pool.ts';
+import type { UpstreamTimeouts } from '../../src/traffic/proxy/http1/upstream-connection.ts';
+import { UpstreamPool } from '../../src/traffic/proxy/http1/upstream-pool.ts';
 import type {
   ExchangeControl,
   UpstreamHandler,
   UpstreamRequest,
-} from '../../src/proxy/http1/upstream-request.ts';
+} from '../../src/traffic/proxy/http1/upstream-request.ts';
 import { eventually } from '../attacks/proxy-harness.ts';
 import { freePort } from './free-port.ts';
 

@@ -1,5 +1,5 @@
-import { systemClock } from '../../processes/clock.ts';
-import { createLineSplitter } from '../../processes/output-lines.ts';
+import { systemClock } from '../processes/clock.ts';
+import { createLineSplitter } from '../processes/output-lines.ts';
 import { hubLabels } from './create-request.ts';
 import type { Engine } from './engine.ts';
 

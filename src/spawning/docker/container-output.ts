@@ -1,5 +1,5 @@
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
-import { createLineSplitter } from '../../processes/output-lines.ts';
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import { createLineSplitter } from '../processes/output-lines.ts';
 import type { Engine } from './engine.ts';
 import { createFrameReader } from './frames.ts';
 

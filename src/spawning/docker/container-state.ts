@@ -1,9 +1,9 @@
 import { constants } from 'node:os';
 import type { ContainerInspectInfo } from 'dockerode';
 import { z } from 'zod';
-import type { SpawnerState } from '../../plugin-host/spawn-request.ts';
-import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { text } from '../../texts/text.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { SpawnerState } from '../../plugin/host/spawn-request.ts';
+import type { ServerExit } from '../../plugin/host/spawner.ts';
 import { outOfMemory } from '../spawner-texts.ts';
 
 const schema = z.object({

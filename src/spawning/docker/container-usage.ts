@@ -1,7 +1,7 @@
 import type { ContainerStats } from 'dockerode';
-import { createLimiter } from '../../concurrency/limiter.ts';
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
-import type { ResourceUsage } from '../../plugin-host/spawner.ts';
+import { createLimiter } from '../../platform/concurrency/limiter.ts';
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import type { Engine } from './engine.ts';
 
 interface Sample {

@@ -1,8 +1,8 @@
 import type { ContainerInfo } from 'dockerode';
-import { HubError } from '../../errors.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import { text } from '../../platform/texts/text.ts';
+import { systemClock } from '../processes/clock.ts';
 import { hubLabels } from './create-request.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, isDoneAlready, isEngineAnswer, isMissing } from './engine-errors.ts';

@@ -1,10 +1,10 @@
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
-import { HubError } from '../../errors.ts';
-import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
-import { processTagVariable } from '../../processes/process-tag.ts';
-import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { SpawnRequest, Volume } from '../../plugin/host/spawn-request.ts';
 import { environmentInImage } from '../images/image-environment.ts';
+import { processTagVariable } from '../processes/process-tag.ts';
+import { fillGuardedCommand } from '../processes/singleuser-program.ts';
 import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 
 /** Labels by which the hub finds its containers and volumes. */

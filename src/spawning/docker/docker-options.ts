@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OptionProblem } from '../../plugin-host/authenticator.ts';
+import type { OptionProblem } from '../../plugin/host/authenticator.ts';
 import { imageReference, imageChoices as images } from '../images/image-options.ts';
 import { isLocalEngine, parseEngineAddress } from './engine-address.ts';
 

@@ -1,10 +1,10 @@
 import type { ContainerInspectInfo } from 'dockerode';
-import { createLimiter } from '../../concurrency/limiter.ts';
-import { createPeriodic } from '../../concurrency/periodic.ts';
-import { HubError } from '../../errors.ts';
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { createLimiter } from '../../platform/concurrency/limiter.ts';
+import { createPeriodic } from '../../platform/concurrency/periodic.ts';
+import { HubError } from '../../platform/errors.ts';
+import { type Phrase, text } from '../../platform/texts/text.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin/host/spawner.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { createAddressBook, type ServerAddress } from '../local-process/server-address.ts';
 import { containerStarted } from '../spawner-texts.ts';

@@ -1,5 +1,5 @@
-import { HubError } from '../../errors.ts';
-import { type Phrase, type Text, text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { type Phrase, type Text, text } from '../../platform/texts/text.ts';
 
 /** Whether the engine itself refused: then it is up. */
 export function isEngineAnswer(thrown: unknown): thrown is Error & { readonly statusCode: number } {

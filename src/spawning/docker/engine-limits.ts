@@ -1,6 +1,6 @@
-import { HubError } from '../../errors.ts';
-import type { ResourceLimits } from '../../plugin-host/spawn-request.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { ResourceLimits } from '../../plugin/host/spawn-request.ts';
 import type { Engine } from './engine.ts';
 import type { EngineImage } from './images.ts';
 

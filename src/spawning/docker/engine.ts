@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type Docker from 'dockerode';
-import { timeLimit } from '../../concurrency/time-limit.ts';
-import { HubError, messageOf } from '../../errors.ts';
-import { text } from '../../texts/text.ts';
+import { timeLimit } from '../../platform/concurrency/time-limit.ts';
+import { HubError, messageOf } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
 import type { DockerOptions } from './docker-options.ts';
 import { defaultEngine, parseEngineAddress } from './engine-address.ts';
 import { explainUnreachable, isEngineAnswer } from './engine-errors.ts';

@@ -1,5 +1,5 @@
-import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/finding.ts';
-import type { ExamineOptions } from '../../plugin-host/spawner.ts';
+import { type Finding, failed, ok, skipped, warning } from '../../plugin/host/finding.ts';
+import type { ExamineOptions } from '../../plugin/host/spawner.ts';
 import { isRootUser } from './create-request.ts';
 import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 import type { Engine } from './engine.ts';

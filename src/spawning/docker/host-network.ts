@@ -1,6 +1,6 @@
-import { createFindForeignProcess } from '../../processes/port-owner.ts';
-import { readProcessTag } from '../../processes/process-tag.ts';
-import type { Text } from '../../texts/text.ts';
+import type { Text } from '../../platform/texts/text.ts';
+import { createFindForeignProcess } from '../processes/port-owner.ts';
+import { readProcessTag } from '../processes/process-tag.ts';
 
 /**
  * Says which other program has the port of a container that shares the network of this machine; undefined

@@ -1,8 +1,8 @@
 import type Docker from 'dockerode';
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
-import { HubError, TextError } from '../../errors.ts';
-import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { isSamePhrase, type Phrase, text } from '../../texts/text.ts';
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import { HubError, TextError } from '../../platform/errors.ts';
+import { isSamePhrase, type Phrase, text } from '../../platform/texts/text.ts';
+import type { SpawnProgress } from '../../plugin/host/spawn-request.ts';
 import { pulling } from '../spawner-texts.ts';
 import type { DockerOptions } from './docker-options.ts';
 import type { Engine } from './engine.ts';

@@ -7,8 +7,8 @@ import { busyImage } from '../../../test/support/docker-engine.ts';
 import { hasPodman, usePodman } from '../../../test/support/podman-engine.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import { createTestSpawner } from '../../../test/support/test-spawner.ts';
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { Spawner } from '../../plugin-host/spawner.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { Spawner } from '../../plugin/host/spawner.ts';
 
 describe.runIf(hasPodman())('Podman', () => {
   const podman = usePodman();

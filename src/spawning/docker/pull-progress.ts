@@ -1,5 +1,5 @@
-import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { message } from '../../texts/text.ts';
+import { message } from '../../platform/texts/text.ts';
+import type { SpawnProgress } from '../../plugin/host/spawn-request.ts';
 import { pulling } from '../spawner-texts.ts';
 
 /** One message of a pull, of Docker or Podman (Docker Engine API, ImageCreate). */

@@ -20,8 +20,8 @@ import {
 import { freePort } from '../../../test/support/free-port.ts';
 import { pathOf, requires } from '../../../test/support/requires.ts';
 import { createTestSpawner } from '../../../test/support/test-spawner.ts';
-import type { SpawnProgress, SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { Spawner } from '../../plugin-host/spawner.ts';
+import type { SpawnProgress, SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { Spawner } from '../../plugin/host/spawner.ts';
 import { dockerPlugin } from './docker-plugin.ts';
 
 const spawners: Spawner[] = [];

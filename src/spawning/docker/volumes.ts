@@ -1,6 +1,6 @@
-import { HubError } from '../../errors.ts';
-import type { ServerIdentity, SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { ServerIdentity, SpawnRequest } from '../../plugin/host/spawn-request.ts';
 import { hubLabels } from './create-request.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, isEngineAnswer, isMissing } from './engine-errors.ts';

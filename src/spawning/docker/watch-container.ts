@@ -1,7 +1,7 @@
 import type { ContainerInspectInfo } from 'dockerode';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { systemClock } from '../../processes/clock.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import type { ServerExit } from '../../plugin/host/spawner.ts';
+import { systemClock } from '../processes/clock.ts';
 import type { ContainerEvents } from './container-events.ts';
 import { followOutput, readLastOutput } from './container-output.ts';
 import { type ContainerCondition, conditionOf, removedExit } from './container-state.ts';

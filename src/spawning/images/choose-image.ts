@@ -1,7 +1,7 @@
-import { HubError } from '../../errors.ts';
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { OptionsForm } from '../../plugin-host/spawner.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { OptionsForm } from '../../plugin/host/spawner.ts';
 
 /** Options that say which images there are; the same for every engine that has images. */
 interface ImageOptions {

@@ -1,5 +1,5 @@
-import { HubError, TextError } from '../../errors.ts';
-import { joined, type Phrase, type Text, text } from '../../texts/text.ts';
+import { HubError, TextError } from '../../platform/errors.ts';
+import { joined, type Phrase, type Text, text } from '../../platform/texts/text.ts';
 
 /** What the Kubernetes API says of itself when it refuses (API reference, Status). */
 export interface ApiStatus {

@@ -1,8 +1,8 @@
-import { HubError } from '../../errors.ts';
-import type { SpawnProgress, StartCallbacks } from '../../plugin-host/spawn-request.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { inSeconds } from '../../texts/seconds.ts';
-import { isSamePhrase, joined, type Phrase, type Text, text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { inSeconds } from '../../platform/texts/seconds.ts';
+import { isSamePhrase, joined, type Phrase, type Text, text } from '../../platform/texts/text.ts';
+import type { SpawnProgress, StartCallbacks } from '../../plugin/host/spawn-request.ts';
+import { systemClock } from '../processes/clock.ts';
 import { notStartedBecause } from '../spawner-texts.ts';
 import type { KubernetesOptions } from './kubernetes-options.ts';
 import type { PodEvents } from './pod-events.ts';

@@ -1,8 +1,8 @@
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
-import { HubError } from '../../errors.ts';
-import type { ServerIdentity, SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { objectName } from '../../protocol/object-name.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { objectName } from '../../platform/protocol/object-name.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { ServerIdentity, SpawnProgress } from '../../plugin/host/spawn-request.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';

@@ -1,4 +1,4 @@
-import { type Finding, failed, ok } from '../../plugin-host/finding.ts';
+import { type Finding, failed, ok } from '../../plugin/host/finding.ts';
 import { ApiRefusal, explainRefusal, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubernetesOptions } from './kubernetes-options.ts';

@@ -1,7 +1,7 @@
-import type { Limiter } from '../../concurrency/limiter.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { systemClock } from '../../processes/clock.ts';
+import type { Limiter } from '../../platform/concurrency/limiter.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import type { ServerExit } from '../../plugin/host/spawner.ts';
+import { systemClock } from '../processes/clock.ts';
 import { ApiRefusal, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { followOutput, readLastOutput } from './pod-output.ts';

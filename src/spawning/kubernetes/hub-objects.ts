@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ServerIdentity } from '../../plugin-host/spawn-request.ts';
-import { objectName } from '../../protocol/object-name.ts';
+import { objectName } from '../../platform/protocol/object-name.ts';
+import type { ServerIdentity } from '../../plugin/host/spawn-request.ts';
 
 /** Labels by which the hub finds its objects. */
 export const hubLabels = {

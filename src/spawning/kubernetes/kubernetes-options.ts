@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OptionProblem } from '../../plugin-host/authenticator.ts';
+import type { OptionProblem } from '../../plugin/host/authenticator.ts';
 import { imageChoices, imageReference } from '../images/image-options.ts';
 import { isReservedLabel, type PatchKind, reservedPaths } from './pod-patch.ts';
 import { parseQuantity } from './quantity.ts';

@@ -1,4 +1,4 @@
-import type { SpawnerPlugin } from '../../plugin-host/spawner.ts';
+import type { SpawnerPlugin } from '../../plugin/host/spawner.ts';
 import {
   findOptionProblems,
   type KubernetesOptions,

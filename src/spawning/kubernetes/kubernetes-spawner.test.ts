@@ -12,7 +12,7 @@ import {
 } from '../../../test/support/kubernetes-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import { testHubId } from '../../../test/support/test-spawner.ts';
-import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import type { SpawnProgress } from '../../plugin/host/spawn-request.ts';
 
 interface Rule {
   readonly resources: readonly string[];

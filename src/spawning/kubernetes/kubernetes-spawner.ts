@@ -1,11 +1,11 @@
-import { createLimiter } from '../../concurrency/limiter.ts';
-import { createPeriodic } from '../../concurrency/periodic.ts';
-import { HubError } from '../../errors.ts';
-import type { ResumeRequest, StartCallbacks } from '../../plugin-host/spawn-request.ts';
-import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { createLimiter } from '../../platform/concurrency/limiter.ts';
+import { createPeriodic } from '../../platform/concurrency/periodic.ts';
+import { HubError } from '../../platform/errors.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { ResumeRequest, StartCallbacks } from '../../plugin/host/spawn-request.ts';
+import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin/host/spawner.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
+import { systemClock } from '../processes/clock.ts';
 import { ApiRefusal, explainRefusal, messageOf } from './api-errors.ts';
 import { untilRunning } from './await-pod.ts';
 import { createClaims } from './claims.ts';

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { canRunPods } from '../../../test/support/kubernetes-api.ts';
 import { failureOf, useKubernetesSpawners } from '../../../test/support/kubernetes-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
-import type { SpawnProgress, SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { SpawnedServer } from '../../plugin-host/spawner.ts';
+import type { SpawnProgress, SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { SpawnedServer } from '../../plugin/host/spawner.ts';
 
 const uidOf = ({ state }: Pick<SpawnedServer, 'state'>) => String(state['uid']);
 

@@ -4,7 +4,7 @@ import { canRunPods } from '../../../test/support/kubernetes-api.ts';
 import { failureOf, useKubernetesSpawners } from '../../../test/support/kubernetes-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import { testHubId } from '../../../test/support/test-spawner.ts';
-import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import type { SpawnProgress } from '../../plugin/host/spawn-request.ts';
 
 describe.runIf(canRunPods())('a server in a pod with claims', () => {
   const { api, create, request, collection, list, signal } = useKubernetesSpawners();

@@ -1,6 +1,6 @@
-import type { Limiter } from '../../concurrency/limiter.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { createLineSplitter } from '../../processes/output-lines.ts';
+import type { Limiter } from '../../platform/concurrency/limiter.ts';
+import { systemClock } from '../processes/clock.ts';
+import { createLineSplitter } from '../processes/output-lines.ts';
 import type { Cluster } from './cluster.ts';
 import { serverContainer } from './pod-patch.ts';
 import type { PodKey } from './pods.ts';

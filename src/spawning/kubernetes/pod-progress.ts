@@ -1,5 +1,5 @@
-import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { SpawnProgress } from '../../plugin/host/spawn-request.ts';
 import { containerStarted, pulling } from '../spawner-texts.ts';
 import type { PodEvent } from './pod-events.ts';
 import type { PodView } from './pod-view.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
 import { claimNameOf } from './claims.ts';
 import { secretNameOf } from './hub-objects.ts';
 import { findOptionProblems, optionsSchema, profileOptionsSchema } from './kubernetes-options.ts';

@@ -6,11 +6,11 @@ import type {
   V1Volume,
   V1VolumeMount,
 } from '@kubernetes/client-node';
-import { HubError } from '../../errors.ts';
-import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
-import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { SpawnRequest, Volume } from '../../plugin/host/spawn-request.ts';
 import { environmentInImage } from '../images/image-environment.ts';
+import { fillGuardedCommand } from '../processes/singleuser-program.ts';
 import { claimNameOf } from './claims.ts';
 import { identityAnnotations, podNameOf, secretNameOf, serverLabels } from './hub-objects.ts';
 import type { KubernetesOptions, KubernetesProfileOptions } from './kubernetes-options.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SpawnerState } from '../../plugin-host/spawn-request.ts';
+import type { SpawnerState } from '../../plugin/host/spawn-request.ts';
 
 const schema = z.object({
   pod: z.string().min(1),

@@ -3,7 +3,7 @@ import { canRunPods } from '../../../test/support/kubernetes-api.ts';
 import { podOf, useKubernetesSpawners } from '../../../test/support/kubernetes-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import { testHubId } from '../../../test/support/test-spawner.ts';
-import type { ResourceUsage, SpawnerState } from '../../plugin-host/spawner.ts';
+import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
 import { createCluster } from './cluster.ts';
 import { readPodState } from './pod-state.ts';
 import { createPodUsage } from './pod-usage.ts';

@@ -1,7 +1,7 @@
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import type { ResourceUsage } from '../../plugin-host/spawner.ts';
-import { text } from '../../texts/text.ts';
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import { ApiRefusal, isMissing, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, selectorOf } from './hub-objects.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
-import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { joined, type Text, text } from '../../texts/text.ts';
+import { joined, type Text, text } from '../../platform/texts/text.ts';
+import type { ServerExit } from '../../plugin/host/spawner.ts';
 import { outOfMemory } from '../spawner-texts.ts';
 import { oneLine } from './api-errors.ts';
 import { hubLabels } from './hub-objects.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ServerExit } from '../../plugin-host/spawner.ts';
-import { systemClock } from '../../processes/clock.ts';
-import type { Phrase } from '../../texts/text.ts';
+import type { Phrase } from '../../platform/texts/text.ts';
+import type { ServerExit } from '../../plugin/host/spawner.ts';
+import { systemClock } from '../processes/clock.ts';
 import { isMissing, sentenceOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, selectorOf } from './hub-objects.ts';

@@ -1,6 +1,6 @@
-import { TextError } from '../../errors.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { text } from '../../texts/text.ts';
+import { TextError } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
+import { systemClock } from '../processes/clock.ts';
 import { ApiRefusal, type ApiStatus, isExpired } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 

@@ -1,7 +1,7 @@
-import { HubError } from '../../errors.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import { text } from '../../platform/texts/text.ts';
+import { systemClock } from '../processes/clock.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, secretNameOf, selectorOf, serverLabelOf } from './hub-objects.ts';

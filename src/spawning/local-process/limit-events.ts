@@ -1,6 +1,6 @@
-import { createPeriodic } from '../../concurrency/periodic.ts';
-import type { CgroupEvents, CgroupLimits, Cgroups } from '../../processes/cgroup.ts';
-import type { Text } from '../../texts/text.ts';
+import { createPeriodic } from '../../platform/concurrency/periodic.ts';
+import type { Text } from '../../platform/texts/text.ts';
+import type { CgroupEvents, CgroupLimits, Cgroups } from '../processes/cgroup.ts';
 import { outOfMemory } from '../spawner-texts.ts';
 
 /** A server that the kernel holds to limits. */

@@ -8,10 +8,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { offers } from '../../../test/support/requires.ts';
 import { testHubId } from '../../../test/support/test-hub-id.ts';
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
-import { type Cgroups, holdableLimits, noCgroups, systemCgroups } from '../../processes/cgroup.ts';
-import { findHierarchies } from '../../processes/cgroup-hierarchies.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { SpawnedServer, Spawner } from '../../plugin/host/spawner.ts';
+import { type Cgroups, holdableLimits, noCgroups, systemCgroups } from '../processes/cgroup.ts';
+import { findHierarchies } from '../processes/cgroup-hierarchies.ts';
 import { createLocalProcessSpawner } from './local-process-spawner.ts';
 
 const mebibyte = 1024 ** 2;

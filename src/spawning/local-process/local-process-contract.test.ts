@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import plugin from '../../../plugins/local-process.ts';
 import { spawnerContract } from '../../../test/contract/testing.ts';
 import { fixtureFile, nodeCommand } from '../../../test/support/node-command.ts';
-import type { SpawnerPlugin } from '../../plugin-host/spawner.ts';
+import type { SpawnerPlugin } from '../../plugin/host/spawner.ts';
 
 const app = (name: string) => nodeCommand(fixtureFile(name));
 

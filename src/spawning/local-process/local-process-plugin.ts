@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { SpawnerPlugin } from '../../plugin-host/spawner.ts';
+import type { SpawnerPlugin } from '../../plugin/host/spawner.ts';
 import { createLocalProcessSpawner } from './local-process-spawner.ts';
 
 const optionsSchema = z.strictObject({

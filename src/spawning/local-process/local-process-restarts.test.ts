@@ -8,14 +8,14 @@ import { describe, expect, test } from 'vitest';
 import { isReady, pidOf, useLocalSpawners } from '../../../test/support/local-spawners.ts';
 import { fixtureApp } from '../../../test/support/server-hub.ts';
 import { testHubId } from '../../../test/support/test-hub-id.ts';
-import { noCgroups } from '../../processes/cgroup.ts';
 import {
   identifyProcess,
   isSameProcess,
   type ProcessIdentity,
-} from '../../processes/process-identity.ts';
-import { newTag } from '../../processes/process-tag.ts';
-import { directView, type ProcessView } from '../../processes/process-view.ts';
+} from '../../platform/process-table/process-identity.ts';
+import { noCgroups } from '../processes/cgroup.ts';
+import { newTag } from '../processes/process-tag.ts';
+import { directView, type ProcessView } from '../processes/process-view.ts';
 import { tagFamilyOf } from './server-state.ts';
 
 const { directory, lines, createSpawner, start, stop, seen } = useLocalSpawners();

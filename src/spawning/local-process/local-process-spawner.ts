@@ -1,29 +1,29 @@
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
-import { createLimiter } from '../../concurrency/limiter.ts';
-import { HubError } from '../../errors.ts';
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
-import { type CgroupLimits, type Cgroups, systemCgroups } from '../../processes/cgroup.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { makeDirectory } from '../../processes/make-directory.ts';
-import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
-import { createFindForeignProcess } from '../../processes/port-owner.ts';
-import { endFamily, endProcessGroup } from '../../processes/process-group.ts';
-import { isSameProcess } from '../../processes/process-identity.ts';
-import { newTag } from '../../processes/process-tag.ts';
-import { measureUsage } from '../../processes/process-usage.ts';
-import { createSharedView, type ProcessView } from '../../processes/process-view.ts';
-import { withSingleuserProgram } from '../../processes/singleuser-program.ts';
+import { createLimiter } from '../../platform/concurrency/limiter.ts';
+import { HubError } from '../../platform/errors.ts';
+import { makeDirectory } from '../../platform/files/make-directory.ts';
+import { isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin/host/spawner.ts';
+import { type CgroupLimits, type Cgroups, systemCgroups } from '../processes/cgroup.ts';
+import { systemClock } from '../processes/clock.ts';
+import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
+import { createFindForeignProcess } from '../processes/port-owner.ts';
+import { endFamily, endProcessGroup } from '../processes/process-group.ts';
+import { newTag } from '../processes/process-tag.ts';
+import { measureUsage } from '../processes/process-usage.ts';
+import { createSharedView, type ProcessView } from '../processes/process-view.ts';
+import { withSingleuserProgram } from '../processes/singleuser-program.ts';
 import {
   adoptProcess,
   type StartOptions,
   type StartOutcome,
   type SupervisedProcess,
   startProcess,
-} from '../../processes/supervised-process.ts';
-import type { SystemUser } from '../../processes/system-user.ts';
-import { type Text, text } from '../../texts/text.ts';
+} from '../processes/supervised-process.ts';
+import type { SystemUser } from '../processes/system-user.ts';
 import { outOfMemory } from '../spawner-texts.ts';
 import { createLimitEvents, type LimitedServer, noEvents, reasonOfEnd } from './limit-events.ts';
 import { createMemoryGuard } from './memory-guard.ts';

@@ -1,8 +1,8 @@
-import { createPeriodic } from '../../concurrency/periodic.ts';
-import { mebibytes } from '../../logging/mebibytes.ts';
-import type { SpawnerHost } from '../../plugin-host/spawner.ts';
-import { measureUsage } from '../../processes/process-usage.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { createPeriodic } from '../../platform/concurrency/periodic.ts';
+import { mebibytes } from '../../platform/logging/mebibytes.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { SpawnerHost } from '../../plugin/host/spawner.ts';
+import { measureUsage } from '../processes/process-usage.ts';
 
 /** A server whose memory is limited. */
 export interface GuardedServer {

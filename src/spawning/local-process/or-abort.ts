@@ -1,5 +1,5 @@
-import { HubError } from '../../errors.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
 
 /** Waits for the end of a server no longer than a signal allows. Throws `internal` when that aborts. */
 export async function orAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {

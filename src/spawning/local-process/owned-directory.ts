@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { findMover } from '../../files/movable-path.ts';
-import { runAs } from '../../processes/as-account.ts';
-import { makeDirectory } from '../../processes/make-directory.ts';
-import type { SystemUser } from '../../processes/system-user.ts';
+import { makeDirectory } from '../../platform/files/make-directory.ts';
+import { findMover } from '../../platform/files/movable-path.ts';
+import { runAs } from '../processes/as-account.ts';
+import type { SystemUser } from '../processes/system-user.ts';
 
 /**
  * Makes a directory for a user's server, unless it is there already: private, and owned by the account the server runs

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { HubError } from '../../errors.ts';
-import type { SystemUser } from '../../processes/system-user.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { SystemUser } from '../processes/system-user.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
 /** Where a server is to listen. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SpawnerState } from '../../plugin-host/spawner.ts';
+import type { SpawnerState } from '../../plugin/host/spawner.ts';
 
 const schema = z.object({
   serverId: z.string(),

@@ -2,13 +2,13 @@ import { chmod, lstat, mkdir, mkdtemp, rm, rmdir, unlink } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
-import { maxSocketPathBytes } from '../../config/bind-address.ts';
-import { HubError } from '../../errors.ts';
-import { explainMover, findMover } from '../../files/movable-path.ts';
-import { runAs } from '../../processes/as-account.ts';
-import { findClosedPlace } from '../../processes/closed-path.ts';
-import type { SystemUser } from '../../processes/system-user.ts';
-import { text } from '../../texts/text.ts';
+import { maxSocketPathBytes } from '../../platform/config/bind-address.ts';
+import { HubError } from '../../platform/errors.ts';
+import { explainMover, findMover } from '../../platform/files/movable-path.ts';
+import { text } from '../../platform/texts/text.ts';
+import { runAs } from '../processes/as-account.ts';
+import { findClosedPlace } from '../processes/closed-path.ts';
+import type { SystemUser } from '../processes/system-user.ts';
 import { giveDirectory } from './owned-directory.ts';
 
 /**

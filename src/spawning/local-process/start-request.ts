@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { HubError } from '../../errors.ts';
-import { explainMover, findMover } from '../../files/movable-path.ts';
-import type { ResourceLimits, SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { CgroupLimits } from '../../processes/cgroup.ts';
-import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
-import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
-import { type Text, text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import { explainMover, findMover } from '../../platform/files/movable-path.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+import type { ResourceLimits, SpawnRequest } from '../../plugin/host/spawn-request.ts';
+import type { CgroupLimits } from '../processes/cgroup.ts';
+import { fillGuardedCommand } from '../processes/singleuser-program.ts';
+import { findSystemUser, type SystemUser } from '../processes/system-user.ts';
 import { makeOwnedDirectory } from './owned-directory.ts';
 import type { ServerAddress } from './server-address.ts';
 

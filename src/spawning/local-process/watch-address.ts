@@ -1,11 +1,11 @@
 import { lstat } from 'node:fs/promises';
-import { HubError } from '../../errors.ts';
-import { systemClock } from '../../processes/clock.ts';
-import { holdsAnySocket, listenersFor } from '../../processes/port-listener.ts';
-import type { ProcessView } from '../../processes/process-view.ts';
-import type { SupervisedProcess } from '../../processes/supervised-process.ts';
-import type { Phrase } from '../../texts/text.ts';
-import { text } from '../../texts/text.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { Phrase } from '../../platform/texts/text.ts';
+import { text } from '../../platform/texts/text.ts';
+import { systemClock } from '../processes/clock.ts';
+import { holdsAnySocket, listenersFor } from '../processes/port-listener.ts';
+import type { ProcessView } from '../processes/process-view.ts';
+import type { SupervisedProcess } from '../processes/supervised-process.ts';
 import { isPortTaken, type ServerAddress } from './server-address.ts';
 
 const maxPollMs = 200;

@@ -1,5 +1,5 @@
-import { type Finding, failed, ok, warning } from '../../plugin-host/finding.ts';
-import type { ExamineOptions } from '../../plugin-host/spawner.ts';
+import { type Finding, failed, ok, warning } from '../../plugin/host/finding.ts';
+import type { ExamineOptions } from '../../plugin/host/spawner.ts';
 import { type SlurmCommands, SlurmRefusal, SlurmUnavailable } from './slurm-commands.ts';
 import type { SlurmOptions, SlurmProfile } from './slurm-options.ts';
 

@@ -1,4 +1,4 @@
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
 import type { SlurmChoices } from './slurm-options.ts';
 
 const bytesPerMebibyte = 2 ** 20;

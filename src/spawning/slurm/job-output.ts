@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { geteuid } from 'node:process';
-import { createLineSplitter } from '../../processes/output-lines.ts';
+import { createLineSplitter } from '../processes/output-lines.ts';
 
 /** Reads what a job writes to its output file, where the hub sees that file. */
 export interface JobOutput extends AsyncDisposable {

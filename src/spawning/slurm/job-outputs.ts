@@ -1,7 +1,7 @@
-import { createPeriodic, type Periodic } from '../../concurrency/periodic.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import type { StartCallbacks } from '../../plugin-host/spawn-request.ts';
-import { findSystemUser } from '../../processes/system-user.ts';
+import { createPeriodic, type Periodic } from '../../platform/concurrency/periodic.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import type { StartCallbacks } from '../../plugin/host/spawn-request.ts';
+import { findSystemUser } from '../processes/system-user.ts';
 import { createJobOutput, type JobOutput } from './job-output.ts';
 import type { SlurmCommands } from './slurm-commands.ts';
 

@@ -1,4 +1,4 @@
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
 
 export interface JobScriptOptions {
   readonly command: readonly string[];

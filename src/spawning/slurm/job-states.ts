@@ -1,5 +1,12 @@
-import { inSeconds } from '../../texts/seconds.ts';
-import { joined, message, type Phrase, type Text, type TextValue, text } from '../../texts/text.ts';
+import { inSeconds } from '../../platform/texts/seconds.ts';
+import {
+  joined,
+  message,
+  type Phrase,
+  type Text,
+  type TextValue,
+  text,
+} from '../../platform/texts/text.ts';
 /** What Slurm says of a job, as `squeue` prints it. */
 export interface Job {
   readonly id: string;

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { hasSlurm, useSlurm } from '../../../test/support/slurm.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import { createTestSpawner } from '../../../test/support/test-spawner.ts';
-import type { ResourceUsage } from '../../plugin-host/spawner.ts';
+import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import { createJobUsage } from './job-usage.ts';
 import { createSlurmCommands, type Measurement, type SlurmCommands } from './slurm-commands.ts';
 import { slurmPlugin } from './slurm-plugin.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import type { ResourceUsage, SpawnerState } from '../../plugin-host/spawner.ts';
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
 import type { JobFigures } from './job-figures.ts';
 import type { SlurmCommands } from './slurm-commands.ts';
 

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
-import { createBatchLoader } from '../../concurrency/batch-loader.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
-import type { SpawnerHost } from '../../plugin-host/spawner.ts';
+import { createBatchLoader } from '../../platform/concurrency/batch-loader.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import type { SpawnerHost } from '../../plugin/host/spawner.ts';
 import type { SlurmCommands } from './slurm-commands.ts';
 
 /** A job as it is cancelled: under its account, undefined for that of the hub. */

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { text as readAll } from 'node:stream/consumers';
-import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
-import { createLimiter } from '../../concurrency/limiter.ts';
-import { TextError } from '../../errors.ts';
-import { makeDirectory } from '../../processes/make-directory.ts';
-import { findSystemUser, runsAsRoot, type SystemUser } from '../../processes/system-user.ts';
-import { inSeconds } from '../../texts/seconds.ts';
-import { type Phrase, text } from '../../texts/text.ts';
+import { createEventLoopYield } from '../../platform/concurrency/event-loop-yield.ts';
+import { createLimiter } from '../../platform/concurrency/limiter.ts';
+import { TextError } from '../../platform/errors.ts';
+import { makeDirectory } from '../../platform/files/make-directory.ts';
+import { inSeconds } from '../../platform/texts/seconds.ts';
+import { type Phrase, text } from '../../platform/texts/text.ts';
+import { findSystemUser, runsAsRoot, type SystemUser } from '../processes/system-user.ts';
 import { type JobFigures, readFigures } from './job-figures.ts';
 import type { Job } from './job-states.ts';
 

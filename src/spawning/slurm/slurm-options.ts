@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { TextError } from '../../errors.ts';
-import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import { text } from '../../texts/text.ts';
+import { TextError } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
 
 const name = z
   .string()

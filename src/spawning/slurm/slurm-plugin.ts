@@ -1,5 +1,5 @@
-import type { OptionsForm, SpawnerPlugin } from '../../plugin-host/spawner.ts';
-import { text } from '../../texts/text.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { OptionsForm, SpawnerPlugin } from '../../plugin/host/spawner.ts';
 import { examineSlurm } from './examine-slurm.ts';
 import { createJobUsage } from './job-usage.ts';
 import { createSlurmCommands } from './slurm-commands.ts';

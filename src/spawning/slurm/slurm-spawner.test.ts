@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { hasSlurm, useSlurm } from '../../../test/support/slurm.ts';
 import { createTestSpawner } from '../../../test/support/test-spawner.ts';
-import type { Spawner } from '../../plugin-host/spawner.ts';
+import type { Spawner } from '../../plugin/host/spawner.ts';
 import { jobArguments } from './job-arguments.ts';
 import { chooseFor, type SlurmOptions } from './slurm-options.ts';
 import { slurmPlugin } from './slurm-plugin.ts';

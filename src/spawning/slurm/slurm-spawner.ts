@@ -2,11 +2,12 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { createBatchLoader } from '../../concurrency/batch-loader.ts';
-import { createPeriodic } from '../../concurrency/periodic.ts';
-import { timeLimit } from '../../concurrency/time-limit.ts';
-import { messageOf, TextError } from '../../errors.ts';
-import type { PluginLog } from '../../logging/plugin-log.ts';
+import { createBatchLoader } from '../../platform/concurrency/batch-loader.ts';
+import { createPeriodic } from '../../platform/concurrency/periodic.ts';
+import { timeLimit } from '../../platform/concurrency/time-limit.ts';
+import { messageOf, TextError } from '../../platform/errors.ts';
+import type { PluginLog } from '../../platform/logging/plugin-log.ts';
+import { isSamePhrase, type Phrase, text } from '../../platform/texts/text.ts';
 import type {
   AcceptAddress,
   ResumeRequest,
@@ -14,15 +15,14 @@ import type {
   SpawnProgress,
   SpawnRequest,
   StartCallbacks,
-} from '../../plugin-host/spawn-request.ts';
+} from '../../plugin/host/spawn-request.ts';
 import type {
   PollResult,
   ServerExit,
   SpawnedServer,
   Spawner,
   SpawnerHost,
-} from '../../plugin-host/spawner.ts';
-import { isSamePhrase, type Phrase, text } from '../../texts/text.ts';
+} from '../../plugin/host/spawner.ts';
 import { notStartedBecause } from '../spawner-texts.ts';
 import { jobArguments } from './job-arguments.ts';
 import { createJobOutputs } from './job-outputs.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Spawner, SpawnerPlugin } from '../../../../src/plugin.ts';
+import type { Spawner, SpawnerPlugin } from '../../../../src/plugin/plugin.ts';
 import { localProcessPlugin } from '../../../../src/spawning/local-process/local-process-plugin.ts';
 
 const optionsSchema = z.strictObject({

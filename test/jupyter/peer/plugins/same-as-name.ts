@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AuthenticatorPlugin, FormAuthenticator } from '../../../../src/plugin.ts';
+import type { AuthenticatorPlugin, FormAuthenticator } from '../../../../src/plugin/plugin.ts';
 
 const optionsSchema = z.strictObject({});
 

@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import type { OperationDeclaration } from '../../operations/operation.ts';
+
+const form = 'application/x-www-form-urlencoded';
+
+const clientCredentials = {
+  client_id: z.string().optional().describe('With `client_secret`, in place of HTTP Basic.'),
+  client_secret: z.string().optional(),
+};
+
+const oauthError = z
+  .object({ error: z.string(), error_description: z.string().optional() })
+  .meta({ id: 'OAuthError', description: 'As RFC 6749 §5.2 has it.' });
+
+const refused = { description: 'Refused.', schema: oauthError };
+const unknownClient = { description: 'The client is not who it says.', schema: oauthError };
+
+const tokenForm = z.object({
+  token: z.string(),
+  token_type_hint: z.string().optional(),
+  ...clientCredentials,
+});
+
+const partModel = z.object({
+  ready: z.boolean(),
+  problem: z.string().optional().describe('What is wrong, where something is.'),
+});
+
+const readiness = z
+  .object({
+    status: z.enum(['ready', 'not_ready']),
+    checks: z
+      .object({ database: partModel, store: partModel, listeners: partModel })
+      .optional()
+      .describe('For those who may read the metrics.'),
+  })
+  .meta({ id: 'Readiness', description: 'Whether the hub can do its work now.' });
+
+/** What answers below `/hub/api` without being an operation of the API itself, by its name. */
+export const endpoints = {
+  health: {
+    id: 'getHealth',
+    method: 'GET',
+    path: '/health',
+    tag: 'hub',
+    summary: 'Ask whether the hub answers',
+    description: 'Also at `/hub/health`.',
+    scopes: 'public',
+    answers: {
+      200: { description: 'It does.', schema: z.object({ status: z.literal('ok') }) },
+    },
+  },
+  readiness: {
+    id: 'getReadiness',
+    method: 'GET',
+    path: '/ready',
+    tag: 'hub',
+    summary: 'Ask whether the hub can do its work now',
+    description:
+      'Also at `/hub/ready`. Answers within two seconds. Who may read the metrics learns how each part is.',
+    scopes: 'public',
+    answers: {
+      200: { description: 'It can.', schema: readiness },
+      503: { description: 'The database, the store or a listener is missing.', schema: readiness },
+    },
+  },
+  metrics: {
+    id: 'getMetrics',
+    method: 'GET',
+    path: '/metrics',
+    tag: 'hub',
+    summary: 'Read the metrics',
+    description:
+      'Also at `/hub/metrics`. Open to everyone where `Hub.authenticate_prometheus` is false.',
+    scopes: ['read:metrics'],
+    answers: {
+      200: {
+        description: 'Prometheus text exposition.',
+        schema: z.string(),
+        mediaType: 'text/plain',
+      },
+    },
+  },
+  showAuthorization: {
+    id: 'showAuthorization',
+    method: 'GET',
+    path: '/oauth2/authorize',
+    tag: 'oauth',
+    summary: 'Ask a person in a browser for authorization (RFC 6749 §4.1.1)',
+    scopes: 'public',
+    query: z.object({
+      response_type: z.literal('code'),
+      client_id: z.string().describe('Of the service or server, such as `service-wiki`.'),
+      redirect_uri: z
+        .string()
+        .optional()
+        .describe('Exactly as registered; the registered one when left out.'),
+      scope: z
+        .string()
+        .optional()
+        .describe('Scopes separated by spaces; those of the client when left out.'),
+      state: z.string().optional().describe('Sent back as it is.'),
+      code_challenge: z.string().optional().describe('RFC 7636.'),
+      code_challenge_method: z.literal('S256').optional(),
+    }),
+    answers: {
+      200: { description: 'The consent page.', schema: z.string(), mediaType: 'text/html' },
+      302: { description: 'To the login, or to the redirect URI with `code`, `state` and `iss`.' },
+    },
+  },
+  decideAuthorization: {
+    id: 'decideAuthorization',
+    method: 'POST',
+    path: '/oauth2/authorize',
+    audit: ['oauth.authorize'],
+    tag: 'oauth',
+    summary: 'Allow or deny, from the consent page',
+    scopes: 'public',
+    body: z.looseObject({}),
+    bodyMediaType: form,
+    answers: { 302: { description: 'To the redirect URI.' } },
+  },
+  token: {
+    id: 'exchangeCode',
+    method: 'POST',
+    path: '/oauth2/token',
+    audit: { none: 'The code was recorded when it was issued.' },
+    tag: 'oauth',
+    summary: 'Exchange a code for an access token (RFC 6749 §4.1.3)',
+    scopes: 'public',
+    body: z.object({
+      grant_type: z.literal('authorization_code'),
+      code: z.string(),
+      redirect_uri: z.string().optional(),
+      code_verifier: z.string().optional().describe('RFC 7636.'),
+      ...clientCredentials,
+    }),
+    bodyMediaType: form,
+    answers: {
+      200: {
+        description: 'The access token.',
+        schema: z.object({
+          access_token: z.string(),
+          token_type: z.literal('Bearer'),
+          expires_in: z.int().describe('Seconds.'),
+          scope: z.string(),
+        }),
+      },
+      400: refused,
+      401: unknownClient,
+    },
+  },
+  introspection: {
+    id: 'introspectToken',
+    method: 'POST',
+    path: '/oauth2/introspect',
+    audit: { none: 'It changes nothing.' },
+    tag: 'oauth',
+    summary: 'Ask what a token is (RFC 7662)',
+    scopes: 'public',
+    body: tokenForm,
+    bodyMediaType: form,
+    answers: {
+      200: {
+        description: 'Inactive too where the caller may not know.',
+        schema: z.looseObject({ active: z.boolean() }),
+      },
+      400: refused,
+      401: unknownClient,
+    },
+  },
+  revocation: {
+    id: 'revokeOAuthToken',
+    method: 'POST',
+    path: '/oauth2/revoke',
+    audit: ['token.revoke'],
+    tag: 'oauth',
+    summary: 'Revoke a token of the client (RFC 7009)',
+    scopes: 'public',
+    body: tokenForm,
+    bodyMediaType: form,
+    answers: {
+      200: { description: 'It is revoked, or there was none.' },
+      400: refused,
+      401: unknownClient,
+    },
+  },
+} as const satisfies Readonly<Record<string, OperationDeclaration>>;

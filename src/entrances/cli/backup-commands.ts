@@ -1,0 +1,53 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { DatabaseLocation } from '../../platform/store/database-backup.ts';
+import type { CliIo } from './cli-io.ts';
+import { loadFor, withConfig } from './with-config.ts';
+
+/** Adds `hub backup` and `hub restore`. */
+export function addBackupCommands(program: Command, io: CliIo): void {
+  const location = async (command: Command) => {
+    const { config } = await loadFor(command, io);
+    const { directory, Hub } = config;
+    const database: DatabaseLocation = {
+      url: Hub.database_url,
+      directory,
+      environment: io.env,
+    };
+    return { database, Hub, directory };
+  };
+
+  withConfig(program.command('backup'))
+    .argument('<file>', 'a new file')
+    .description('copy the database to a file, also while the hub runs')
+    .action(async (file: string, _flags: unknown, command: Command) => {
+      const { database, Hub, directory } = await location(command);
+      const { backUpDatabase } = await import('../../platform/store/database-backup.ts');
+      await backUpDatabase(database, pathOf(file, io));
+      const keys =
+        Hub.cookie_secret === undefined
+          ? resolve(directory, Hub.cookie_secret_file)
+          : 'Hub.cookie_secret';
+      io.stdout.write(
+        `The database is in ${file}. Keep elsewhere: the configuration, and ${keys}\n`,
+      );
+    });
+
+  withConfig(program.command('restore'))
+    .argument('<file>', 'what hub backup has written')
+    .description('replace the database of a hub that does not run by a backup')
+    .action(async (file: string, _flags: unknown, command: Command) => {
+      const { database } = await location(command);
+      const { restoreDatabase } = await import('../../platform/store/database-backup.ts');
+      const kept = await restoreDatabase(database, pathOf(file, io));
+      const note = kept === undefined ? '' : ` What was there is now ${kept}.`;
+      io.stdout.write(
+        `The database is as it was in ${file}.${note}\nTokens revoked since then are good again: see docs/how-to/backup-and-upgrade.md\n`,
+      );
+    });
+}
+
+/** Against the folder in which the command is given. */
+function pathOf(file: string, { directory }: CliIo): string {
+  return directory === undefined ? resolve(file) : resolve(directory, file);
+}

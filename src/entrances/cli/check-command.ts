@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import type { ConfigProblem } from '../../platform/errors.ts';
+import type { CheckedConfig } from './checked-config.ts';
+import type { CliIo } from './cli-io.ts';
+import { runDoctor } from './doctor/doctor-command.ts';
+import { checkSubdomainSetup, recommendSubdomains } from './subdomain-check.ts';
+import { loadFor, withConfig } from './with-config.ts';
+
+/** Adds `hub check`. */
+export function addCheckCommand(program: Command, io: CliIo): void {
+  withConfig(program.command('check'))
+    .description('check the configuration and load its plugins, without starting anything')
+    .option('--deep', 'check everything around it too, as hub doctor does')
+    .action(async ({ deep }: { readonly deep?: boolean }, command: Command) => {
+      const checked = await loadFor(command, io);
+      const { config, plugins, warnings } = checked;
+      const found = await checkSubdomainSetup(config);
+      io.stderr.write(formatWarnings([...warnings, ...found]));
+      io.stdout.write(summarise(checked));
+      io.stdout.write(format('recommended', recommendSubdomains(config, plugins)));
+      if (deep === true) await runDoctor(checked, io, { json: false });
+    });
+}
+
+/** Formats what works but is probably a mistake, a line each. */
+export function formatWarnings(warnings: readonly ConfigProblem[]): string {
+  return format('warning', warnings);
+}
+
+function format(label: string, problems: readonly ConfigProblem[]): string {
+  return problems.map(({ path, message }) => `${label}: ${path}: ${message}\n`).join('');
+}
+
+function summarise({ config, plugins }: CheckedConfig): string {
+  const { Hub, publicUrl, connectUrl, file } = config;
+  const managed = Hub.services.filter(({ command }) => command !== undefined).length;
+  const services = `${Hub.services.length} (${managed} managed)`;
+  const logins = plugins.authenticators.map(({ entry }) => entry.name).join(', ');
+  return `${file} is fine.
+  public URL      ${publicUrl.href}
+  listens on      ${Hub.bind_url} and ${Hub.hub_bind_url}
+  API address     ${connectUrl.origin}, for servers and services
+  login           ${logins}
+  services        ${services}
+  roles, groups   ${Hub.load_roles.length}, ${Hub.load_groups.length}
+`;
+}

@@ -1,0 +1,134 @@
+import { constants } from 'node:fs';
+import { access, stat, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { geteuid } from 'node:process';
+import type { Config } from '../../../platform/config/config.ts';
+import { checkExpiringState } from '../../../platform/store/keyv.ts';
+import { type DatabaseProbe, probeDatabase } from '../../../platform/store/probe-database.ts';
+import { type Finding, failed, ok, skipped, warning } from '../../../plugin/host/finding.ts';
+import { findClosedPlace } from '../../../spawning/processes/closed-path.ts';
+import { clockFinding } from './check-clock.ts';
+
+const minFreeBytes = 512 * 2 ** 20;
+
+/** Whether the database answers and fits this program, and whether its clock agrees with this machine's. */
+export async function checkDatabase({ Hub, directory }: Config): Promise<readonly Finding[]> {
+  const check = 'database';
+  let probe: DatabaseProbe;
+  try {
+    probe = await probeDatabase(Hub.database_url, directory);
+  } catch (error) {
+    const fix =
+      sqliteFileOf({ Hub, directory }) === undefined
+        ? 'correct Hub.database_url, or start the database'
+        : 'correct Hub.database_url, or let the account of the hub read and write the file';
+    return [failed(check, messageOf(error), fix)];
+  }
+  const { engine, schemaVersion, newestSchemaVersion, answeredInMs, problem } = probe;
+  const answered = `${engine} answered in ${answeredInMs.toFixed(0)} ms`;
+  const { clockAheadMs } = probe;
+  const clock = clockAheadMs === undefined ? [] : [clockFinding(clockAheadMs, 'the database')];
+  return [problemFinding(), ...clock];
+
+  function problemFinding(): Finding {
+    if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
+    if (schemaVersion === undefined) return ok(check, `${answered}; hub start creates the tables`);
+    const ahead = newestSchemaVersion - schemaVersion;
+    const versions = ahead === 0 ? '' : `, which hub start brings to ${newestSchemaVersion}`;
+    return ok(check, `${answered}; its schema has version ${schemaVersion}${versions}`);
+  }
+}
+
+/** Whether the expiring state of `Hub.keyv_url` answers. */
+export async function checkStore({ Hub, directory }: Config): Promise<Finding> {
+  const check = 'expiring state';
+  if (Hub.keyv_url === undefined) return ok(check, 'in the database');
+  try {
+    const startedAt = performance.now();
+    await checkExpiringState(Hub.keyv_url, directory);
+    return ok(check, `answered in ${(performance.now() - startedAt).toFixed(0)} ms`);
+  } catch (error) {
+    return failed(check, messageOf(error), 'correct Hub.keyv_url, or start the store');
+  }
+}
+
+/** Whether the hub may write where it has to, and has room there. */
+export async function checkFolders({ Hub, directory }: Config): Promise<readonly Finding[]> {
+  const sqlite = sqliteFileOf({ Hub, directory });
+  const folders = new Map([
+    ['Hub.log_dir', resolve(directory, Hub.log_dir)],
+    ...(sqlite === undefined ? [] : [['Hub.database_url', dirname(sqlite)] as const]),
+    ['Hub.cookie_secret_file', dirname(resolve(directory, Hub.cookie_secret_file))],
+  ]);
+  return await Promise.all([...folders].map(([setting, folder]) => checkFolder(setting, folder)));
+}
+
+/** Path of the database, of an SQLite in a file. */
+function sqliteFileOf({ Hub, directory }: Pick<Config, 'Hub' | 'directory'>): string | undefined {
+  const path = /^sqlite:(?!:memory:)(.+)$/.exec(Hub.database_url)?.[1];
+  return path === undefined ? undefined : resolve(directory, path);
+}
+
+/** Whether the hub can use the file of its database, and no one else can; nothing where none is there yet. */
+export async function checkDatabaseFile(config: Config): Promise<readonly Finding[]> {
+  const check = 'file of Hub.database_url';
+  const file = sqliteFileOf(config);
+  if (file === undefined) return [];
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) return [];
+  try {
+    await access(file, constants.R_OK | constants.W_OK);
+  } catch {
+    const detail = `${file}, of the user id ${found.uid}, may not be read and written by this account`;
+    const fix = `run the hub, and this, as the account that owns it, or: chown ${geteuid?.()} ${file}*`;
+    return [failed(check, detail, fix)];
+  }
+  const isOpen = (found.mode & 0o006) !== 0;
+  if (!isOpen || (await findClosedPlace(file, 'others')) !== undefined) return [];
+  const detail = `${file} can be read or written by every account of this machine`;
+  return [warning(check, detail, `chmod o= ${file}*`)];
+}
+
+async function checkFolder(setting: string, folder: string): Promise<Finding> {
+  const check = `folder of ${setting}`;
+  const there = await nearestThere(folder);
+  if (there === undefined) return skipped(check, `${folder} cannot be looked at`);
+  try {
+    await access(there, constants.W_OK | constants.X_OK);
+  } catch {
+    return failed(
+      check,
+      `${there} may not be written to`,
+      `make it writable, or change ${setting}`,
+    );
+  }
+  const { mode } = await stat(there);
+  // Without the sticky bit they replace what is not theirs, too.
+  if ((mode & 0o1002) === 0o002 && (await findClosedPlace(there, 'others')) === undefined) {
+    const detail = `every account of this machine may replace what is in ${there}`;
+    return warning(check, detail, `chmod o-w ${there}`);
+  }
+  const { bavail, bsize } = await statfs(there);
+  const freeMiB = (bavail * bsize) / 2 ** 20;
+  if (bavail * bsize < minFreeBytes) {
+    return warning(
+      check,
+      `only ${freeMiB.toFixed(0)} MiB are free at ${there}`,
+      `make room, or change ${setting}`,
+    );
+  }
+  return ok(check, there === folder ? folder : `${folder}, which hub start makes`);
+}
+
+/** The folder, or what is there of the path to it. */
+async function nearestThere(folder: string): Promise<string | undefined> {
+  for (let path = folder; ; path = dirname(path)) {
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isDirectory() === true) return path;
+    if (path === dirname(path)) return undefined;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

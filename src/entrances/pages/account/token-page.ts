@@ -1,0 +1,151 @@
+import type { ScopeDescription } from '../../../identity/rbac/scope-descriptions.ts';
+import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+import { actionForm } from '../elements/form.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
+import { type PagingView, paging } from '../elements/paging.ts';
+import { scopePhrase } from '../elements/scope-labels.ts';
+import { copyableText } from '../elements/secret.ts';
+import { table } from '../elements/table.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
+import { type NewTokenView, newTokenForm } from './token-form-view.ts';
+
+export interface TokenView {
+  readonly layout: FormLayoutProps;
+  /** A token just made; it cannot be shown again. */
+  readonly newToken?: { readonly token: string; readonly note: string } | undefined;
+  readonly tokens: readonly ApiToken[];
+  readonly clients: readonly AuthorizedClient[];
+  readonly pages: { readonly tokens: PagingView; readonly clients: PagingView };
+  /** Undefined for who may make none. */
+  readonly form: Omit<NewTokenView, 'layout'> | undefined;
+  /** Whether the form is shown at once, and why: it was sent and needs a change, or an address filled it in. */
+  readonly opened?: 'by hand' | 'by address' | undefined;
+}
+
+/** An access token that the user made on this page. */
+export interface ApiToken {
+  readonly id: string;
+  readonly note: string;
+  /** What it may do. */
+  readonly may: readonly ScopeDescription[];
+  readonly createdAt: Date;
+  readonly lastUsedAt?: Date | undefined;
+  readonly expiresAt?: Date | undefined;
+}
+
+/** An OAuth client that holds tokens of this person. */
+export interface AuthorizedClient {
+  readonly clientId: string;
+  readonly name: Phrase;
+  readonly may: readonly ScopeDescription[];
+  readonly tokenCount: number;
+  readonly firstAllowedAt: Date;
+  readonly lastUsedAt?: Date | undefined;
+}
+
+/** Tokens made by hand and applications that were allowed to act for the person. */
+export function tokenPage(view: TokenView): Html {
+  const { layout, newToken, tokens, clients, pages } = view;
+  return pageLayout(layout, {
+    title: text`Tokens`,
+    place: 'tokens',
+    scripts: newToken === undefined ? [] : ['copy-button.js'],
+    body: html`${pageHead(text`Tokens`, text`A token lets a script or another program use this hub as you. Treat it like a password.`)}
+${newToken !== undefined && newTokenPanel(newToken)}
+${newTokenSection(view)}
+<section class="block"><h2>${text`Your tokens`}</h2>${
+      tokens.length === 0
+        ? html`<p class="soft">${text`You have no tokens.`}</p>`
+        : html`${tokenTable(layout, tokens)}${paging(pages.tokens)}`
+    }</section>
+<section class="block"><h2>${text`Applications you allowed`}</h2>
+<p class="soft">${text`Servers and services that act for you since you opened them. Taking this back logs you out of them.`}</p>
+${
+  clients.length === 0
+    ? html`<p class="soft">${text`None at the moment.`}</p>`
+    : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>${paging({ ...pages.clients, label: text`Pages of the list of applications` })}`
+}</section>`,
+  });
+}
+
+function newTokenSection({ layout, form, opened }: TokenView): HtmlValue {
+  if (form === undefined) return false;
+  return html`<details class="new"${opened !== undefined && html` open`}><summary class="button">${text`New token`}</summary><div class="panel stack">${opened === 'by address' && notice('info', text`This form was filled in by an address. Check it before you create the token.`)}${newTokenForm({ layout, ...form })}</div></details>`;
+}
+
+function newTokenPanel({ token, note }: { readonly token: string; readonly note: string }): Html {
+  return html`<section class="panel once stack page-notice" aria-labelledby="new-token"><h2 id="new-token">${note === '' ? text`Your new token` : text`Your new token “${note}”`}</h2>
+<p>${text`Copy it now: it is not shown again.`}</p>
+${copyableText(token, text`New token`)}</section>`;
+}
+
+function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html {
+  const { now, urls } = layout;
+  const ago = (moment: Date | undefined, none: HtmlValue): HtmlValue =>
+    moment ? timeElement(moment, now) : html`<span class="soft">${none}</span>`;
+  return table(
+    text`Your tokens`,
+    [
+      {
+        label: text`Note`,
+        style: 'name',
+        cell: ({ note, may }) =>
+          html`${note || html`<span class="soft">${text`No note`}</span>`}${grantedLabels(may)}`,
+      },
+      { label: text`Last used`, cell: ({ lastUsedAt }) => ago(lastUsedAt, text`Never`) },
+      { label: text`Created`, cell: ({ createdAt }) => ago(createdAt, '') },
+      { label: text`Expires`, cell: ({ expiresAt }) => expiry(expiresAt, now) },
+      {
+        label: text`Actions`,
+        style: 'end',
+        cell: ({ id, note }) =>
+          html`<div class="actions">${actionForm(layout, {
+            action: urls.revokeToken,
+            label: text`Revoke`,
+            accessibleLabel: text`Revoke the token ${note}`,
+            style: 'small danger',
+            fields: { token_id: id },
+          })}</div>`,
+      },
+    ],
+    tokens,
+  );
+}
+
+function expiry(expiresAt: Date | undefined, now: Date): HtmlValue {
+  return expiresAt !== undefined && expiresAt <= now
+    ? html`<span class="status bad">${text`Expired`}</span>`
+    : timeElement(expiresAt, now);
+}
+
+function clientEntry(layout: FormLayoutProps, client: AuthorizedClient): Html {
+  const { clientId, name, tokenCount, firstAllowedAt, lastUsedAt, may } = client;
+  const { now, urls } = layout;
+  const allowed = timeElement(firstAllowedAt, now);
+  return html`<li><div class="what"><strong>${name}</strong>
+<p>${lastUsedAt === undefined ? text`Allowed ${allowed}` : text`Allowed ${allowed}, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html` · ${message('{count, plural, one {# token} other {# tokens}}', { count: tokenCount })}`}</p>${grantedLabels(may)}</div>
+${actionForm(layout, {
+  action: urls.revokeClient,
+  label: text`Take back`,
+  accessibleLabel: text`Take back what ${name} may do`,
+  style: 'small danger',
+  fields: { client_id: clientId },
+})}</li>`;
+}
+
+const maxPhrases = 2;
+const maxDetails = 5;
+
+/** What is granted, short; all of it with the names of the scopes folded away. */
+function grantedLabels(may: readonly ScopeDescription[]): HtmlValue {
+  const short = may.slice(0, maxPhrases).map(scopePhrase);
+  const more = may.length - maxPhrases;
+  const left = may.length - maxDetails;
+  return html`<span class="under">${may.length === 0 ? text`Nothing` : more > 0 ? text`${joinHtml(short, '; ')}; and ${more} more` : joinHtml(short, '; ')}</span>${
+    may.length > 0 &&
+    html`<details class="more small"><summary>${text`Details`}</summary><ul class="allows">${may.slice(0, maxDetails).map((each) => html`<li>${scopePhrase(each)} <code>${each.scope}</code></li>`)}${left > 0 && html`<li>${text`and ${left} more`}</li>`}</ul></details>`
+  }`;
+}

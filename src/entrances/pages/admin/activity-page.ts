@@ -1,0 +1,91 @@
+import { actionLabels } from '../../../platform/audit/action-labels.ts';
+import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
+import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+import { auditTable } from '../elements/audit-table.ts';
+import { selectField, textField } from '../elements/form.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { adminLayout } from './admin-layout.ts';
+
+/** What was asked for, as it was typed; empty texts narrow nothing. */
+export interface ActivityFilter {
+  readonly actor: string;
+  readonly target: string;
+  readonly action: string;
+  readonly result: string;
+  readonly since: string;
+  readonly until: string;
+}
+
+export interface ActivityView {
+  readonly layout: LayoutProps;
+  readonly entries: readonly AuditEntry[];
+  readonly filter: ActivityFilter;
+  /** Of the next page, with older entries; undefined at the end. */
+  readonly next: string | undefined;
+  readonly isFirstPage: boolean;
+}
+
+/** Who did what, newest first. */
+export function activityPage(view: ActivityView): Html {
+  const { layout, entries, filter } = view;
+  const isNarrowed = Object.values(filter).some((typed) => typed !== '');
+  return adminLayout(layout, {
+    title: text`Activity`,
+    tab: 'activity',
+    body: html`${pageHead(text`Activity`, text`Who did what, from where and with what result, newest first. Days are those of UTC.`)}
+<form class="inline-form" method="get" action="${layout.urls.adminActivity}" role="search">
+${textField({ name: 'actor', label: message('By', {}, { context: 'actor' }), value: filter.actor })}
+${textField({ name: 'target', label: message('To', {}, { context: 'target' }), value: filter.target })}
+${selectField({
+  name: 'action',
+  label: text`Action`,
+  value: filter.action,
+  choices: [
+    { value: '', label: text`All` },
+    ...Object.entries(actionLabels).map(([value, label]) => ({ value, label })),
+  ],
+})}
+${selectField({
+  name: 'result',
+  label: text`Result`,
+  value: filter.result,
+  choices: [
+    { value: '', label: text`All` },
+    { value: 'done', label: text`Done` },
+    { value: 'refused', label: text`Refused` },
+    { value: 'failed', label: text`Failed` },
+  ],
+})}
+${dateField('since', text`From the day`, filter.since)}
+${dateField('until', text`Before the day`, filter.until)}
+<button class="button">${text`Show`}</button>
+</form>
+<section class="block">${
+      entries.length === 0
+        ? html`<p class="empty">${isNarrowed ? text`Nothing matches.` : text`Nothing has been recorded yet.`}</p>`
+        : auditTable(layout, entries, { caption: text`Activity`, isForAdministrators: true })
+    }${paging(view)}</section>`,
+  });
+}
+
+function dateField(name: string, label: Phrase, value: string): Html {
+  return html`<div class="field"><label for="field-${name}">${label}</label><input class="input" id="field-${name}" name="${name}" type="date" value="${value}"></div>`;
+}
+
+function urlOf({ layout, filter }: ActivityView, after?: string): string {
+  const query = new URLSearchParams();
+  for (const [name, typed] of Object.entries(filter)) if (typed !== '') query.set(name, typed);
+  if (after !== undefined) query.set('after', after);
+  return query.size === 0 ? layout.urls.adminActivity : `${layout.urls.adminActivity}?${query}`;
+}
+
+function paging(view: ActivityView): HtmlValue {
+  const { next, isFirstPage } = view;
+  if (next === undefined && isFirstPage) return false;
+  return html`<nav class="pages" aria-label="${text`Pages of the list`}"><div class="actions">
+${!isFirstPage && html`<a class="button small" href="${urlOf(view)}">${text`Newest`}</a>`}
+${next !== undefined && html`<a class="button small" href="${urlOf(view, next)}" rel="next">${text`Older`}</a>`}
+</div></nav>`;
+}

@@ -1,0 +1,107 @@
+import { announcedPages } from '../../../platform/config/hub-schema.ts';
+import { text } from '../../../platform/texts/text.ts';
+import type { BoundPages, Changes, Failure } from '../forms/binding.ts';
+import {
+  announcementFacts,
+  announcementsPage,
+  maintenanceFacts,
+  type TypedNotice,
+} from './announcements-page.ts';
+
+const announcementChanges = (): Changes => ({
+  actions: ['announcement.set', 'announcement.remove'],
+});
+const maintenanceChanges = (): Changes => ({ actions: ['maintenance.begin', 'maintenance.end'] });
+
+/** `/hub/admin/announcements`: what all users are told, and maintenance. */
+export function adminAnnouncementRoutes({ page, form, pages: { urls } }: BoundPages): void {
+  const again = page('/admin/announcements', 'viewNotices', ({ layout, model, failure }) => {
+    const { announcement, maintenance } = model;
+    const isMaintenance = failure?.path.startsWith('/admin/maintenance') === true;
+    const now = isMaintenance ? maintenanceFacts(maintenance) : announcementFacts(announcement);
+    return announcementsPage({
+      layout,
+      announcement,
+      maintenance,
+      typed: failure && {
+        ...typedIn(failure.sent, isMaintenance ? 'maintenance' : 'announcement'),
+        ...outcomeOf(failure),
+        changed: failure.changed && { by: failure.changed.by, now },
+      },
+    });
+  });
+  const to = urls.adminAnnouncements;
+
+  form('/admin/announcements', 'putAnnouncement', {
+    body(sent) {
+      const { text: typed, level, page: where, end } = typedAnnouncement(sent);
+      return { text: typed, level, pages: where === '' ? null : [where], ...endOf(end) };
+    },
+    done: () => ({ to, say: text`It is announced.` }),
+    changes: announcementChanges,
+    again,
+  });
+
+  form('/admin/announcements/remove', 'deleteAnnouncement', {
+    done: () => ({ to, say: text`The announcement is taken back.` }),
+    changes: announcementChanges,
+    again,
+  });
+
+  form('/admin/maintenance', 'putMaintenance', {
+    body(sent) {
+      const { text: typed, end } = typedMaintenance(sent);
+      return { text: typed, ...endOf(end) };
+    },
+    done: () => ({ to, say: text`Maintenance is on.` }),
+    changes: maintenanceChanges,
+    again,
+  });
+
+  form('/admin/maintenance/end', 'deleteMaintenance', {
+    done: () => ({ to, say: text`Maintenance has ended. Servers are started again.` }),
+    changes: maintenanceChanges,
+    again,
+  });
+}
+
+/** What stood in the form; a button alone leaves it as it is now. */
+function typedIn(sent: URLSearchParams, form: TypedNotice['form']): TypedNotice {
+  if (form === 'maintenance')
+    return sent.has('maintenance_text') ? typedMaintenance(sent) : { form };
+  return sent.has('text') ? typedAnnouncement(sent) : { form };
+}
+
+function typedAnnouncement(sent: URLSearchParams) {
+  return {
+    form: 'announcement',
+    text: plain(sent.get('text')),
+    level: sent.get('level') === 'warning' ? 'warning' : 'info',
+    page: announcedPages.find((name) => name === sent.get('page')) ?? '',
+    end: sent.get('announcement_end') ?? '',
+  } as const;
+}
+
+function typedMaintenance(sent: URLSearchParams) {
+  return {
+    form: 'maintenance',
+    text: plain(sent.get('maintenance_text')),
+    end: sent.get('maintenance_end') ?? '',
+  } as const;
+}
+
+/** Nobody was told of another version where something else was wrong. */
+function outcomeOf({ sent, problem }: Failure): Pick<TypedNotice, 'problem' | 'version'> {
+  return { problem, version: problem && (sent.get('version') ?? undefined) };
+}
+
+/** A time, or seconds from now; for ever where neither was chosen. */
+function endOf(chosen: string): { until?: string; expires_in?: number } {
+  if (chosen === '') return {};
+  return /^\d{1,9}$/.test(chosen) ? { expires_in: Number(chosen) } : { until: chosen };
+}
+
+/** Browsers send the ends of lines as two characters. */
+function plain(typed: string | null): string {
+  return (typed ?? '').replaceAll('\r\n', '\n').trim();
+}

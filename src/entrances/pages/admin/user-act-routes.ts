@@ -1,0 +1,249 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { maxNewUsers } from '../../../identity/accounts/accounts.ts';
+import type { Batches, BatchReport } from '../../../identity/accounts/batches.ts';
+import { invitationLifetimeSeconds } from '../../../identity/accounts/invitations.ts';
+import type { LoginSessions } from '../../../identity/sessions/login-sessions.ts';
+import { HubError } from '../../../platform/errors.ts';
+import {
+  joined,
+  message,
+  type Phrase,
+  phraseIn,
+  readPhrase,
+  text,
+} from '../../../platform/texts/text.ts';
+import { textField } from '../elements/form.ts';
+import { confirmPage } from '../errors/confirm-page.ts';
+import type { BoundPages, Chosen, ModelOf } from '../forms/binding.ts';
+import type { Next } from '../forms/next.ts';
+import type { PageUrls } from '../page-urls.ts';
+import { batchPage } from './batch-page.ts';
+import { invitationLinksPage } from './new-users-page.ts';
+import { type UserAct, type UserActName, userActs } from './user-acts.ts';
+import { readUsersQuery, usersFields, usersUrl } from './users-query.ts';
+
+/** Users that can be ticked on one page, and more. */
+const maxTicked = 200;
+/** What is done by then is said on the list itself. */
+const maxWaitMs = 2_000;
+/** Reasons that a notice names. */
+const maxReasons = 3;
+
+/** A form that acts on users, as it was sent. */
+interface Asked {
+  readonly name: string;
+  readonly act: UserAct;
+  readonly names: readonly string[];
+  readonly isMatching: boolean;
+  readonly sent: URLSearchParams;
+}
+
+/** `/hub/admin/act-on-users` and `/hub/admin/batches/{batch}`: the same for many users at once. */
+export function adminUserActRoutes(
+  { page, choice, pages: { urls } }: BoundPages,
+  {
+    batches,
+    logins,
+  }: { readonly batches: Pick<Batches, 'start'>; readonly logins: Pick<LoginSessions, 'find'> },
+): void {
+  choice('/admin/act-on-users', {
+    field: 'act',
+    operations: Object.fromEntries(
+      Object.entries(userActs).map(([name, { operation }]) => [name, operation]),
+    ),
+    logins,
+    async act(chosen) {
+      const { sent, choice: name } = chosen;
+      const isMatching = sent.get('whom') === 'matching';
+      const names = isMatching
+        ? await chosen.read('viewMatchingUsers', { query: Object.fromEntries(sent) })
+        : [...new Set(sent.getAll('user'))].slice(0, maxTicked);
+      const returnTo = usersUrl(urls, readUsersQuery(sent));
+      if (names.length === 0) {
+        const say = isMatching ? text`No user matches any more.` : text`Tick users first.`;
+        return { to: returnTo, say, kind: 'warn' };
+      }
+      const asked = { name, act: userActs[name as UserActName], names, isMatching, sent };
+      const question = openQuestion(asked) ?? (await groupProblem(asked, chosen));
+      if (question !== undefined) return ask(urls, asked, question.problem);
+      return name === 'invite'
+        ? makeLinks(names, chosen)
+        : performEach(asked, chosen, { batches, returnTo, urls });
+    },
+  });
+
+  page('/admin/batches/{batch}', 'viewBatch', ({ layout, model }) =>
+    batchPage({ layout, report: model }),
+  );
+}
+
+function ask(urls: PageUrls, asked: Asked, problem?: Phrase): Next {
+  const { name, act, names, isMatching, sent } = asked;
+  const before = sent.get('count');
+  const hasChanged = isMatching && before !== null && before !== String(names.length);
+  const query = readUsersQuery(sent);
+  const show = (layout: Parameters<typeof confirmPage>[0]['layout']) =>
+    confirmPage({
+      layout,
+      title: act.question(names.length),
+      consequences: [
+        hasChanged &&
+          message(
+            'The list has changed meanwhile: there {before, plural, one {was # user} other {were # users}}.',
+            { before },
+          ),
+        !isMatching && names.length <= 10 && names.join(', '),
+        act.consequence,
+      ].filter((line) => line !== false),
+      label: act.button(names.length),
+      action: urls.adminActOnUsers,
+      cancelUrl: usersUrl(urls, query),
+      fields: {
+        ...usersFields(query),
+        act: name,
+        whom: isMatching ? 'matching' : 'ticked',
+        user: isMatching ? [] : names,
+        count: String(names.length),
+        confirmed: 'true',
+      },
+      questions:
+        name === 'group' &&
+        textField({
+          name: 'to_group',
+          label: text`Group`,
+          value: sent.get('to_group') ?? undefined,
+          autocomplete: 'off',
+          isLiteral: true,
+          isFocused: true,
+          maxLength: 255,
+          problem,
+        }),
+      typeToConfirm: act.asks === 'typed' ? expectedWord(asked) : undefined,
+      problem,
+    });
+  return { show, status: problem === undefined ? 200 : 400 };
+}
+
+/** What is typed to confirm: the name of one who was ticked, else how many there are. */
+function expectedWord({ names, isMatching }: Asked): string {
+  const [only = '', ...more] = names;
+  return more.length === 0 && only !== '' && !isMatching ? only : String(names.length);
+}
+
+/** What has to be asked before it is done; `problem` says what was wrong with the last answer. */
+function openQuestion(asked: Asked): { readonly problem?: Phrase } | undefined {
+  const { act, names, isMatching, sent } = asked;
+  if (!isMatching && act.asks === 'for all') return undefined;
+  if (sent.get('confirmed') !== 'true') return {};
+  if (isMatching && sent.get('count') !== String(names.length)) return {};
+  const expected = expectedWord(asked);
+  if (act.asks === 'typed' && sent.get('confirmation')?.trim() !== expected) {
+    const isName = expected === names[0];
+    return {
+      problem: isName ? text`This is not the name of the user.` : text`This is not their number.`,
+    };
+  }
+  return undefined;
+}
+
+const groupIn = (sent: URLSearchParams) => (sent.get('to_group') ?? '').trim();
+
+/** What is wrong with the name of the group, where one is asked for. */
+async function groupProblem(
+  { name, sent }: Asked,
+  { read }: Chosen,
+): Promise<{ readonly problem: Phrase } | undefined> {
+  if (name !== 'group') return undefined;
+  const group = groupIn(sent);
+  if (group === '') return { problem: text`Type the name of a group.` };
+  try {
+    await read('viewGroupProperties', { params: { group } });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'not_found') throw error;
+    return { problem: text`There is no group “${group}”.` };
+  }
+}
+
+async function makeLinks(names: readonly string[], { perform }: Chosen): Promise<Next> {
+  if (names.length > maxNewUsers) {
+    throw new HubError('bad_request', text`At most ${maxNewUsers} links can be made at once.`, {
+      hint: text`Search for part of the users, and make the links in several steps.`,
+    });
+  }
+  const made: ModelOf<'createInvitation'>[] = [];
+  const problems: Phrase[] = [];
+  for (const name of names) {
+    try {
+      made.push((await perform({ params: { name } })) as ModelOf<'createInvitation'>);
+    } catch (error) {
+      if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
+      problems.push(joined([name, error.shown.message], ': '));
+    }
+  }
+  const isInvitation = made.every(({ purpose }) => purpose === 'invitation');
+  return {
+    show: (layout) =>
+      invitationLinksPage({
+        layout,
+        purpose: isInvitation ? 'invitation' : 'reset',
+        links: made.map(({ user, url }) => ({ userName: user, url })),
+        problems,
+        // Links of both kinds: as long as each of them works.
+        lifetimeSeconds: isInvitation
+          ? invitationLifetimeSeconds.invitation
+          : invitationLifetimeSeconds.password_reset,
+      }),
+  };
+}
+
+/** Performs the operation for each user in the background, each time with the rights that are held by then. */
+async function performEach(
+  { act, names, sent }: Asked,
+  { perform, visitor, language }: Chosen,
+  {
+    batches,
+    returnTo,
+    urls,
+  }: {
+    readonly batches: Pick<Batches, 'start'>;
+    readonly returnTo: string;
+    readonly urls: PageUrls;
+  },
+): Promise<Next> {
+  const { together } = act;
+  const group = groupIn(sent);
+  const { id, finished } = await batches.start({
+    by: visitor.login.user.id,
+    title: phraseIn(act.question(names.length), language).replace(/\?$/, ''),
+    returnTo,
+    names,
+    async work(name) {
+      await perform(together?.([name], group) ?? { params: { name } });
+    },
+    workTogether:
+      together &&
+      (async (several) => {
+        await perform(together(several, group));
+      }),
+  });
+  const report = await Promise.race([finished, sleep(maxWaitMs, undefined, { ref: false })]);
+  return report !== undefined && report.failed <= maxReasons
+    ? { to: returnTo, ...outcome(act, report) }
+    : { redirect: urls.adminBatch(id) };
+}
+
+function outcome(act: UserAct, { done, failed, problems }: BatchReport) {
+  const parts: Phrase[] = done > 0 ? [act.reported(done)] : [];
+  const reasons = problems
+    .slice(0, maxReasons)
+    .map((problem) => joined([problem.name, readPhrase(problem.message)], ': '));
+  if (failed > 0)
+    parts.push(
+      message(
+        '{count, plural, one {Not done for # user. {reasons}} other {Not done for # users. {reasons}}}',
+        { count: failed, reasons: joined(reasons) },
+      ),
+    );
+  return { say: joined(parts), kind: failed === 0 ? ('good' as const) : ('warn' as const) };
+}

@@ -1,0 +1,106 @@
+import type { OperationId } from '../../../operations/operations.ts';
+import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
+
+type Parameters = Readonly<Record<string, string>>;
+
+/** An operation that is performed for one user, or for many. */
+export interface UserAct {
+  readonly operation: OperationId;
+  /** In the list of what can be done. */
+  readonly label: Phrase;
+  readonly question: (count: number) => Text;
+  readonly consequence: Phrase;
+  /** Of the button that does it to so many users. */
+  readonly button: (count: number) => Phrase;
+  /** What has happened, for so many users. */
+  readonly reported: (count: number) => Text;
+  /** `always`: also for those that are ticked; `typed`: and their number must be typed, or the name of one. */
+  readonly asks: 'for all' | 'always' | 'typed';
+  /** How the operation is asked for several users at once, all or none, where it can be. */
+  readonly together?: (
+    userNames: readonly string[],
+    group: string,
+  ) => { readonly params: Parameters; readonly body: unknown };
+}
+
+/** By what a form says. */
+export const userActs = {
+  start: {
+    operation: 'startServerOfUser',
+    label: text`Start the servers of`,
+    question: (count) =>
+      message(
+        '{count, plural, one {Start the servers of # user?} other {Start the servers of # users?}}',
+        { count },
+      ),
+    consequence: text`They start with the options of their last start. Running servers keep running.`,
+    button: () => text`Start servers`,
+    reported: (count) =>
+      message(
+        '{count, plural, one {The servers of # user are starting or run already.} other {The servers of # users are starting or run already.}}',
+        { count },
+      ),
+    asks: 'for all',
+  },
+  stop: {
+    operation: 'stopServersOfUser',
+    label: text`Stop all servers of`,
+    question: (count) =>
+      message(
+        '{count, plural, one {Stop all servers of # user?} other {Stop all servers of # users?}}',
+        { count },
+      ),
+    consequence: text`What is not saved in them is lost.`,
+    button: () => text`Stop servers`,
+    reported: (count) =>
+      message(
+        '{count, plural, one {All servers of # user are stopped.} other {All servers of # users are stopped.}}',
+        { count },
+      ),
+    asks: 'for all',
+  },
+  group: {
+    operation: 'addGroupMembers',
+    label: text`Add to a group`,
+    question: (count) =>
+      message('{count, plural, one {Add # user to a group?} other {Add # users to a group?}}', {
+        count,
+      }),
+    consequence: text`They may do at once what the roles of the group allow.`,
+    button: () => text`Add to group`,
+    reported: (count) =>
+      message(
+        '{count, plural, one {# user added to the group.} other {# users added to the group.}}',
+        { count },
+      ),
+    asks: 'always',
+    together: (users, group) => ({ params: { group }, body: { users } }),
+  },
+  invite: {
+    operation: 'createInvitation',
+    label: text`Make links for`,
+    question: (count) =>
+      message('{count, plural, one {Make a link for # user?} other {Make a link for # users?}}', {
+        count,
+      }),
+    consequence: text`Each lets one person choose the first or a new password. Links made before stop working.`,
+    button: () => text`Make links`,
+    reported: (count) =>
+      message('{count, plural, one {Links for # user.} other {Links for # users.}}', { count }),
+    asks: 'for all',
+  },
+  delete: {
+    operation: 'deleteUser',
+    label: text`Delete`,
+    question: (count) =>
+      message('{count, plural, one {Delete # user?} other {Delete # users?}}', { count }),
+    consequence: text`Their servers are stopped, their logins end, and all their tokens stop working. This cannot be undone. Their files stay where they are.`,
+    button: (count) =>
+      message('{count, plural, one {Delete user} other {Delete users}}', { count }),
+    reported: (count) =>
+      message('{count, plural, one {# user deleted.} other {# users deleted.}}', { count }),
+    asks: 'typed',
+  },
+} as const satisfies Readonly<Record<string, UserAct>>;
+
+export type UserActName = keyof typeof userActs;

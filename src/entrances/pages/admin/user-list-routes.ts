@@ -1,0 +1,135 @@
+import { invitationLifetimeSeconds } from '../../../identity/accounts/invitations.ts';
+import { reachesOthers } from '../../../operations/authorise.ts';
+import { operationOf } from '../../../operations/operations.ts';
+import { joined, message, text } from '../../../platform/texts/text.ts';
+import { toCsv } from '../csv.ts';
+import { bordersOf } from '../elements/paging.ts';
+import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
+import { namesIn } from '../forms/names-in.ts';
+import type { PageContext } from '../page-context.ts';
+import { summaryOf } from '../servers/server-views.ts';
+import { adminTabUrl } from './admin-layout.ts';
+import { adminTabsOf } from './admin-tabs.ts';
+import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
+import { userActs } from './user-acts.ts';
+import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
+
+/** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
+export function adminUserListRoutes({ page, form, pages }: BoundPages): void {
+  const { urls } = pages;
+
+  page(
+    '/admin',
+    'viewUsers',
+    (shown) => {
+      const { layout, model, may } = shown;
+      const { query, found, rows, counts, known } = model;
+      return adminUsersPage({
+        layout,
+        query,
+        users: rows.map((row) => rowOf(row, may, pages)),
+        total: found.total,
+        borders: bordersOf(found, ({ key }) => key),
+        counts,
+        known,
+        acts: actsOf(shown),
+        mayAdd: may('addUsers'),
+      });
+    },
+    {
+      // The navigation leads here, also for those who may see another part only.
+      otherwise({ caller, membership }) {
+        const [first] = adminTabsOf(caller, membership);
+        return first && adminTabUrl(urls, first);
+      },
+    },
+  );
+
+  const showNew = page('/admin/new-users', 'viewNewUsers', ({ layout, model, failure }) =>
+    newUsersPage({
+      layout,
+      canInvite: model.canInvite,
+      typedNames: failure?.sent.get('names') ?? undefined,
+      problem: failure?.problem,
+    }),
+  );
+
+  form('/admin/new-users', 'addUsers', {
+    body: (sent) => ({
+      usernames: namesIn(sent),
+      admin: sent.get('admin') === 'true',
+      invite: sent.get('invite') === 'true',
+    }),
+    done({ result: { created, existing, links } }) {
+      if (links !== undefined) {
+        return {
+          show: (layout) =>
+            invitationLinksPage({
+              layout,
+              purpose: 'invitation',
+              links,
+              problems: existing.map(
+                (name) => text`${name}: ${text`A user with this name exists already.`}`,
+              ),
+              lifetimeSeconds: invitationLifetimeSeconds.invitation,
+            }),
+        };
+      }
+      const added = message('{count, plural, one {# user is added.} other {# users are added.}}', {
+        count: created.length,
+      });
+      const said = existing.length > 0 ? [added, text`The others were there already.`] : [added];
+      return { to: urls.admin, say: joined(said) };
+    },
+    again: showNew,
+  });
+
+  form('/admin/links.csv', 'writeLinks', {
+    body: (sent) => ({ links: sent.get('links') ?? '' }),
+    done({ ctx, result: rows }) {
+      const language = pages.languageOf(ctx);
+      const heading = [text`User`, text`Link`].map((each) => each.in(language));
+      const csv = toCsv([heading, ...rows]);
+      return { file: { name: 'links.csv', type: 'text/csv; charset=utf-8', text: csv } };
+    },
+  });
+}
+
+type Model = ModelOf<'viewUsers'>;
+
+/** What is of use for others than the reader, whom the list shows as well. */
+function actsOf({ model, visitor }: Shown<Model>): AdminUsersView['acts'] {
+  return Object.entries(userActs)
+    .filter(
+      ([name, { operation }]) =>
+        reachesOthers(operationOf(operation), visitor.caller) &&
+        (name !== 'invite' || model.canInvite) &&
+        (name !== 'start' || model.canStart),
+    )
+    .map(([name, { label }]) => ({ name, label }));
+}
+
+function rowOf(
+  { servers, mayOpenServer, ...row }: Model['rows'][number],
+  may: Shown<Model>['may'],
+  { urlOf }: Pick<PageContext, 'urlOf'>,
+): AdminUserRow {
+  const of = { name: row.name };
+  const summaries = servers.map(({ server, prefix, load }) =>
+    summaryOf(server, urlOf(prefix), load),
+  );
+  const main = summaries.find(({ name }) => name === '');
+  const mayReadServer = may('getDefaultServer', of);
+  return {
+    ...row,
+    leadsTo: may('viewUser', of) ? 'user' : mayReadServer ? 'server' : undefined,
+    server: mayReadServer ? (main?.state ?? 'stopped') : undefined,
+    openUrl: main?.state === 'running' && mayOpenServer ? main.url : undefined,
+    mayStart: may('startDefaultServer', of),
+    mayStop: may('stopDefaultServer', of),
+    load: main?.load,
+    runningNamedServers: summaries.filter(
+      ({ name, state }) => name !== '' && (state === 'running' || state === 'starting'),
+    ).length,
+  };
+}

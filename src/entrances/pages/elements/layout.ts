@@ -1,0 +1,157 @@
+import { initialsOf } from '../../../identity/users/user-info.ts';
+import { type Phrase, text, written } from '../../../platform/texts/text.ts';
+import type { AssetName } from '../assets/assets.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { themes } from '../preferences.ts';
+import { brand, siteFooter } from './brand.ts';
+import { brandingOf } from './custom-fragment.ts';
+import { csrfField, hiddenFields } from './form.ts';
+import { icon } from './icons.ts';
+import type { FormLayoutProps, LayoutProps, PageUser } from './layout-props.ts';
+import { linkedText } from './linked-text.ts';
+import { notice } from './notice.ts';
+import { userLabel } from './user-label.ts';
+
+/** The place of a page in the navigation. */
+export type NavigationPlace = 'home' | 'tokens' | 'sessions' | 'services' | 'admin' | 'account';
+
+export interface PageContent {
+  readonly title: Phrase;
+  readonly body: Html;
+  readonly place?: NavigationPlace;
+  readonly scripts?: readonly AssetName[];
+  /** Seconds after which a browser without scripts reloads the page. */
+  readonly reloadSeconds?: number | undefined;
+}
+
+/** A page with header, navigation and one column. */
+export function pageLayout(layout: LayoutProps, page: PageContent): Html {
+  return html`${head(layout, page)}
+<body>
+<a class="skip" href="#content">${text`Skip to the content`}</a>
+<header class="site-header"><div class="inner">
+<a class="brand" href="${layout.urls.home}">${brand(layout, 24)}</a>
+${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user, page.place)}`}
+</div></header>
+<main class="inner" id="content">
+${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}
+</main>
+${siteFooter(layout)}</body>
+</html>
+`;
+}
+
+/** A page with one thing to do: a narrow column below the hub's mark, no navigation. */
+export function focusLayout(layout: LayoutProps, page: PageContent): Html {
+  const { csrfToken, address } = layout;
+  return html`${head(layout, page)}
+<body class="focus">
+<main id="content">
+<a class="brand" href="${layout.urls.home}">${brand(layout, 40)}</a>
+${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
+</main>
+${siteFooter(layout)}</body>
+</html>
+`;
+}
+
+/** The title of a page, what it is for, and its primary action. */
+export function pageHead(title: HtmlValue, lead?: HtmlValue, action?: HtmlValue): Html {
+  return html`<div class="page-head"><div class="titles"><h1>${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${action}</div>`;
+}
+
+const colorSchemes = { system: 'light dark', light: 'light', dark: 'dark' } as const;
+
+function head(layout: LayoutProps, page: PageContent): Html {
+  const { assets } = layout;
+  const { favicon, stylesheet } = brandingOf(layout);
+  return html`<!doctype html>
+<html lang="${written(({ tag }) => tag)}" dir="${written(({ direction }) => direction)}"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
+<head>
+<meta charset="utf-8">
+<title>${page.title} · ${layout.hubTitle}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="${colorSchemes[layout.theme ?? 'system']}">
+<meta name="robots" content="noindex">${layout.csrfToken !== undefined && html`\n<meta name="csrf-token" content="${layout.csrfToken}">`}
+<link rel="icon" href="${assets.url(favicon ?? 'favicon.svg')}"${(favicon ?? '.svg').endsWith('.svg') && html` type="image/svg+xml"`}>
+<link rel="stylesheet" href="${assets.url('site.css')}">${stylesheet !== undefined && html`\n<link rel="stylesheet" href="${assets.url(stylesheet)}">`}
+${page.scripts?.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${page.reloadSeconds !== undefined && html`<noscript><meta http-equiv="refresh" content="${page.reloadSeconds}"></noscript>\n`}</head>`;
+}
+
+function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace | undefined): Html {
+  const { urls } = layout;
+  const entries: readonly (readonly [NavigationPlace, Phrase, string])[] = [
+    ['home', text`Home`, urls.home],
+    ['services', text`Services`, urls.services],
+    ...(user.mayAdminister ? ([['admin', text`Admin`, urls.admin]] as const) : []),
+  ];
+  return html`<nav class="site-nav" aria-label="${text`Main`}"><ul>${entries.map(
+    ([name, label, url]) => html`<li>${placeLink(label, url, name === place)}</li>`,
+  )}</ul></nav>`;
+}
+
+function placeLink(label: Phrase, url: string, isHere: boolean): Html {
+  return html`<a href="${url}"${isHere && html` aria-current="page"`}>${label}</a>`;
+}
+
+/** Browsers tell of a button with a popover whether that is open, and close it by Escape. */
+function userMenu(layout: LayoutProps, user: PageUser, place: NavigationPlace | undefined): Html {
+  const { urls, csrfToken } = layout;
+  const { name, displayName } = user;
+  const shownName = displayName ?? name;
+  return html`<button class="user-button" type="button" popovertarget="user-menu"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span><span class="visually-hidden">, ${text`your account`}</span>${icon('caret', 16)}</button>
+<div class="user-menu" id="user-menu" popover>
+<p>${text`Logged in as ${userLabel(name, displayName)}`}</p>
+${placeLink(text`Account`, urls.account, place === 'account')}
+${placeLink(text`Sessions`, urls.sessions, place === 'sessions')}
+${placeLink(text`Tokens`, urls.tokens, place === 'tokens')}
+${csrfToken !== undefined && html`${themeForm({ ...layout, csrfToken })}${languageForm({ ...layout, csrfToken })}`}
+${
+  csrfToken === undefined
+    ? html`<a href="${urls.logout}">${text`Log out`}</a>`
+    : html`<form method="post" action="${urls.logout}">${csrfField({ ...layout, csrfToken })}<button>${text`Log out`}</button></form>`
+}
+</div>`;
+}
+
+const themeNames = { system: text`System`, light: text`Light`, dark: text`Dark` } as const;
+
+function themeForm(layout: FormLayoutProps): Html {
+  const { urls, theme: chosen = 'system', address } = layout;
+  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>${text`Theme`}</legend><div>${themes.map(
+    (theme) =>
+      html`<button name="theme" value="${theme}" aria-pressed="${String(theme === chosen)}">${themeNames[theme]}</button>`,
+  )}</div></fieldset></form>`;
+}
+
+/** Offers the languages, each by its own name, where there is more than one. */
+function languageForm(layout: FormLayoutProps): HtmlValue {
+  const { urls, languages = [], address } = layout;
+  if (languages.length < 2) return false;
+  return html`<form class="themes languages" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>${text`Language`}</legend><div>${languages.map(
+    ({ tag, name, isCurrent }) =>
+      html`<button name="language" value="${tag}" lang="${tag}" aria-pressed="${String(isCurrent)}">${name}</button>`,
+  )}</div></fieldset></form>`;
+}
+
+/** Where `live-state.js` says that the page no longer follows what happens. */
+function notLive({ scripts = [] }: PageContent): HtmlValue {
+  return (
+    scripts.includes('live-state.js') &&
+    html`<p class="not-live" id="not-live" role="status" data-silent="${text`The hub does not answer: what this page shows may be out of date.`}" data-held="${text`You may have been logged out. What you typed stays here: send it, and log in again when you are asked.`}"></p>\n`
+  );
+}
+
+function announced({ announcements = [] }: LayoutProps): HtmlValue {
+  return announcements.map(
+    ({ rule, text: own, level }) =>
+      html`<div class="page-notice announcement">${notice(level === 'info' ? 'info' : 'warn', html`${rule}${rule !== undefined && own !== '' && '\n'}${linkedText(own)}`)}</div>\n`,
+  );
+}
+
+function pageNotice(layout: LayoutProps): HtmlValue {
+  return (
+    layout.notice &&
+    html`<div class="page-notice">${notice(layout.notice.kind, layout.notice.text)}</div>\n`
+  );
+}

@@ -1,0 +1,29 @@
+import { edgeOf, type ListQuery, listQuery } from '../../../operations/list-query.ts';
+import type { ListPage, PageEdge } from '../../../platform/store/page-edge.ts';
+import { bordersOf, edgeFields, type PagingView } from './paging.ts';
+
+/** The search and the page of a form that leads back to the page of the list on which its button stood. */
+export function queryIn(fields: URLSearchParams) {
+  const query = listQuery.parse(Object.fromEntries(fields));
+  return { search: query.search, edge: edgeOf(query) };
+}
+
+export function listUrl(url: string, search: string, edge?: PageEdge): string {
+  const query = new URLSearchParams({ ...(search !== '' && { search }), ...edgeFields(edge) });
+  return query.size === 0 ? url : `${url}?${query}`;
+}
+
+/** The links from a page of the list at an address to the others. */
+export function pagesOf<Item>(
+  url: string,
+  { query, found }: { readonly query: ListQuery; readonly found: ListPage<Item> },
+  keyOf: (item: Item) => string,
+): PagingView {
+  return {
+    edge: edgeOf(query),
+    total: found.total,
+    shown: found.items.length,
+    borders: bordersOf(found, keyOf),
+    urlOf: (edge) => listUrl(url, query.search, edge),
+  };
+}

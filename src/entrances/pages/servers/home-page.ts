@@ -1,0 +1,164 @@
+import { text } from '../../../platform/texts/text.ts';
+import { customFragment } from '../elements/custom-fragment.ts';
+import { actionForm } from '../elements/form.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadSparks } from '../elements/load-plots.ts';
+import { notice } from '../elements/notice.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type ServiceLink, serviceCards } from '../services/service-list.ts';
+import { servicesSearch } from '../services/services-page.ts';
+import { type SharedServers, sharedServersSection } from '../sharing/shared-servers.ts';
+import { type FirstRunView, firstRunPanel } from './first-run-panel.ts';
+import { type NamedServers, namedServersSection } from './named-servers.ts';
+import {
+  comingStopSentence,
+  extendForm,
+  isAboutToStop,
+  isChanging,
+  limitSentence,
+  type ServerSummary,
+  serverStatus,
+  serverTitle,
+  unreachableHint,
+} from './server-summary.ts';
+
+export interface HomeView {
+  readonly layout: FormLayoutProps;
+  readonly userName: string;
+  /** The default server; undefined when this person may have none. */
+  readonly server?: ServerSummary | undefined;
+  /** Whether a start first asks for options. */
+  readonly hasSpawnOptions: boolean;
+  readonly namedServers?: NamedServers | undefined;
+  /** Whether the servers can be shared from here. */
+  readonly mayShare?: boolean;
+  /** Servers of others. */
+  readonly shared?: SharedServers | undefined;
+  readonly services: readonly ServiceLink[];
+  /** For the first administrator of a new hub. */
+  readonly firstRun?: FirstRunView | undefined;
+  /** How long before a time limit stops a server its user is warned. */
+  readonly limitWarningSeconds?: number;
+}
+
+function customIntro(layout: FormLayoutProps): HtmlValue {
+  return customFragment(layout, 'home-intro', {
+    around: (intro) => html`<div class="own-part block">${intro}</div>\n`,
+  });
+}
+
+/** Where a person arrives: the own server, named servers, and services to open. */
+export function homePage(view: HomeView): Html {
+  const { layout, userName, server, namedServers, services, shared } = view;
+  const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
+  const isMoving = isChanging(servers);
+  const isLive = isMoving || servers.some((each) => isAboutToStop(view, each));
+  // A time limit may stop it while the page stays open.
+  const isUp = servers.some(({ state }) => state === 'running' || state === 'unreachable');
+  return pageLayout(layout, {
+    title: text`Home`,
+    place: 'home',
+    scripts: isLive || isUp ? ['live-state.js'] : [],
+    reloadSeconds: isLive ? (isMoving ? 5 : 30) : undefined,
+    body: html`${pageHead(text`Hello, ${layout.user?.displayName ?? userName}`)}
+${customIntro(layout)}<div id="servers" data-live-seconds="${isLive ? 3 : 60}">
+${server && serverCard(view, server)}
+${namedServers && namedServersSection(view, namedServers)}
+</div>
+${view.firstRun !== undefined && firstRunPanel(layout, view.firstRun)}
+${shared !== undefined && sharedServersSection(layout, shared)}
+${services.length > 0 && servicesSection(view)}
+${
+  server === undefined &&
+  namedServers === undefined &&
+  services.length === 0 &&
+  (shared?.servers.length ?? 0) === 0
+    ? html`<p class="empty">${text`There is nothing for you to open yet. Ask your administrator what this hub offers you.`}</p>`
+    : ''
+}`,
+  });
+}
+
+/** More are on the page of services. */
+const maxServices = 24;
+
+function servicesSection({ layout, services }: HomeView): Html {
+  const { urls } = layout;
+  const all = services.length;
+  return html`<section class="block services" aria-labelledby="services-title"><h2 id="services-title">${text`Services`}</h2>
+${servicesSearch(urls, all)}
+${serviceCards(layout, services.slice(0, maxServices), 3)}
+${all > maxServices && html`<p><a href="${urls.services}">${text`All ${all} services`}</a></p>`}
+</section>`;
+}
+
+function serverCard(view: HomeView, server: ServerSummary): Html {
+  return html`<section class="panel server" aria-labelledby="server-title">
+<div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-title"><a href="${view.layout.urls.server(server.userName, server.name)}">${serverTitle(server)}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
+<div class="actions">${serverActions(view, server)}</div>
+${server.failure !== undefined && notice('bad', server.failure)}
+${isAboutToStop(view, server) && notice('warn', html`${comingStopSentence(server, view.layout.now)}${server.comingStop?.reason === 'max_age' && html` ${text`Save your work; you can start it again after that.`}`}`)}
+</section>`;
+}
+
+function sentence(view: HomeView, server: ServerSummary): HtmlValue {
+  const { now } = view.layout;
+  switch (server.state) {
+    case 'running':
+      return html`${server.startedAt && text`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` ${text`Last used ${timeElement(server.lastActivityAt, now)}.`}`}${!isAboutToStop(view, server) && html` ${comingStopSentence(server, now)}`}`;
+    case 'starting':
+      return text`It is on its way. This takes a moment.`;
+    case 'stopping':
+      return text`It is shutting down and can be started again right after.`;
+    case 'unreachable':
+      return html`${server.unreachableSince && html`${text`Contact with its machine was lost ${timeElement(server.unreachableSince, now)}.`} `}${unreachableHint}`;
+    case 'failed':
+      return text`It did not stay up. Your files are untouched; try to start it again.`;
+    case 'stopped':
+      return server.lastActivityAt
+        ? html`${limitSentence(server)} ${text`Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`}`
+        : text`Start it to begin working.`;
+  }
+}
+
+function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
+  const { layout, hasSpawnOptions } = view;
+  const { urls } = layout;
+  const { userName, name } = server;
+  const stop = actionForm(layout, { action: urls.stop(userName, name), label: text`Stop` });
+  const share =
+    view.mayShare &&
+    html`<a class="button" href="${urls.share(userName, name)}">${text`Share…`}</a>`;
+  switch (server.state) {
+    case 'running':
+      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Keep it running` })}<a class="button primary" href="${server.url}">${text`Open`}</a>`;
+    case 'starting':
+      return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">${text`Watch it start`}</a>`;
+    case 'unreachable':
+      return actionForm(layout, { action: urls.stop(userName, name), label: text`Forget it` });
+    case 'stopping':
+      return '';
+    case 'failed':
+    case 'stopped': {
+      const hasFailed = server.state === 'failed';
+      const action = urls.spawn(userName, name);
+      const options = hasFailed ? text`Options…` : text`Start…`;
+      const choose =
+        hasSpawnOptions &&
+        html`<a class="button${!hasFailed && ' primary'}" href="${action}">${options}</a>`;
+      // Without options in the form, the last ones count.
+      const start =
+        (hasFailed || !hasSpawnOptions) &&
+        actionForm(layout, {
+          action,
+          label: hasFailed ? text`Start again` : text`Start`,
+          style: 'primary',
+          ...(hasFailed &&
+            hasSpawnOptions && { accessibleLabel: text`Start again with the same options` }),
+        });
+      return html`${hasFailed && html`<a class="button" href="${urls.server(userName, name)}">${text`Why?`}</a>`}${share}${choose}${start}`;
+    }
+  }
+}

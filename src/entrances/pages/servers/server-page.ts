@@ -1,0 +1,188 @@
+import type { LoadReport } from '../../../cluster/instances/load-reader.ts';
+import type { LoadSpan } from '../../../platform/metrics/load-history.ts';
+import { type Phrase, text } from '../../../platform/texts/text.ts';
+import type { ServerFailure } from '../../../workloads/servers/server.ts';
+import type { ServerSetup } from '../../../workloads/servers/server-setup.ts';
+import { adminLink } from '../elements/admin-link.ts';
+import { actionForm } from '../elements/form.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { type LiveOutputView, liveOutput } from '../elements/live-output.ts';
+import { loadSection, spanQuery } from '../elements/load-plots.ts';
+import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import {
+  comingStopSentence,
+  extendForm,
+  isChanging,
+  limitSentence,
+  outputBlock,
+  type ServerSummary,
+  serverStatus,
+  serverTitle,
+  unreachableHint,
+} from './server-summary.ts';
+
+export interface ServerPageView {
+  readonly layout: FormLayoutProps;
+  readonly server: ServerSummary;
+  readonly setup: ServerSetup;
+  /** Where it runs, for administrators: what its spawner and the hub know it by. */
+  readonly place: readonly { readonly label: Phrase; readonly value: HtmlValue }[];
+  /** The last one, until a start goes well. */
+  readonly lastFailure?: ServerFailure | undefined;
+  readonly load: LoadReport;
+  readonly span: LoadSpan;
+  /** What it writes; undefined for who may not open it. */
+  readonly output?: LiveOutputView | undefined;
+  readonly hasSpawnOptions: boolean;
+  /** Whether there are options of the last time. */
+  readonly hasLastOptions: boolean;
+  readonly may: {
+    readonly open: boolean;
+    readonly start: boolean;
+    readonly stop: boolean;
+    readonly share: boolean;
+    /** Keep it when it is about to be stopped for being idle. */
+    readonly extend: boolean;
+  };
+}
+
+/** Everything there is to know of one server, for its owner and for administrators. */
+export function serverPage(view: ServerPageView): Html {
+  const { layout, server, lastFailure, output } = view;
+  const { urls, user } = layout;
+  const { userName, name } = server;
+  const isOwn = user?.name === userName;
+  const title = serverTitle(server, user?.name);
+  const isMoving = isChanging([server]);
+  return pageLayout(layout, {
+    // That of a default server has the name of its owner.
+    title: isOwn || server.name === '' ? title : text`${title}, ${userName}`,
+    place: isOwn ? 'home' : 'admin',
+    scripts: output === undefined ? ['live-state.js'] : ['live-state.js', 'live-output.js'],
+    reloadSeconds: isMoving ? 5 : undefined,
+    body: html`<div id="server" data-live-seconds="${isMoving ? 3 : 10}">
+${pageHead(title, isOwn ? undefined : ownerOf(view), actions(view))}
+<p class="row">${serverStatus(server.state)}${since(view)}</p>
+${server.state === 'unreachable' && html`<p class="soft">${unreachableHint}</p>`}
+${limits(view)}
+${lastFailure !== undefined && failureSection(view, lastFailure)}
+<dl class="facts wide">${facts(view)}</dl>
+${loadSection({
+  report: view.load,
+  span: view.span,
+  urlOf: (span) => urls.server(userName, name) + spanQuery(span),
+  limits: view.setup.limits,
+})}
+</div>
+${output !== undefined && liveOutput(output)}`,
+  });
+}
+
+/** Which time limit will stop it, or has stopped it. */
+function limits({ layout, server, may }: ServerPageView): HtmlValue {
+  if (server.comingStop !== undefined) {
+    const { userName, name } = server;
+    return html`<div class="row"><p class="soft">${comingStopSentence(server, layout.now)}</p>${
+      may.extend &&
+      extendForm(layout, server, {
+        label: text`Keep it running`,
+        style: 'small',
+        returnTo: layout.urls.server(userName, name),
+      })
+    }</div>`;
+  }
+  const sentence = limitSentence(server);
+  return sentence !== '' && html`<p class="soft">${sentence}</p>`;
+}
+
+function ownerOf({ layout, server: { userName } }: ServerPageView): HtmlValue {
+  return text`of ${adminLink(layout, 'user', userName)}`;
+}
+
+function since({ layout: { now }, server }: ServerPageView): HtmlValue {
+  const { state, startedAt, stoppedAt, unreachableSince, lastActivityAt } = server;
+  const lastUsed = lastActivityAt && text`Last used ${timeElement(lastActivityAt, now)}.`;
+  if (state === 'unreachable')
+    return (
+      unreachableSince && html` <span class="soft">${timeElement(unreachableSince, now)}</span>`
+    );
+  if (state === 'running') {
+    return html` <span class="soft">${startedAt && text`Started ${timeElement(startedAt, now)}.`}${lastUsed && html` ${lastUsed}`}</span>`;
+  }
+  const ended = stoppedAt && text`Ended ${timeElement(stoppedAt, now)}.`;
+  return (
+    state !== 'starting' &&
+    (ended || lastUsed) &&
+    html` <span class="soft">${ended}${lastUsed && html` ${lastUsed}`}</span>`
+  );
+}
+
+function failureSection({ layout, server }: ServerPageView, failure: ServerFailure): Html {
+  const isOver = server.state === 'failed';
+  return html`<section class="block failure" aria-labelledby="failure-title"><h2 id="failure-title">${isOver ? text`Why it failed` : text`The failure before`}</h2>
+<p class="problem">${failure.message} <span class="soft">${timeElement(failure.at, layout.now)}</span></p>
+${
+  failure.output.length > 0 &&
+  html`<details class="more"${isOver && html` open`}><summary>${text`The last lines it wrote`}</summary>${outputBlock(failure.output)}</details>`
+}</section>`;
+}
+
+const fact = (label: Phrase, value: HtmlValue): Html =>
+  html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+
+function facts({ server, setup, place, layout }: ServerPageView): Html {
+  const { profile, options, limits } = setup;
+  return html`${fact(text`Address`, html`<code>${server.url}</code>`)}
+${server.displayName !== undefined && fact(text`Name`, server.name)}
+${profile !== undefined && fact(text`Profile`, profile)}
+${options.map(({ label, value }) => fact(label, value))}
+${limits.cpuCores !== undefined && fact(text`CPU limit`, formatCpu(limits.cpuCores))}
+${limits.memoryBytes !== undefined && fact(text`Memory limit`, formatBytes(limits.memoryBytes))}
+${limits.gpus !== undefined && fact(text`GPUs`, formatNumber(limits.gpus))}
+${limits.processes !== undefined && fact(text`Process limit`, formatNumber(limits.processes))}
+${server.state !== 'running' && server.startedAt !== undefined && fact(text`Started`, timeElement(server.startedAt, layout.now))}
+${place.map(({ label, value }) => fact(label, value))}`;
+}
+
+function actions(view: ServerPageView): Html {
+  const { layout, server, may } = view;
+  const { urls } = layout;
+  const { userName, name, state, url } = server;
+  const form = (action: string, label: Phrase, style?: string) =>
+    actionForm(layout, {
+      action,
+      label,
+      ...(style !== undefined && { style }),
+      fields: { return_to: urls.server(userName, name) },
+    });
+  const stopLabel = state === 'unreachable' ? text`Forget it` : text`Stop`;
+  const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
+  const isDown = state === 'stopped' || state === 'failed';
+  return html`<div class="actions">
+${may.share && html`<a class="button" href="${urls.share(userName, name)}">${text`Share…`}</a>`}
+${may.stop && name !== '' && html`<a class="button danger" href="${urls.deleteServer(userName, name)}">${text`Delete…`}</a>`}
+${may.stop && may.start && state === 'running' && form(urls.restartServer(userName, name), text`Restart`)}
+${may.stop && isUp && form(urls.stop(userName, name), stopLabel)}
+${may.start && isDown && startButton(view, form)}
+${state === 'starting' && html`<a class="button primary" href="${urls.spawnPending(userName, name)}">${text`Watch it start`}</a>`}
+${may.open && state === 'running' && html`<a class="button primary" href="${url}">${text`Open`}</a>`}
+</div>`;
+}
+
+function startButton(
+  { layout, server, hasSpawnOptions, hasLastOptions }: ServerPageView,
+  form: (action: string, label: Phrase, style?: string) => Html,
+): Html {
+  const { urls } = layout;
+  const action = urls.spawn(server.userName, server.name);
+  const hasFailed = server.state === 'failed';
+  if (!hasSpawnOptions) {
+    return form(action, hasFailed ? text`Start again` : text`Start`, 'primary');
+  }
+  const asBefore = hasFailed ? text`Start again as before` : text`Start as before`;
+  // Without options a start takes those of the last time.
+  return html`${hasLastOptions && form(urls.restartServer(server.userName, server.name), asBefore)}<a class="button primary" href="${action}">${text`Start…`}</a>`;
+}

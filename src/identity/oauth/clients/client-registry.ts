@@ -1,0 +1,126 @@
+import { type AccessTarget, accessScopeFor } from '../../../platform/protocol/access-scope.ts';
+import {
+  readServerClientId,
+  type ServerName,
+  serverClientId,
+} from '../../../platform/protocol/client-id.ts';
+import { serviceTitle } from '../../../platform/protocol/service-title.ts';
+import type { Client } from './client.ts';
+
+/** What a service of the configuration tells about itself as a client. */
+export interface ServiceClientSource {
+  readonly name: string;
+  /** What it tells of itself; `title` is its display name. */
+  readonly info?: Readonly<Record<string, unknown>>;
+  /** `service-<name>` unless configured otherwise. */
+  readonly clientId: string;
+  /** A path on the service's origin, or an absolute URI. */
+  readonly redirectUri: string;
+  readonly allowedScopes: readonly string[];
+  readonly skipsConsent: boolean;
+}
+
+/** Looks up users' servers that may be clients. */
+export interface ServerClientSource {
+  /** Whether there is a user of that name. */
+  isUser(userName: string): Promise<boolean>;
+  find(userName: string, serverName: string): Promise<ServerClient | undefined>;
+  /** What every server may ask a visitor for, beside identity and access to itself. */
+  readonly allowedScopes: readonly string[];
+}
+
+/** What a user's server tells about itself as a client. */
+export interface ServerClient {
+  readonly id: string;
+  /** Path of the server, with a slash at both ends. */
+  readonly prefix: string;
+}
+
+type OriginOf = (target: AccessTarget) => string;
+
+/** The registered clients (RFC 6749 §2). */
+export interface ClientRegistry {
+  find(clientId: string): Promise<Client | undefined>;
+  /** `Client.allowedScopes` by the configuration in force, without checking whether a server exists. */
+  allowedScopes(clientId: string): readonly string[];
+}
+
+/**
+ * Nothing is stored in it: services come from the configuration of the moment,
+ * and a server's client id names the server.
+ */
+export function createClientRegistry({
+  services,
+  servers,
+  originOf,
+}: {
+  readonly services: () => readonly ServiceClientSource[];
+  readonly servers: ServerClientSource;
+  /** Where browsers reach a service or server. */
+  readonly originOf: OriginOf;
+}): ClientRegistry {
+  const findService = (clientId: string) =>
+    services().find((candidate) => candidate.clientId === clientId);
+
+  return {
+    allowedScopes: (clientId) => findService(clientId)?.allowedScopes ?? servers.allowedScopes,
+
+    async find(clientId) {
+      const service = findService(clientId);
+      if (service !== undefined) return serviceClient(service, originOf);
+      const readings = readServerClientId(clientId);
+      for (const { userName, serverName } of readings) {
+        const server = await servers.find(userName, serverName);
+        if (server !== undefined)
+          return serverClient({ userName, serverName }, server, {
+            allowedScopes: servers.allowedScopes,
+            originOf,
+          });
+        // The id is that of their default server, also before they first start it.
+        if (readings.length > 1 && (await servers.isUser(userName))) return undefined;
+      }
+      return undefined;
+    },
+  };
+}
+
+function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client {
+  const { name, clientId, redirectUri, allowedScopes, skipsConsent } = service;
+  const target = { kind: 'service', name } as const;
+  return {
+    clientId,
+    kind: 'service',
+    name: serviceTitle(service),
+    origin: originOf(target),
+    redirectUri,
+    allowedScopes,
+    accessScope: accessScopeFor(target),
+    skipsConsent,
+    identity: { clientId, service: name },
+  };
+}
+
+function serverClient(
+  { userName, serverName }: ServerName,
+  { id, prefix }: ServerClient,
+  {
+    allowedScopes,
+    originOf,
+  }: { readonly allowedScopes: readonly string[]; readonly originOf: OriginOf },
+): Client {
+  const target = { kind: 'server', userName, serverName } as const;
+  const clientId = serverClientId(userName, serverName);
+  return {
+    clientId,
+    kind: 'server',
+    name: serverName === '' ? userName : `${userName}/${serverName}`,
+    origin: originOf(target),
+    redirectUri: `${prefix}oauth_callback`,
+    allowedScopes,
+    accessScope: accessScopeFor(target),
+    skipsConsent: false,
+    ownerUserName: userName,
+    serverId: id,
+    identity: { clientId, server: { userName, serverName } },
+  };
+}

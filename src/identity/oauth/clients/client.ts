@@ -1,0 +1,25 @@
+import type { Phrase } from '../../../platform/texts/text.ts';
+import type { OAuthClientIdentity } from '../../rbac/owner.ts';
+
+/** A service or a user's server as OAuth client of the hub (RFC 6749 §2). All are confidential. */
+export interface Client {
+  /** `service-<name>` or `hub-user-<name>`. */
+  readonly clientId: string;
+  readonly kind: 'service' | 'server';
+  /** Display name: of the service, or of the server with its user's name. */
+  readonly name: Phrase;
+  /** Where browsers reach the client, as far as it is behind the gateway. */
+  readonly origin: string;
+  /** As registered: an absolute URI, or a path on `origin`. */
+  readonly redirectUri: string;
+  /** Scopes the client may ask a user for, beside identity and access to itself. */
+  readonly allowedScopes: readonly string[];
+  /** What a user must hold to use the client at all. */
+  readonly accessScope: string;
+  readonly skipsConsent: boolean;
+  /** Whose server it is; undefined for a service. */
+  readonly ownerUserName?: string;
+  /** Id of the server; undefined for a service. */
+  readonly serverId?: string;
+  readonly identity: OAuthClientIdentity;
+}

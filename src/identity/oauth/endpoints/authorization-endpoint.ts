@@ -1,0 +1,194 @@
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import { HubError } from '../../../platform/errors.ts';
+import { readFormBody } from '../../../platform/http/body.ts';
+import { type Phrase, text } from '../../../platform/texts/text.ts';
+import { checkAccess } from '../../rbac/access-check.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { User } from '../../users/user-store.ts';
+import type { Client } from '../clients/client.ts';
+import { OAuthError } from '../oauth-error.ts';
+import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
+import {
+  coversScopes,
+  type FindRole,
+  requiredScopes,
+  resolveRequestedScopes,
+  type ScopeContext,
+} from '../requested-scopes.ts';
+import type { AccessTokenStore } from '../tokens/access-token-store.ts';
+import type { AuthorizationCodeStore } from '../tokens/authorization-code-store.ts';
+import {
+  type AuthorizationRequest,
+  type AuthorizationRequestContext,
+  readAuthorizationRequest,
+} from './authorization-request.ts';
+import { type ConsentView, consentView } from './consent-view.ts';
+import type { CountRefusal } from './json-endpoint.ts';
+
+/** Who is at the browser, and in which of their sessions. */
+export interface CurrentLogin {
+  readonly user: User;
+  readonly sessionId: string;
+}
+
+/** What the authorization endpoint is made from. */
+export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
+  readonly authorizationCodes: Pick<AuthorizationCodeStore, 'create'>;
+  readonly accessTokens: Pick<AccessTokenStore, 'listOfClientAndUser'>;
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
+  readonly findRole: FindRole;
+  readonly currentLogin: (ctx: Context) => Promise<CurrentLogin | undefined>;
+  readonly redirectToLogin: (ctx: Context) => void | Promise<void>;
+  /** Answers with the page; its form posts `decision=allow` or `deny` to the same URL. */
+  readonly showConsent: (ctx: Context, view: ConsentView) => void | Promise<void>;
+  /** What a service is called on pages. */
+  readonly titleOfService: (name: string) => Phrase | undefined;
+  /** Whether the user has said in this login that they want to open the server of a client. */
+  readonly hasOpened: (ctx: Context, client: Client) => boolean;
+  /** Throws `csrf_failed` unless the form was made by the hub for this browser. */
+  readonly requireCsrf: (ctx: Context, form: URLSearchParams) => void | Promise<void>;
+  readonly countRefusal: CountRefusal;
+  readonly log: Logger;
+}
+
+interface Authorization {
+  readonly request: AuthorizationRequest;
+  readonly login: CurrentLogin;
+  readonly scopes: readonly string[];
+  readonly scopeContext: ScopeContext;
+}
+
+const formLimitBytes = 16 * 1024;
+
+/** The authorization endpoint (RFC 6749 §3.1): `show` answers GET, `decide` the consent form. */
+export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
+  readonly show: Middleware;
+  readonly decide: Middleware;
+} {
+  const { authorizationCodes, accessTokens, authorizer, log } = deps;
+
+  const show = async (ctx: Context): Promise<void> => {
+    await answer(ctx, async (authorization) => {
+      if (await maySkipConsent(ctx, authorization)) await allow(ctx, authorization);
+      else await deps.showConsent(ctx, consentViewOf(authorization));
+    });
+  };
+
+  const decide = async (ctx: Context): Promise<void> => {
+    const form = await readFormBody(ctx.req, formLimitBytes);
+    // The request is checked again from its URL: the form only says what the person decided.
+    await answer(ctx, async (authorization) => {
+      await deps.requireCsrf(ctx, form);
+      const decision = form.get('decision');
+      if (decision === 'allow') return await allow(ctx, narrowToShownScopes(authorization, form));
+      if (decision === 'deny')
+        throw new OAuthError('access_denied', 'The user denied the request.');
+      throw new HubError('bad_request', text`The form does not say whether to allow or to deny.`);
+    });
+  };
+
+  /** Runs every check of an authorization request, then lets `act` finish it. */
+  async function answer(
+    ctx: Context,
+    act: (authorization: Authorization) => Promise<void>,
+  ): Promise<void> {
+    ctx.set('Cache-Control', 'no-store');
+    const parameters = new URLSearchParams(ctx.querystring);
+    const { request, refused } = await readAuthorizationRequest(parameters, deps);
+    if (refused !== undefined) {
+      deps.countRefusal(refused.error.error);
+      return redirect(ctx, authorizationErrorUrl(refused.target, refused.error));
+    }
+    const login = await deps.currentLogin(ctx);
+    if (login === undefined) return await deps.redirectToLogin(ctx);
+    try {
+      await act(await authorize(request, login));
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      deps.countRefusal(error.error);
+      log.info(
+        { client: request.client.clientId, user: login.user.name, error: error.error },
+        'authorization refused',
+      );
+      redirect(ctx, authorizationErrorUrl(request.target, error));
+    }
+  }
+
+  async function authorize(
+    request: AuthorizationRequest,
+    login: CurrentLogin,
+  ): Promise<Authorization> {
+    const { client } = request;
+    const owner = { kind: 'user', name: login.user.name } as const;
+    const [grantedScopes, membership] = await Promise.all([
+      authorizer.scopesOfOwner(owner),
+      authorizer.membership(),
+    ]);
+    if (checkAccess(grantedScopes, client.accessScope, undefined, membership) !== 'granted') {
+      throw new HubError('forbidden', text`You do not have permission to access ${client.name}.`, {
+        hint: text`Ask your administrator for access.`,
+      });
+    }
+    const { catalogue } = authorizer;
+    const scopeContext = { client, owner, grantedScopes, membership, catalogue };
+    const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole);
+    return { request, login, scopes, scopeContext };
+  }
+
+  async function maySkipConsent(
+    ctx: Context,
+    { request: { client }, login: { user }, scopes, scopeContext }: Authorization,
+  ): Promise<boolean> {
+    if (client.ownerUserName === user.name || client.skipsConsent) return true;
+    // That question was about opening the server, which takes no more than this.
+    const isOpened = deps.hasOpened(ctx, client);
+    if (isOpened && coversScopes(requiredScopes(client), scopes, scopeContext)) return true;
+    const tokens = await accessTokens.listOfClientAndUser(client.clientId, user.id);
+    if (tokens.length === 0) return false;
+    const granted = tokens.flatMap((token) => token.scopes);
+    return coversScopes(granted, scopes, scopeContext);
+  }
+
+  function consentViewOf({ request, scopes, scopeContext }: Authorization): ConsentView {
+    const { target } = request;
+    const { titleOfService } = deps;
+    return consentView({ target, scopes, context: scopeContext, titleOfService });
+  }
+
+  async function allow(ctx: Context, authorization: Authorization): Promise<void> {
+    const { request, login, scopes } = authorization;
+    const { client, redirectUri, codeChallenge, target } = request;
+    const code = await authorizationCodes.create({
+      clientId: client.clientId,
+      userId: login.user.id,
+      sessionId: login.sessionId,
+      redirectUri,
+      scopes,
+      codeChallenge,
+    });
+    log.info({ client: client.clientId, user: login.user.name, scopes }, 'authorization granted');
+    redirect(ctx, authorizationResponseUrl(target, code));
+  }
+
+  return { show, decide };
+}
+
+/**
+ * Leaves out what the person did not see: roles may have grown since the page was shown. Scopes named
+ * by the form never add anything. A form that names none shows all.
+ */
+function narrowToShownScopes(authorization: Authorization, form: URLSearchParams): Authorization {
+  const shown = form.getAll('scopes');
+  if (shown.length === 0) return authorization;
+  const kept = new Set([...shown, ...requiredScopes(authorization.request.client)]);
+  return { ...authorization, scopes: authorization.scopes.filter((scope) => kept.has(scope)) };
+}
+
+/** Redirects with 302: after a POST a browser changes to GET, so the form is not sent along. */
+function redirect(ctx: Context, location: string): void {
+  ctx.status = 302;
+  // Not ctx.redirect: it rewrites the URL, and the redirect URI must stay as registered.
+  ctx.set('Location', location);
+  ctx.body = '';
+}

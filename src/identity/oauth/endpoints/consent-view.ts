@@ -1,0 +1,61 @@
+import type { Phrase } from '../../../platform/texts/text.ts';
+import { mayGrant } from '../../rbac/access-check.ts';
+import { adminScopes } from '../../rbac/default-roles.ts';
+import { describeScopes, type PlacedScope } from '../../rbac/scope-descriptions.ts';
+import type { Client } from '../clients/client.ts';
+import type { AuthorizationResponseTarget } from '../oauth-error-response.ts';
+import type { ScopeContext } from '../requested-scopes.ts';
+
+/** What the consent page shows. */
+export interface ConsentView {
+  readonly clientName: Phrase;
+  readonly clientKind: Client['kind'];
+  /** Whose server it is, when the client is one. */
+  readonly ownerUserName: string | undefined;
+  /** Where the browser goes afterwards. */
+  readonly redirectHost: string;
+  /** Whether that is another origin than the one on which the hub serves the client. */
+  readonly leavesHub: boolean;
+  /** For display. */
+  readonly scopes: readonly PlacedScope[];
+  /** Of these and of what they stand for: what reaches other people or the hub itself. */
+  readonly exceedingOwn: readonly PlacedScope[];
+  /** Whether the client gets everything that an administrator may do. */
+  readonly isAdministration: boolean;
+  /** What the form sends back as `scopes`, one field each: the person grants no more than was shown. */
+  readonly grantedScopes: readonly string[];
+}
+
+/** Describes an authorization request for the person who is asked to allow it. */
+export function consentView({
+  target,
+  scopes,
+  context,
+  titleOfService,
+}: {
+  readonly target: AuthorizationResponseTarget;
+  readonly scopes: readonly string[];
+  readonly context: ScopeContext;
+  readonly titleOfService: (name: string) => Phrase | undefined;
+}): ConsentView {
+  const { client, catalogue, owner, grantedScopes, membership } = context;
+  const { protocol, host } = new URL(target.redirectUri);
+  const redirectOrigin = host === '' ? protocol : `${protocol}//${host}`;
+  const reader = { userName: owner.name, titleOfService };
+  const described = describeScopes(scopes, catalogue, reader);
+  const isEverything = scopes.includes('inherit');
+  return {
+    clientName: client.name,
+    clientKind: client.kind,
+    ownerUserName: client.ownerUserName,
+    redirectHost: host,
+    leavesHub: redirectOrigin !== client.origin,
+    scopes: described,
+    exceedingOwn: (isEverything
+      ? describeScopes(grantedScopes, catalogue, reader)
+      : described
+    ).filter(({ group }) => group === 'people' || group === 'hub'),
+    isAdministration: isEverything && mayGrant(grantedScopes, adminScopes(catalogue), membership),
+    grantedScopes: scopes,
+  };
+}

@@ -1,0 +1,148 @@
+import { formatScopeList } from '../../platform/protocol/scope-list.ts';
+import { excessScopes } from '../rbac/access-check.ts';
+import { expandScopes, resolveScopes } from '../rbac/expand-scopes.ts';
+import { intersectScopes } from '../rbac/intersect-scopes.ts';
+import type { Membership } from '../rbac/membership.ts';
+import type { Owner } from '../rbac/owner.ts';
+import type { ScopeSet } from '../rbac/scope.ts';
+import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import type { Client } from './clients/client.ts';
+import { OAuthError } from './oauth-error.ts';
+
+/** Without these a client could not even tell who logged in, so every grant holds them. */
+export const identifyScopes = ['read:users:name!user', 'read:users:groups!user'] as const;
+
+/** What clients of JupyterHub before 2.0 ask for; identity is part of every grant. */
+const legacyIdentifyScope = 'identify';
+
+/** Who asks, for whom, and what that user may do at this moment. */
+export interface ScopeContext {
+  readonly client: Client;
+  readonly owner: Owner;
+  /** Everything the user holds, expanded. */
+  readonly grantedScopes: ScopeSet;
+  readonly membership: Membership;
+  readonly catalogue: ScopeCatalogue;
+}
+
+/** Looks up the scopes of a role by its name. */
+export type FindRole = (
+  name: string,
+) => Promise<{ readonly scopes: readonly string[] } | undefined>;
+
+/**
+ * Resolves the `scope` parameter into what the client gets (RFC 6749 §3.3): requested, allowed to the
+ * client and held by the user. Asking for more than the client is allowed fails with `invalid_scope`;
+ * what the user does not hold is left out, and the token response says so.
+ */
+export async function resolveRequestedScopes(
+  requested: string | undefined,
+  context: ScopeContext,
+  findRole: FindRole,
+): Promise<readonly string[]> {
+  const required = requiredScopes(context.client);
+  const names =
+    requested === undefined
+      ? context.client.allowedScopes
+      : requireScopeTokens(requested)
+          .filter((name) => name !== legacyIdentifyScope)
+          .map((name) => readScopeToken(name, context.client));
+  const optional = await replaceRoleNames(names, context, findRole);
+  if (requested !== undefined) requireAllowedScopes(optional, context);
+
+  const granted = new Set<string>(required);
+  for (const scope of optional) {
+    for (const part of grantedPartOf(scope, context)) granted.add(part);
+  }
+  return [...granted];
+}
+
+/** Scopes that belong to every grant of a client: identity and access to the client itself. */
+export function requiredScopes(client: Client): readonly string[] {
+  return [...identifyScopes, client.accessScope];
+}
+
+/** Whether scopes granted earlier, all in all, cover those of a new request. */
+export function coversScopes(
+  earlier: readonly string[],
+  scopes: readonly string[],
+  context: ScopeContext,
+): boolean {
+  // `inherit` grows with its user; a list that equals it today is less than it.
+  if (scopes.includes('inherit') && !earlier.includes('inherit')) return false;
+  return includesAll(expand(earlier, context), expand(scopes, context), context.membership);
+}
+
+/** `scope-token *( SP scope-token )`, each of %x21 / %x23-5B / %x5D-7E (RFC 6749 §3.3). */
+function requireScopeTokens(scope: string): string[] {
+  if (!/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(scope)) {
+    throw new OAuthError('invalid_scope', 'The parameter scope is malformed.');
+  }
+  return scope.split(' ');
+}
+
+/**
+ * The scope that a token stands for. A name in it may hold what no scope token may, and comes
+ * percent-encoded then; only what the client may have anyway is recognised in that form.
+ */
+function readScopeToken(token: string, client: Client): string {
+  const known = [...requiredScopes(client), ...client.allowedScopes];
+  return known.find((scope) => formatScopeList([scope]) === token) ?? token;
+}
+
+async function replaceRoleNames(
+  names: readonly string[],
+  context: ScopeContext,
+  findRole: FindRole,
+): Promise<readonly string[]> {
+  const scopes = new Set<string>();
+  for (const name of names) {
+    const isScope = resolveScopes([name], expansion(context)).unresolved.length === 0;
+    const role = isScope ? undefined : await findRole(name);
+    for (const scope of role?.scopes ?? [name]) scopes.add(scope);
+  }
+  return [...scopes];
+}
+
+/**
+ * Any scope outside what the client is allowed makes the whole request invalid. `inherit` among them
+ * allows `inherit`, and nothing that is not listed.
+ */
+function requireAllowedScopes(scopes: readonly string[], context: ScopeContext): void {
+  const { client, membership } = context;
+  const allowed = [...client.allowedScopes, ...requiredScopes(client)];
+  const expandedAllowed = expand(
+    allowed.filter((scope) => scope !== 'inherit'),
+    context,
+  );
+  for (const scope of scopes) {
+    const { scopes: wanted, unresolved } = resolveScopes([scope], expansion(context));
+    if (unresolved.length > 0) {
+      throw new OAuthError('invalid_scope', `The scope ${scope} is unknown or malformed.`);
+    }
+    if (allowed.includes(scope)) continue;
+    if (scope === 'inherit' || !includesAll(expandedAllowed, wanted, membership)) {
+      throw new OAuthError('invalid_scope', `The client is not allowed the scope ${scope}.`);
+    }
+  }
+}
+
+/** The scope itself when the user holds all of it, else the parts of it that the user holds. */
+function grantedPartOf(scope: string, context: ScopeContext): Iterable<string> {
+  const wanted = expand([scope], context);
+  if (wanted.size > 0 && includesAll(context.grantedScopes, wanted, context.membership))
+    return [scope];
+  return intersectScopes(wanted, context.grantedScopes, context.membership);
+}
+
+function includesAll(grantedScopes: ScopeSet, wanted: ScopeSet, membership: Membership): boolean {
+  return excessScopes(grantedScopes, wanted, membership).length === 0;
+}
+
+function expand(scopes: readonly string[], context: ScopeContext): ScopeSet {
+  return expandScopes(scopes, expansion(context));
+}
+
+function expansion({ catalogue, owner, client, grantedScopes }: ScopeContext) {
+  return { catalogue, owner, client: client.identity, inherited: grantedScopes };
+}

@@ -1,0 +1,163 @@
+import type { Kysely } from 'kysely';
+import { hashSecret } from '../../../platform/crypto/hash.ts';
+import { randomSecret } from '../../../platform/crypto/random.ts';
+import { tokensRevoked } from '../../../platform/store/change-subject.ts';
+import type { HubDatabase } from '../../../platform/store/database.ts';
+import type { Row, Tables } from '../../../platform/store/tables.ts';
+import { deleteMadeWith } from '../../../platform/store/token-makers.ts';
+import type { OAuthError } from '../oauth-error.ts';
+import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
+import { insertAccessToken } from './access-token-store.ts';
+import type { AuthorizationCode } from './authorization-code.ts';
+
+/** Decides about a code that was just taken: the token it gives, or why it gives none. */
+export type ExchangeDecision =
+  | { readonly outcome: 'granted'; readonly accessToken: NewAccessToken }
+  | { readonly outcome: 'refused'; readonly error: OAuthError };
+
+export type ExchangeResult =
+  | {
+      readonly outcome: 'granted';
+      readonly issued: IssuedAccessToken;
+      readonly accessToken: NewAccessToken;
+    }
+  | { readonly outcome: 'refused'; readonly error: OAuthError }
+  /** Never made here, expired, taken before without giving a token, or its session has ended. */
+  | { readonly outcome: 'unknown' }
+  /** Used before; what it gave is revoked now (RFC 6749 §4.1.2). */
+  | { readonly outcome: 'replayed'; readonly revokedCount: number };
+
+/** Authorization codes: stored as hashes, taken once. */
+export interface AuthorizationCodeStore {
+  create(code: AuthorizationCode): Promise<string>;
+  /**
+   * Takes a code and stores the token it gives, in one transaction: a second use of the code waits
+   * until the token exists, and so can revoke it. A refused code stays taken: there is no
+   * second guess at its verifier.
+   */
+  exchange(
+    code: string,
+    decide: (code: AuthorizationCode) => ExchangeDecision,
+  ): Promise<ExchangeResult>;
+}
+
+interface AuthorizationCodeStoreOptions {
+  readonly database: HubDatabase;
+  /** RFC 6749 §4.1.2 recommends ten minutes at most. */
+  readonly lifetimeSeconds?: number;
+  readonly now?: () => number;
+}
+
+export function createAuthorizationCodeStore({
+  database,
+  lifetimeSeconds = 300,
+  now = database.now,
+}: AuthorizationCodeStoreOptions): AuthorizationCodeStore {
+  return {
+    async create(code) {
+      const secret = randomSecret();
+      const createdAt = now();
+      await database.transaction(async (transaction) => {
+        await transaction
+          .insertInto('authorization_codes')
+          .values({
+            code_hash: hashSecret(secret),
+            client_id: code.clientId,
+            user_id: code.userId,
+            session_id: code.sessionId,
+            redirect_uri: code.redirectUri ?? null,
+            scopes: JSON.stringify(code.scopes),
+            code_challenge: code.codeChallenge ?? null,
+            created_at: createdAt,
+            expires_at: createdAt + lifetimeSeconds * 1000,
+            used_at: null,
+          })
+          .execute();
+        await database.audit.record(transaction, {
+          action: 'oauth.authorize',
+          target: { kind: 'client', name: code.clientId },
+          detail: { scopes: code.scopes },
+        });
+      });
+      return secret;
+    },
+
+    async exchange(code, decide) {
+      const codeHash = hashSecret(code);
+      const time = now();
+      let revokedIds: string[] = [];
+      const result = await database.transaction(async (transaction): Promise<ExchangeResult> => {
+        const row = await transaction
+          .updateTable('authorization_codes')
+          .set({ used_at: time })
+          .where('code_hash', '=', codeHash)
+          .where('used_at', 'is', null)
+          .where('expires_at', '>', time)
+          .returningAll()
+          .executeTakeFirst();
+        if (row === undefined) {
+          // Tokens remember their code, so a replay is noticed even after the code was purged.
+          const revoked = await transaction
+            .deleteFrom('access_tokens')
+            .where('code_hash', '=', codeHash)
+            .returning('id')
+            .execute();
+          revokedIds = await deleteMadeWith(
+            transaction,
+            database,
+            revoked.map(({ id }) => id),
+          );
+          if (revokedIds.length === 0) return { outcome: 'unknown' };
+          return { outcome: 'replayed', revokedCount: revokedIds.length };
+        }
+        const session = await transaction
+          .selectFrom('login_sessions')
+          .select('session_id')
+          .where('session_id', '=', row.session_id)
+          .where('expires_at', '>', time)
+          .executeTakeFirst();
+        // A code made while its session was being ended must not outlive it.
+        if (session === undefined) return { outcome: 'unknown' };
+        const decision = decide({
+          clientId: row.client_id,
+          userId: row.user_id,
+          sessionId: row.session_id,
+          redirectUri: row.redirect_uri ?? undefined,
+          scopes: JSON.parse(row.scopes) as string[],
+          codeChallenge: row.code_challenge ?? undefined,
+        });
+        if (decision.outcome === 'refused') return decision;
+        const { accessToken } = decision;
+        const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
+        const surplus = await endSurplus(transaction, row, issued.id);
+        revokedIds = await deleteMadeWith(transaction, database, surplus);
+        return { outcome: 'granted', issued, accessToken };
+      });
+      if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));
+      return result;
+    },
+  };
+}
+
+/** What one login may hold of one client: a client that lost its cookie gets another, and another. */
+const maxTokensOfLogin = 20;
+
+/** Ends the oldest tokens that a login holds of a client beyond that; tells their ids. */
+async function endSurplus(
+  transaction: Kysely<Tables>,
+  code: Pick<Row<'authorization_codes'>, 'client_id' | 'session_id'>,
+  newestId: string,
+): Promise<string[]> {
+  const others = await transaction
+    .selectFrom('access_tokens')
+    .select('id')
+    .where('session_id', '=', code.session_id)
+    .where('client_id', '=', code.client_id)
+    .where('id', '!=', newestId)
+    .orderBy('created_at', 'desc')
+    .execute();
+  const ids = others.slice(maxTokensOfLogin - 1).map(({ id }) => id);
+  if (ids.length > 0)
+    await transaction.deleteFrom('access_tokens').where('id', 'in', ids).execute();
+  return ids;
+}

@@ -1,0 +1,138 @@
+import { hashSecret } from '../../../platform/crypto/hash.ts';
+import { maxTokenLength } from '../../../platform/protocol/token-parameter.ts';
+import {
+  type ChangeSource,
+  createChangeAwareCache,
+  watchChanges,
+} from '../../../platform/store/change-aware-cache.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { Caller, CallerToken } from '../../rbac/caller.ts';
+import type { UserStore } from '../../users/user-store.ts';
+import type { ClientRegistry } from '../clients/client-registry.ts';
+import type { AccessToken } from './access-token.ts';
+import type { AccessTokenStore } from './access-token-store.ts';
+import type { ServiceTokens } from './service-tokens.ts';
+import type { UseRecorder } from './use-recorder.ts';
+
+/** Finds out who stands behind an access token, and what they may do now. */
+export interface TokenVerifier extends Disposable {
+  /** Undefined for a token that is unknown, expired or revoked, or whose owner or client is gone. */
+  verify(token: string): Promise<Caller | undefined>;
+  /** As `verify`, for a token that was verified before, by its id. That does not count as a use of the token. */
+  findBearer(accessTokenId: string): Promise<Caller | undefined>;
+}
+
+export interface TokenVerifierDeps {
+  readonly accessTokens: Pick<AccessTokenStore, 'findByHash' | 'findById'>;
+  readonly serviceTokens: ServiceTokens;
+  /** Whether a token, given as its hash, is that of the hub's own gateway processes. */
+  readonly isGatewayToken?: (tokenHash: string) => boolean;
+  readonly users: Pick<UserStore, 'findById'>;
+  readonly clients: Pick<ClientRegistry, 'find'>;
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'effectiveScopes'>;
+  readonly database: ChangeSource;
+  readonly useRecorder: Pick<UseRecorder, 'recordUse'>;
+  readonly cacheSize?: number;
+}
+
+/** A gateway process that the hub started. No service can have such a name. */
+export const ownGateway: Caller = {
+  owner: { kind: 'service', name: '(gateway)' },
+  scopes: new Set(['gateway']),
+};
+const refusedForMs = 5_000;
+
+/**
+ * Answers are kept by the token's hash and id, for a minute at most and never past the
+ * token's end; an announced change empties the memory at once, of all that it concerns.
+ */
+export function createTokenVerifier({
+  accessTokens,
+  serviceTokens,
+  isGatewayToken = () => false,
+  users,
+  clients,
+  authorizer,
+  database,
+  useRecorder,
+  cacheSize = 10_000,
+}: TokenVerifierDeps): TokenVerifier {
+  const changes = watchChanges(database);
+  const createCache = () =>
+    createChangeAwareCache<Caller>({
+      changes,
+      max: cacheSize,
+      maxMisses: cacheSize,
+      missTtlMs: refusedForMs,
+      expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
+      invalidatedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
+    });
+  const byHash = createCache();
+  const byId = createCache();
+
+  async function callerOfService(name: string): Promise<Caller> {
+    const owner = { kind: 'service', name } as const;
+    return { owner, scopes: await authorizer.scopesOfOwner(owner) };
+  }
+
+  async function callerOf(accessToken: AccessToken | undefined): Promise<Caller | undefined> {
+    if (accessToken === undefined) return undefined;
+    const { owner, userId, clientId, server, scopes, sessionId } = accessToken;
+    const user = userId === undefined ? undefined : await users.findById(userId);
+    if (owner.kind === 'user' && user === undefined) return undefined;
+    const client = clientId === undefined ? undefined : await clients.find(clientId);
+    // What was granted to a client ends with the client.
+    if (clientId !== undefined && client === undefined) return undefined;
+    const identity = client?.identity ?? (server && { clientId: '', server });
+    return {
+      owner,
+      scopes: await authorizer.effectiveScopes({ owner, scopes, client: identity }),
+      ...(user !== undefined && { user }),
+      accessToken: callerToken(accessToken),
+      ...(sessionId !== undefined && { sessionId }),
+    };
+  }
+
+  return {
+    async verify(token) {
+      if (token === '' || token.length > maxTokenLength) return undefined;
+      const tokenHash = hashSecret(token);
+      if (isGatewayToken(tokenHash)) return ownGateway;
+      const service = serviceTokens.findService(tokenHash);
+      if (service !== undefined) return await callerOfService(service);
+      const caller = await byHash.getOrLoad(tokenHash, async () =>
+        callerOf(await accessTokens.findByHash(tokenHash)),
+      );
+      if (caller?.accessToken !== undefined) useRecorder.recordUse(caller.accessToken.id);
+      return caller;
+    },
+
+    findBearer: (id) => byId.getOrLoad(id, async () => callerOf(await accessTokens.findById(id))),
+
+    [Symbol.dispose]() {
+      changes[Symbol.dispose]();
+      byHash.clear();
+      byId.clear();
+    },
+  };
+}
+
+function callerToken({
+  id,
+  clientId,
+  sessionId,
+  note,
+  expiresAt,
+  server,
+}: AccessToken): CallerToken {
+  return {
+    id,
+    note,
+    ...(clientId !== undefined && { clientId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(server !== undefined && {
+      server: { userName: server.userName, serverName: server.serverName },
+    }),
+  };
+}

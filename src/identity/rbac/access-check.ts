@@ -1,0 +1,194 @@
+import type { AccessTarget } from '../../platform/protocol/access-scope.ts';
+import type { Membership } from './membership.ts';
+import {
+  canonicalScopeName,
+  parseScope,
+  type Scope,
+  type ScopeSet,
+  splitServerValue,
+} from './scope.ts';
+
+/** What a request wants to touch. */
+export type Resource =
+  | { readonly kind: 'user'; readonly name: string }
+  | { readonly kind: 'group'; readonly name: string }
+  | AccessTarget;
+
+/**
+ * Outcome of a check. `filtered`: the scope is held, but not for this resource; answer as if it did
+ * not exist (404). `missing`: the scope is not held at all (403).
+ */
+export type Access = 'granted' | 'filtered' | 'missing';
+
+/**
+ * Checks whether held scopes allow something. Without a resource only an unfiltered scope will do:
+ * `admin:users!group=x` is not the right to create users. `required` may carry a filter instead of
+ * a resource, as in `access:services!service=wiki`.
+ */
+export function checkAccess(
+  grantedScopes: ScopeSet,
+  required: string,
+  resource: Resource | undefined,
+  membership: Membership,
+): Access {
+  if (mayAccess(grantedScopes, required, resource, membership)) return 'granted';
+  const [name = ''] = required.split('!');
+  const filteredPrefix = `${canonicalScopeName(name)}!`;
+  for (const scope of grantedScopes) if (scope.startsWith(filteredPrefix)) return 'filtered';
+  return 'missing';
+}
+
+/** Whether the outcome of a check is `granted`; quicker where nothing else matters. */
+export function mayAccess(
+  grantedScopes: ScopeSet,
+  required: string,
+  resource: Resource | undefined,
+  membership: Membership,
+): boolean {
+  if (grantedScopes.has(required)) return true;
+  if (!required.includes('!')) {
+    return holds(grantedScopes, canonicalScopeName(required), resource, membership);
+  }
+  const scope = parseScope(required);
+  return holds(grantedScopes, scope.name, resourceOf(scope), membership);
+}
+
+/** Whether a scope is held for a server of this user by name. */
+export function mayAccessServerOf(
+  grantedScopes: ScopeSet,
+  name: string,
+  userName: string,
+): boolean {
+  const prefix = `${name}!server=${userName}/`;
+  for (const scope of grantedScopes) if (scope.startsWith(prefix)) return true;
+  return false;
+}
+
+/** Whether a scope is held for a resource, through the hierarchy group → user → server. */
+function holds(
+  grantedScopes: ScopeSet,
+  name: string,
+  resource: Resource | undefined,
+  membership: Membership,
+): boolean {
+  if (grantedScopes.has(name)) return true;
+  switch (resource?.kind) {
+    case undefined:
+      return false;
+    case 'user':
+      return holdsForUser(grantedScopes, name, resource.name, membership);
+    case 'server':
+      return (
+        grantedScopes.has(`${name}!server=${resource.userName}/${resource.serverName}`) ||
+        holdsForUser(grantedScopes, name, resource.userName, membership)
+      );
+    case 'group':
+      return grantedScopes.has(`${name}!group=${resource.name}`);
+    case 'service':
+      return grantedScopes.has(`${name}!service=${resource.name}`);
+  }
+}
+
+function holdsForUser(
+  grantedScopes: ScopeSet,
+  name: string,
+  userName: string,
+  membership: Membership,
+): boolean {
+  if (grantedScopes.has(`${name}!user=${userName}`)) return true;
+  for (const group of membership.groupsOf(userName)) {
+    if (grantedScopes.has(`${name}!group=${group}`)) return true;
+  }
+  return false;
+}
+
+/** Whether held scopes include another scope with everything it reaches at this moment. */
+export function includesScope(
+  grantedScopes: ScopeSet,
+  scope: Scope,
+  membership: Membership,
+): boolean {
+  return holds(grantedScopes, scope.name, resourceOf(scope), membership);
+}
+
+/** Lists the wanted scopes that reach beyond what the granter holds. Both sets are expanded. */
+export function excessScopes(
+  granter: ScopeSet,
+  wanted: ScopeSet,
+  membership: Membership,
+): readonly string[] {
+  return [...wanted].filter(
+    (text) => !granter.has(text) && !includesScope(granter, parseScope(text), membership),
+  );
+}
+
+/**
+ * Whether a granter may give all wanted scopes to another: no one grants more than they hold.
+ * Also the test for acting on an account: who may not grant what it holds may not take it over.
+ */
+export function mayGrant(granter: ScopeSet, wanted: ScopeSet, membership: Membership): boolean {
+  return excessScopes(granter, wanted, membership).length === 0;
+}
+
+/** What the rows of a list are cut down to. */
+export interface ListFilter {
+  readonly users: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+  /** As `user/server`. */
+  readonly servers: ReadonlySet<string>;
+  readonly services: ReadonlySet<string>;
+}
+
+/** Tells which rows a `list:*` scope shows: all, those of the filters held, or undefined for no right to list. */
+export function listFilter(grantedScopes: ScopeSet, name: string): 'all' | ListFilter | undefined {
+  if (grantedScopes.has(name)) return 'all';
+  const prefix = `${name}!`;
+  const values = {
+    user: new Set<string>(),
+    group: new Set<string>(),
+    server: new Set<string>(),
+    service: new Set<string>(),
+  };
+  let isHeld = false;
+  for (const text of grantedScopes) {
+    if (!text.startsWith(prefix)) continue;
+    const { filter } = parseScope(text);
+    if (filter?.value === undefined) continue;
+    values[filter.kind].add(filter.value);
+    isHeld = true;
+  }
+  if (!isHeld) return undefined;
+  return {
+    users: values.user,
+    groups: values.group,
+    servers: values.server,
+    services: values.service,
+  };
+}
+
+/** Names the users that a filtered `list:users` shows: those named, and the members of groups named. */
+export function listedUserNames(
+  filter: Pick<ListFilter, 'users' | 'groups'>,
+  membership: Membership,
+): string[] {
+  const members = [...filter.groups].flatMap((group) => [...membership.membersOf(group)]);
+  return [...new Set([...filter.users, ...members])];
+}
+
+/** The users for whom a scope is held. */
+export function userNamesFor(
+  grantedScopes: ScopeSet,
+  name: string,
+  membership: Membership,
+): 'all' | string[] {
+  const filter = listFilter(grantedScopes, name);
+  if (filter === 'all') return 'all';
+  return filter === undefined ? [] : listedUserNames(filter, membership);
+}
+
+function resourceOf({ filter }: Scope): Resource | undefined {
+  if (filter?.value === undefined) return undefined;
+  return filter.kind === 'server'
+    ? { kind: 'server', ...splitServerValue(filter.value) }
+    : { kind: filter.kind, name: filter.value };
+}

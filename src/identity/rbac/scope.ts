@@ -1,0 +1,130 @@
+import { HubError } from '../../platform/errors.ts';
+import { type Text, text } from '../../platform/texts/text.ts';
+
+/** Expanded scope strings such as `read:users:name!user=alice`, in the spelling `formatScope` gives. */
+export type ScopeSet = ReadonlySet<string>;
+
+export type ScopeFilterKind = 'user' | 'group' | 'server' | 'service';
+
+/** What a scope is restricted to. Without a value it means the holder: `!user`, `!server`, `!service`. */
+export interface ScopeFilter {
+  readonly kind: ScopeFilterKind;
+  /** Name of the user, group or service; `user/server` for a server, with nothing after the slash for the default one. */
+  readonly value?: string;
+}
+
+export interface Scope {
+  readonly name: string;
+  readonly filter?: ScopeFilter;
+}
+
+/** Outcome of reading a scope string. */
+export type ScopeReading =
+  | { readonly scope: Scope; readonly problem?: never }
+  | { readonly scope?: never; readonly problem: Text };
+
+const canonicalAccessScope = 'access:servers';
+const otherAccessScope = 'access:users:servers';
+const maxQuoteLength = 100;
+
+/** Gives the one spelling of a scope name under which it is held and checked. */
+export function canonicalScopeName(name: string): string {
+  return name === otherAccessScope ? canonicalAccessScope : name;
+}
+
+/**
+ * Reads a scope string. The name ends at the first `!`, the filter's kind at the first `=`; what
+ * follows is the value, whatever characters it holds, so no user name can smuggle in a second filter.
+ */
+export function readScope(written: string): ScopeReading {
+  const filterStart = written.indexOf('!');
+  const name = canonicalScopeName(filterStart === -1 ? written : written.slice(0, filterStart));
+  if (name === '') return { problem: text`a scope has no name` };
+  if (filterStart === -1) return { scope: { name } };
+
+  const valueStart = written.indexOf('=', filterStart);
+  const kind = written.slice(filterStart + 1, valueStart === -1 ? undefined : valueStart);
+  if (!isFilterKind(kind)) {
+    return {
+      problem: text`the scope ${quoteScope(written)} has an unknown filter; known are user, group, server and service`,
+    };
+  }
+  if (valueStart === -1) {
+    if (kind === 'group')
+      return { problem: text`the scope ${quoteScope(written)} does not name its group` };
+    return { scope: { name, filter: { kind } } };
+  }
+  const value = written.slice(valueStart + 1);
+  if (value === '') return { problem: text`the scope ${quoteScope(written)} has an empty filter` };
+  // User names hold no slash: one at the start or none at all means that the user is missing.
+  if (kind === 'server' && value.lastIndexOf('/') <= 0) {
+    return {
+      problem: text`the scope ${quoteScope(written)} must name its server as user/server, or as user/ for the default server`,
+    };
+  }
+  return { scope: { name, filter: { kind, value } } };
+}
+
+/** Parses a scope string; throws `bad_request` for an unknown or malformed filter. */
+export function parseScope(written: string): Scope {
+  const { scope, problem } = readScope(written);
+  if (scope === undefined) throw new HubError('bad_request', problem);
+  return scope;
+}
+
+/** Writes a scope in its canonical spelling. */
+export function formatScope({ name, filter }: Scope): string {
+  if (filter === undefined) return name;
+  return filter.value === undefined
+    ? `${name}!${filter.kind}`
+    : `${name}!${filter.kind}=${filter.value}`;
+}
+
+/** Splits the value of a server filter. Server names hold no slash, so the last one separates. */
+export function splitServerValue(value: string): { userName: string; serverName: string } {
+  const slash = value.lastIndexOf('/');
+  return { userName: value.slice(0, slash), serverName: value.slice(slash + 1) };
+}
+
+/**
+ * Lists scopes as the user model shows them: sorted, and access to servers in both spellings
+ * (`access:servers` and `access:users:servers`), for clients of either.
+ */
+export function presentScopes(scopes: ScopeSet | readonly string[]): readonly string[] {
+  const known = presentedScopes.get(scopes);
+  if (known !== undefined) return known;
+  const presented = new Set<string>();
+  for (const scope of scopes) {
+    presented.add(scope);
+    if (scope === canonicalAccessScope || scope.startsWith(`${canonicalAccessScope}!`)) {
+      presented.add(otherAccessScope + scope.slice(canonicalAccessScope.length));
+    }
+  }
+  const sorted = [...presented].sort();
+  presentedScopes.set(scopes, sorted);
+  return sorted;
+}
+
+/** Sets of scopes are remembered as they are, so each is sorted once. */
+const presentedScopes = new WeakMap<ScopeSet | readonly string[], readonly string[]>();
+
+/** Quotes a scope for a message, cut to a bounded length. */
+export function quoteScope(text: string): string {
+  return JSON.stringify(text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength)}…` : text);
+}
+
+/** Sets of scopes are remembered as they are, so each is searched once. */
+const withGroupFilter = new WeakMap<ScopeSet, boolean>();
+
+/** Whether any scope is restricted to a group, so that it matters who is in it. */
+export function hasGroupFilter(scopes: ScopeSet): boolean {
+  const known = withGroupFilter.get(scopes);
+  if (known !== undefined) return known;
+  const isFiltered = [...scopes].some((scope) => scope.includes('!group='));
+  withGroupFilter.set(scopes, isFiltered);
+  return isFiltered;
+}
+
+function isFilterKind(kind: string): kind is ScopeFilterKind {
+  return kind === 'user' || kind === 'group' || kind === 'server' || kind === 'service';
+}

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { AuditAction } from '../../platform/audit/actions.ts';
+import { hashSecret } from '../../platform/crypto/hash.ts';
+import { randomSecret } from '../../platform/crypto/random.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import { textsOf } from '../../platform/store/json-list.ts';
+import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
+import type { Row, Tables } from '../../platform/store/tables.ts';
+import { userNameOf } from '../../platform/store/user-name-of.ts';
+import { text } from '../../platform/texts/text.ts';
+
+/** What the holder of a link may do: set the first password, or a new one. */
+export type InvitationPurpose = 'invitation' | 'password_reset';
+
+/** A link that was sent to a user; its bearer may act as them once. */
+export interface Invitation {
+  readonly id: string;
+  readonly purpose: InvitationPurpose;
+  readonly userId: string;
+  /** Name of who made it. */
+  readonly createdBy: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+export interface InvitationStore {
+  /**
+   * Creates a link and gives its secret, which is stored as a hash only and shown this once. An
+   * earlier link of the same user and purpose ends. Throws `not_found` for the user.
+   */
+  create(options: {
+    readonly userId: string;
+    readonly purpose: InvitationPurpose;
+    readonly createdBy: string;
+    readonly expiresAt: Date;
+  }): Promise<{ invitation: Invitation; secret: string }>;
+  /** Does not use the link up, for the page that it opens. */
+  findInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
+  /** Takes the link; of several who try at once, one gets it. */
+  takeInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
+  /** Links of a user that may still be used. */
+  listForUser(userId: string, now: Date): Promise<Invitation[]>;
+  /** As `listForUser` for many, by the id of the user; users without an invitation are not in it. */
+  listByUser(
+    userIds: readonly string[],
+    now: Date,
+  ): Promise<ReadonlyMap<string, readonly Invitation[]>>;
+  delete(id: string): Promise<boolean>;
+  /** Deletes what can no longer be used; tells how many. */
+  deleteExpired(now: Date): Promise<number>;
+}
+
+export function createInvitationStore(database: HubDatabase): InvitationStore {
+  const { kysely, audit } = database;
+  async function record(
+    transaction: Kysely<Tables>,
+    action: AuditAction,
+    { user_id: userId, purpose }: Row<'invitations'>,
+  ): Promise<void> {
+    const name = (await userNameOf(transaction, userId)) ?? '';
+    const target = { kind: 'user', name } as const;
+    await audit.record(transaction, { action, target, detail: { purpose } });
+  }
+  const selectOpen = (now: Date) =>
+    kysely
+      .selectFrom('invitations')
+      .selectAll()
+      .where('used_at', 'is', null)
+      .where('expires_at', '>', now.getTime())
+      .orderBy('created_at');
+  return {
+    async create({ userId, purpose, createdBy, expiresAt }) {
+      const secret = randomSecret();
+      const row: Row<'invitations'> = {
+        id: randomUUID(),
+        secret_hash: hashSecret(secret),
+        purpose,
+        user_id: userId,
+        created_by: createdBy,
+        created_at: Date.now(),
+        expires_at: expiresAt.getTime(),
+        used_at: null,
+      };
+      try {
+        await database.transaction(async (transaction) => {
+          await transaction
+            .deleteFrom('invitations')
+            .where('user_id', '=', userId)
+            .where('purpose', '=', purpose)
+            .execute();
+          await transaction.insertInto('invitations').values(row).execute();
+          await record(transaction, 'invitation.create', row);
+        });
+      } catch (error) {
+        if (!isForeignKeyViolation(error)) throw error;
+        throw new HubError('not_found', text`There is no such user.`, { cause: error });
+      }
+      return { invitation: toInvitation(row), secret };
+    },
+
+    async findInvitation(secretHash, now) {
+      const row = await selectOpen(now).where('secret_hash', '=', secretHash).executeTakeFirst();
+      return row && toInvitation(row);
+    },
+
+    async takeInvitation(secretHash, now) {
+      return database.transaction(async (transaction) => {
+        const row = await transaction
+          .updateTable('invitations')
+          .set({ used_at: now.getTime() })
+          .where('secret_hash', '=', secretHash)
+          .where('used_at', 'is', null)
+          .where('expires_at', '>', now.getTime())
+          .returningAll()
+          .executeTakeFirst();
+        if (row !== undefined) await record(transaction, 'invitation.accept', row);
+        return row && toInvitation(row);
+      });
+    },
+
+    async listByUser(userIds, now) {
+      const rows = await selectOpen(now)
+        .where('user_id', 'in', textsOf(userIds, database))
+        .execute();
+      return Map.groupBy(rows.map(toInvitation), ({ userId }) => userId);
+    },
+
+    async listForUser(userId, now) {
+      const rows = await selectOpen(now).where('user_id', '=', userId).execute();
+      return rows.map(toInvitation);
+    },
+
+    async delete(id) {
+      return database.transaction(async (transaction) => {
+        const row = await transaction
+          .deleteFrom('invitations')
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirst();
+        if (row !== undefined) await record(transaction, 'invitation.revoke', row);
+        return row !== undefined;
+      });
+    },
+
+    async deleteExpired(now) {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('invitations')
+        .where((where) =>
+          where.or([where('expires_at', '<=', now.getTime()), where('used_at', 'is not', null)]),
+        )
+        .executeTakeFirst();
+      return Number(numDeletedRows);
+    },
+  };
+}
+
+function toInvitation(row: Row<'invitations'>): Invitation {
+  return {
+    id: row.id,
+    purpose: row.purpose as InvitationPurpose,
+    userId: row.user_id,
+    createdBy: row.created_by,
+    createdAt: new Date(row.created_at),
+    expiresAt: new Date(row.expires_at),
+  };
+}

@@ -1,0 +1,148 @@
+import type { Kysely } from 'kysely';
+import type { AuditAction } from '../../platform/audit/actions.ts';
+import type { Sealer } from '../../platform/crypto/sealer.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
+import type { Tables } from '../../platform/store/tables.ts';
+import { lockUser } from '../../platform/store/user-lock.ts';
+import { userNameOf } from '../../platform/store/user-name-of.ts';
+import { text } from '../../platform/texts/text.ts';
+import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
+import { type FactorAdded, issueRecoveryCodes } from './recovery-code-store.ts';
+
+/** A user's authenticator app: one-time codes by time (RFC 6238). */
+export interface SecondFactor {
+  readonly totpSecret: string;
+  /** Undefined while the user has not yet shown a code; the login must not ask for one then. */
+  readonly confirmedAt: Date | undefined;
+}
+
+export interface SecondFactorStore {
+  /** Throws `storage_unavailable` when no current key opens the secret: never lets it be skipped. */
+  find(userId: string): Promise<SecondFactor | undefined>;
+  /**
+   * Begins, or begins again, with a secret that is yet to be confirmed. Throws `conflict` when there
+   * is a confirmed one and `not_found` when there is no such user.
+   */
+  begin(userId: string, totpSecret: string): Promise<void>;
+  /**
+   * Confirms what was begun, with the time step of the code, and gives the user the recovery codes unless there are
+   * some. Undefined when there is nothing to confirm.
+   */
+  confirm(
+    userId: string,
+    options: {
+      readonly step: number;
+      readonly recoveryCodeHashes: readonly string[];
+      readonly now: Date;
+    },
+  ): Promise<FactorAdded | undefined>;
+  /** Accepts a time step once; false for it or an earlier one (RFC 6238 §5.2). */
+  takeStep(userId: string, step: number): Promise<boolean>;
+  /** Removes the second factor; false when there was none. Throws `conflict` for the last one of a user who needs one. */
+  delete(userId: string, removal: FactorRemoval): Promise<boolean>;
+}
+
+export function createSecondFactorStore(
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'audit'>,
+  { sealer }: { readonly sealer: Sealer },
+): SecondFactorStore {
+  const { kysely } = database;
+
+  async function record(
+    transaction: Kysely<Tables>,
+    action: AuditAction,
+    userId: string,
+  ): Promise<void> {
+    const name = (await userNameOf(transaction, userId)) ?? '';
+    await database.audit.record(transaction, { action, target: { kind: 'user', name } });
+  }
+
+  return {
+    async find(userId) {
+      const row = await kysely
+        .selectFrom('second_factors')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .executeTakeFirst();
+      if (row === undefined) return undefined;
+      const totpSecret = sealer.open(row.totp_secret_encrypted, contextOf(userId));
+      if (totpSecret === undefined) {
+        throw new HubError('storage_unavailable', text`The second factor cannot be read.`, {
+          hint: text`The key that encrypted it is no longer configured. Tell the operator of this hub.`,
+        });
+      }
+      return {
+        totpSecret,
+        confirmedAt: row.confirmed_at === null ? undefined : new Date(row.confirmed_at),
+      };
+    },
+
+    async begin(userId, totpSecret) {
+      const values = {
+        totp_secret_encrypted: sealer.seal(totpSecret, contextOf(userId)),
+        confirmed_at: null,
+        last_step: null,
+      };
+      try {
+        const row = await kysely
+          .insertInto('second_factors')
+          .values({ user_id: userId, ...values })
+          .onConflict((conflict) =>
+            conflict
+              .column('user_id')
+              .doUpdateSet(values)
+              .where('second_factors.confirmed_at', 'is', null),
+          )
+          .returning('user_id')
+          .executeTakeFirst();
+        if (row !== undefined) return;
+      } catch (error) {
+        if (!isForeignKeyViolation(error)) throw error;
+        throw new HubError('not_found', text`There is no such user.`, { cause: error });
+      }
+      throw new HubError('conflict', text`There is a second factor already.`);
+    },
+
+    confirm: (userId, { step, recoveryCodeHashes, now }) =>
+      database.transaction(async (transaction) => {
+        await lockUser(transaction, database, userId);
+        const { numUpdatedRows } = await transaction
+          .updateTable('second_factors')
+          .set({ confirmed_at: now.getTime(), last_step: step })
+          .where('user_id', '=', userId)
+          .where('confirmed_at', 'is', null)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) return undefined;
+        await record(transaction, 'second_factor.enable', userId);
+        return await issueRecoveryCodes(database, transaction, userId, recoveryCodeHashes);
+      }),
+
+    async takeStep(userId, step) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('second_factors')
+        .set({ last_step: step })
+        .where('user_id', '=', userId)
+        .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)]))
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
+    delete: (userId, removal) =>
+      removeFactor(database, userId, removal, async (transaction) => {
+        const { numDeletedRows } = await transaction
+          .deleteFrom('second_factors')
+          .where('user_id', '=', userId)
+          .executeTakeFirst();
+        if (numDeletedRows === 0n) return false;
+        await record(transaction, 'second_factor.remove', userId);
+        return true;
+      }),
+  };
+}
+
+/** Binds the ciphertext to its row: moved to another user it does not open. */
+function contextOf(userId: string): string {
+  return `totp-secret:${userId}`;
+}

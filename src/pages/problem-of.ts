@@ -1,7 +1,0 @@
-import type { HubError } from '../errors.ts';
-import { joined, type Text } from '../texts/text.ts';
-
-/** What has happened and what to do about it. */
-export function withHint({ shown: { message, hint } }: HubError): Text {
-  return joined([message, ...(hint === undefined ? [] : [hint])]);
-}

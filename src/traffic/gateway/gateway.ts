@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { writeAnswer } from '../../platform/http/answer.ts';
+import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
+import type { Forwarder } from '../proxy/forwarder.ts';
+import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import type { ForwardAuth } from './forward-auth.ts';
+import { asHubError, noWebSocket } from './gateway-answers.ts';
+import type { HopForwarder } from './hop-forwarder.ts';
+import type { Traffic } from './traffic.ts';
+import {
+  type Answered,
+  createVerdict,
+  type Forwarded,
+  type Verdict,
+  type VerdictParts,
+} from './verdict.ts';
+
+/** The entry to everything behind the hub. */
+export interface Gateway {
+  /** Takes a request that belongs to a route; false leaves it to the hub's own pages. */
+  handleRequest(req: IncomingMessage, res: ServerResponse): boolean;
+  /** Takes every opening handshake: nothing of the hub itself speaks WebSocket. */
+  handleUpgrade(req: IncomingMessage, socket: Socket, head: Buffer): void;
+}
+
+/** What the gateway does with a verdict; the two ways share the decision and nothing else. */
+export function createGateway(
+  deps: Omit<VerdictParts, 'hasHops'> & {
+    readonly forwardAuth: ForwardAuth;
+    readonly forwarder: Pick<Forwarder, 'forward'>;
+    readonly webSockets: Pick<WebSocketForwarder, 'forward'>;
+    /** For routes that lead to another instance of the hub; without it there are none. */
+    readonly hops: Pick<HopForwarder, 'forward' | 'forwardUpgrade'> | undefined;
+    readonly answers: ErrorAnswers;
+    readonly traffic: Traffic;
+    /** Takes a WebSocket that belongs to no route; without it there is none. */
+    readonly leaveUpgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
+    /** The name of the user whose login has a session id, while it is open. */
+    readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
+  },
+): Gateway {
+  const { forwardAuth, forwarder, webSockets, hops, answers, traffic, leaveUpgrade } = deps;
+  const verdictFor = createVerdict({ ...deps, hasHops: hops !== undefined });
+
+  function writeRequest(req: IncomingMessage, res: ServerResponse, verdict: Verdict): boolean {
+    switch (verdict.kind) {
+      case 'hub':
+        return false;
+      case 'forward':
+        forwarder.forward(req, res, verdict.options);
+        return true;
+      case 'hop':
+        hops?.forward(req, res, verdict.options);
+        return true;
+      case 'forward-auth':
+        noteRequest(req, res, {});
+        forwardAuth.answer(req, res, verdict.way);
+        return true;
+      case 'answer': {
+        const { error, answer, headers = {}, page, isExpected = false } = verdict;
+        noteRequest(req, res, verdict);
+        if (answer !== undefined) {
+          writeAnswer(req, res, answer);
+          return true;
+        }
+        for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+        const options = { isExpected, ...(page !== undefined && { page: () => page }) };
+        answers.respond(req, res, error, options);
+        return true;
+      }
+    }
+  }
+
+  function writeUpgrade(req: IncomingMessage, socket: Socket, head: Buffer, verdict: Verdict) {
+    switch (verdict.kind) {
+      case 'hop':
+        hops?.forwardUpgrade(req, socket, head, verdict.options);
+        return;
+      case 'forward':
+        forwardUpgrade(req, socket, head, verdict);
+        return;
+      case 'answer':
+        traffic.followUpgrade(req, socket, verdict.route).visitor = verdict.visitor ?? {};
+        answers.respondOnSocket(req, socket, verdict.error);
+        return;
+      case 'hub':
+        if (leaveUpgrade === undefined) refuseUpgrade(req, socket);
+        else leaveUpgrade(req, socket, head);
+        return;
+      case 'forward-auth':
+        refuseUpgrade(req, socket);
+    }
+  }
+
+  function refuseUpgrade(req: IncomingMessage, socket: Socket): void {
+    traffic.followUpgrade(req, socket, undefined);
+    answers.respondOnSocket(req, socket, noWebSocket());
+  }
+
+  function forwardUpgrade(
+    req: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    { options, isUnasked }: Forwarded,
+  ): void {
+    const { route, sessionId, userName } = options;
+    traffic.followUpgrade(req, socket, route).visitor = { userName, sessionId };
+    const forward = (countedFor: string | undefined) =>
+      webSockets.forward(req, socket, head, { ...options, userName: countedFor });
+    // Where no one was asked: for the limit of one user, not a right.
+    if (isUnasked && route.owner.kind === 'server') {
+      forward(route.owner.userName);
+    } else if (isUnasked && sessionId !== undefined) {
+      deps
+        .userOfSession(sessionId)
+        .then(forward, (thrown: unknown) =>
+          answers.respondOnSocket(req, socket, asHubError(thrown)),
+        );
+    } else {
+      forward(userName);
+    }
+  }
+
+  /** Counts a request that the gateway answers in place of the upstream. */
+  function noteRequest(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { route, visitor = {} }: Partial<Pick<Answered, 'route' | 'visitor'>>,
+  ): void {
+    const closed = () => traffic.requestClosed(req, res, route, visitor);
+    // The client may have left while it was decided whether it may pass.
+    if (res.closed) closed();
+    else res.once('close', closed);
+  }
+
+  return {
+    handleRequest(req, res) {
+      const verdict = verdictFor(req);
+      if (!(verdict instanceof Promise)) return writeRequest(req, res, verdict);
+      void verdict.then((decided) => writeRequest(req, res, decided));
+      return true;
+    },
+
+    handleUpgrade(req, socket, head) {
+      const verdict = verdictFor(req);
+      if (verdict instanceof Promise) {
+        void verdict.then((decided) => writeUpgrade(req, socket, head, decided));
+      } else {
+        writeUpgrade(req, socket, head, verdict);
+      }
+    },
+  };
+}

@@ -1,0 +1,222 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import type { ProxyConfig } from '../../platform/config/config.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { ClientAddress } from '../../platform/http/client-address.ts';
+import { noteReader } from '../../platform/http/reader-of.ts';
+import { recordOf } from '../../platform/http/request-record.ts';
+import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
+import { Exchange, type ExchangeHost, type ForwardedRequest, isIdempotent } from './exchange.ts';
+import { methodProblem } from './forwarded-methods.ts';
+import { type AnswerHead, requestHeadOnly } from './http1/request-head-only.ts';
+import type { ConnectionTags, LiveConnections } from './live-connections.ts';
+import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
+import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
+import type { Route } from './route.ts';
+import type { RouteTable } from './route-table.ts';
+import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
+import { createUpstreamPools, type UpstreamOptions } from './upstream-pools.ts';
+
+/** One request to forward, already allowed to pass. */
+export interface ForwardOptions {
+  readonly route: Route;
+  /** Path and query to send, from `RouteTable.match`. */
+  readonly path: string;
+  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host'>;
+  /** Names and values in turn, such as the identity headers. */
+  readonly headersToAdd?: HeaderPairs;
+  /** Names and values in turn to add to the answer, such as a renewed cookie of the gateway. */
+  readonly responseHeadersToAdd?: HeaderPairs;
+  readonly sessionId?: string | undefined;
+  readonly userName?: string | undefined;
+  readonly accessTokenId?: string | undefined;
+  readonly expiresAtMs?: number | undefined;
+  /** Groups in one of which the user had to be. */
+  readonly groups?: readonly string[] | undefined;
+  /** Whether `Authorization` and `?token=` held a hub token, which the upstream must not see. */
+  readonly stripAuthorization?: boolean;
+}
+
+/** Answers a request that could not be forwarded. */
+export type AnswerError = (req: IncomingMessage, res: ServerResponse, error: HubError) => void;
+
+/** A GET of the hub's own. */
+export interface OwnRequest {
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+/** Forwards HTTP requests. */
+export interface Forwarder extends AsyncDisposable {
+  forward(req: IncomingMessage, res: ServerResponse, options: ForwardOptions): void;
+  /** Sends a request of the hub's own, and gives the head of the answer. Throws HubError when there is none. */
+  ask(route: Route, request: OwnRequest): Promise<AnswerHead>;
+}
+
+/** A larger body is not kept: then a PUT under way when its application restarts is lost. */
+const maxRetainedBytes = 64 * 1024;
+
+/** Routes removed from the table lose their connections to the upstream. */
+export function createForwarder(options: {
+  readonly config: UpstreamOptions & Pick<ProxyConfig, 'max_body_size' | 'reconnect_timeout'>;
+  readonly log: Logger;
+  readonly routes: Pick<RouteTable, 'onRemove'>;
+  readonly liveConnections: LiveConnections;
+  readonly answerError: AnswerError;
+  /** Called once for each request, when the client has its whole answer or is gone. */
+  readonly onClosed: (req: IncomingMessage, res: ServerResponse, tags: ConnectionTags) => void;
+  /** Resolves where a connection that was just opened may be used; what it rejects with is answered. */
+  readonly verifyConnection?: (() => Promise<void>) | undefined;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
+}): Forwarder {
+  const {
+    config,
+    log,
+    routes,
+    liveConnections,
+    answerError,
+    onClosed,
+    now = monotonicMs,
+  } = options;
+  const pools = createUpstreamPools({ ...config, verify: options.verifyConnection }, now);
+  const stopListening = routes.onRemove((route) => pools.release(route));
+  const host: ExchangeHost = {
+    now,
+    reconnectMs: config.reconnect_timeout * 1000,
+    dispatch(exchange) {
+      const pool = pools.of(exchange.tags.route);
+      if (pool.isFull) exchange.onResponseError(overloadedError());
+      else pool.dispatch(exchange.request, exchange, exchange.isRetried);
+    },
+    answerError,
+    finished: (exchange) => liveConnections.delete(exchange),
+    closed: ({ req, tags }, res) => onClosed(req, res, tags),
+    failed({ req, tags, request }, error) {
+      const { prefix } = tags.route;
+      log.warn(
+        { requestId: recordOf(req).id, route: prefix, method: request.method, err: error },
+        'upstream failed',
+      );
+    },
+  };
+
+  function refuse(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { tags, error }: { tags: ConnectionTags; error: HubError },
+  ): void {
+    res.once('close', () => onClosed(req, res, tags));
+    answerError(req, res, error);
+    discardBody(req);
+  }
+
+  return {
+    forward(req, res, forwardOptions) {
+      const { route, client, userName } = forwardOptions;
+      noteReader(req.socket, { userName, address: client.address });
+      // The client left while it was decided whether it may pass; its `close` will not come again.
+      if (res.destroyed) return;
+      const error = refusalOf(req, { route, maxBodyBytes: config.max_body_size });
+      if (error !== undefined) {
+        refuse(req, res, { tags: forwardOptions, error });
+        return;
+      }
+      const request = toUpstreamRequest(req, forwardOptions);
+      if (request instanceof HubError) {
+        refuse(req, res, { tags: forwardOptions, error: request });
+        return;
+      }
+      route.lastActivityMs = now();
+      const { responseHeadersToAdd } = forwardOptions;
+      const exchange = new Exchange({
+        req,
+        res,
+        tags: forwardOptions,
+        request,
+        responseHeadersToAdd,
+        host,
+      });
+      if (hasBody(req)) {
+        request.body = new RequestBody(req, {
+          limitBytes: config.max_body_size,
+          keepBytes: retainedBytesOf(req),
+          onTraffic: () => exchange.touch(),
+        });
+      }
+      liveConnections.add(exchange);
+      host.dispatch(exchange);
+    },
+
+    async ask(route, { path, headers, timeoutMs }) {
+      const pool = pools.of(route);
+      if (pool.isFull) throw overloadedError();
+      const request = { method: 'GET', path, headers: Object.entries(headers).flat(), body: null };
+      try {
+        return await requestHeadOnly(pool, { request, timeoutMs });
+      } catch (error) {
+        throw toUpstreamError(error);
+      }
+    },
+
+    async [Symbol.asyncDispose]() {
+      stopListening();
+      pools[Symbol.dispose]();
+    },
+  };
+}
+
+/** How much of a body to keep until its answer begins, for the case that it has to be sent once more. */
+function retainedBytesOf({ method = '', headers }: IncomingMessage): number {
+  const announced = Number(headers['content-length'] ?? 0);
+  return isIdempotent(method) && announced <= maxRetainedBytes ? maxRetainedBytes : 0;
+}
+
+function refusalOf(
+  req: IncomingMessage,
+  { route, maxBodyBytes }: { route: Route; maxBodyBytes: number },
+): HubError | undefined {
+  const wrongMethod = methodProblem(req.method ?? '');
+  if (wrongMethod !== undefined) return wrongMethod;
+  if (!route.isReady) return notReadyError();
+  if (maxBodyBytes > 0 && Number(req.headers['content-length'] ?? 0) > maxBodyBytes) {
+    return bodyTooLarge(maxBodyBytes);
+  }
+  return undefined;
+}
+
+function toUpstreamRequest(
+  req: IncomingMessage,
+  options: ForwardOptions,
+): ForwardedRequest | HubError {
+  const { route, path, client, headersToAdd, stripAuthorization = false } = options;
+  let headers: string[];
+  try {
+    const { rawHeaders } = req;
+    headers = upstreamRequestHeaders({
+      rawHeaders,
+      route,
+      client,
+      requestId: recordOf(req).id,
+      headersToAdd: [],
+      stripAuthorization,
+    });
+  } catch (error) {
+    return toUpstreamError(error);
+  }
+  const contentLength = req.headers['content-length'];
+  if (contentLength !== undefined && hasBody(req)) {
+    // As a plain number: another reader might take leading zeros for something else.
+    headers.push('content-length', String(Number(contentLength)));
+  }
+  return {
+    method: req.method ?? 'GET',
+    path: stripAuthorization ? withoutTokenParameter(path) : path,
+    headers,
+    ...(headersToAdd !== undefined && { addedHeaders: headersToAdd }),
+    body: null,
+  };
+}

@@ -1,0 +1,233 @@
+import { HubError } from '../../platform/errors.ts';
+import type { ClientAddress } from '../../platform/http/client-address.ts';
+import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
+import { text } from '../../platform/texts/text.ts';
+import { hopRequestHeaders } from './hop-headers.ts';
+import { authenticatesItself, upstreamCookies } from './hub-cookies.ts';
+import type { Route } from './route.ts';
+
+/** Header names and values in turn, as in `IncomingMessage.rawHeaders`. */
+export type HeaderPairs = readonly string[];
+
+/** Everything the headers of a forwarded request are made from. */
+export interface RequestHeaderSource {
+  readonly rawHeaders: HeaderPairs;
+  readonly route: Route;
+  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host'>;
+  /** In place of whatever the client sent as `X-Request-Id`. */
+  readonly requestId: string;
+  /** Identity headers and the like; added last, so nothing a client sends can stand beside them. */
+  readonly headersToAdd: HeaderPairs;
+  /** Whether `Authorization` and `?token=` held a hub token that the upstream must not see. */
+  readonly stripAuthorization: boolean;
+}
+
+type Fate = 'keep' | 'drop' | 'connection' | 'host' | 'cookie' | 'authorization' | 'referer';
+
+/** Common names, so that most headers need one lookup and no pattern. */
+const fates = new Map<string, Fate>([
+  ...[
+    'accept',
+    'accept-encoding',
+    'accept-language',
+    'cache-control',
+    'content-type',
+    'dnt',
+    'if-modified-since',
+    'if-none-match',
+    'origin',
+    'pragma',
+    'priority',
+    'range',
+    'sec-ch-ua',
+    'sec-ch-ua-mobile',
+    'sec-ch-ua-platform',
+    'sec-fetch-dest',
+    'sec-fetch-mode',
+    'sec-fetch-site',
+    'sec-fetch-user',
+    'upgrade-insecure-requests',
+    'user-agent',
+    'x-requested-with',
+    'x-xsrftoken',
+  ].map((name) => [name, 'keep'] as const),
+  // RFC 9110 §7.6.1 and §10.1.1, RFC 9112 §6, RFC 7540 §3.2.1; the client's framing ends here, and its
+  // request id is replaced.
+  ...[
+    'content-length',
+    'expect',
+    'http2-settings',
+    'keep-alive',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+    'x-request-id',
+  ].map((name) => [name, 'drop'] as const),
+  ['authorization', 'authorization'],
+  ['connection', 'connection'],
+  ['cookie', 'cookie'],
+  ['host', 'host'],
+  ['referer', 'referer'],
+]);
+
+/**
+ * Their usual spellings: most names need one look into this map and no change of case.
+ */
+const spellings = new Map<string, { readonly name: string; readonly fate: Fate }>();
+for (const [name, fate] of fates) {
+  const capitalised = name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase());
+  // The engine keeps one string for each name of a property.
+  for (const spelling of Object.keys({ [name]: 0, [capitalised]: 0 })) {
+    spellings.set(spelling, { name: spelling, fate });
+  }
+}
+
+/**
+ * Headers that upstreams take for the word of a proxy: who the user is, where the client sits, which
+ * path was asked for. `proxy` alone becomes HTTP_PROXY in CGI programs.
+ */
+const proxyClaims = new RegExp(
+  `^(?:${[
+    'x-hub-.*',
+    'x-auth-request-.*',
+    'x-auth-(?:user|email|groups?|name|token-claims)',
+    'x-authenticated-.*',
+    // Who has one can log in with it where the hub believes the proxy that signed it.
+    '.*-jwt-assertion',
+    'x-authentik-jwt',
+    'x-remote-.*',
+    'x-webauth-.*',
+    'x-original-.*',
+    'x-rewrite-.*',
+    'x-forwarded(?:-.*)?',
+    '.*-(?:client|connecting|originating|proxyuser|real|remote|user)-?ip(?:v6)?',
+    'x-envoy-(?:external-address|original-.*)',
+    'x-scheme',
+    'x-url-scheme',
+    // RFC 9440 §2, and those from before it.
+    '(?:.*-)?client-?cert(?:-.*)?',
+    'x-(?:ssl|tls).*',
+    'ssl-client.*',
+    'shib-.*',
+    'x-ms-token-.*',
+    'remote-(?:user|groups?|email|name|addr|host)',
+    'forwarded',
+    'proxy(?:-.*)?',
+    'impersonate-.*',
+    // What would let a GET through that is counted as another method behind the gateway's checks.
+    'x-(?:http-)?method(?:-override)?',
+  ].join('|')})$`,
+);
+
+/**
+ * Words that make a header one about who asks, as every authenticating proxy has its own:
+ * `Cf-Access-Authenticated-User-Email`, `X-Goog-Iap-Jwt-Assertion`, `Tailscale-User-Login`. An app that
+ * was moved here from behind one of them may still believe it.
+ */
+const identityClaims =
+  /(?:^|-)(?:assertion|capabilities|claims?|consumer|credential|creds|email|eppn|groups?|identity|jwt|login|mail|oidc|principal|roles?|saml|spiffe|sso|subject|upn|user|userid|userinfo|username)(?:-|$)/;
+/** What the program of the visitor is called says nothing about the visitor. */
+const userAgents = /(?:^|-)user-agent(?:-|$)/;
+
+/** CGI and its heirs turn every other character into an underscore, and so into a forged hyphen. */
+const plainName = /^[a-z0-9-]+$/;
+
+/**
+ * Builds the headers a forwarded request carries. The length of the body is left to the caller, who
+ * frames it again. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
+ */
+export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
+  const { rawHeaders, route, client, headersToAdd, stripAuthorization } = source;
+  if (route.isHop) return hopRequestHeaders(source);
+  const pairs: string[] = [];
+  let connectionOptions = '';
+  let hasHost = false;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const sentName = rawHeaders[index] ?? '';
+    const value = rawHeaders[index + 1] ?? '';
+    const known = spellings.get(sentName);
+    const name = known?.name ?? sentName;
+    switch (known?.fate ?? fateOf(name.toLowerCase(), route)) {
+      case 'keep':
+        pairs.push(name, value);
+        break;
+      case 'drop':
+        break;
+      case 'connection':
+        connectionOptions += `,${value}`;
+        break;
+      case 'host':
+        if (hasHost) throw new HubError('bad_request', text`The request has two Host headers.`);
+        hasHost = true;
+        pairs.push(name, value);
+        break;
+      case 'cookie': {
+        const cookies = upstreamCookies(value, route);
+        if (cookies !== undefined) pairs.push(name, cookies);
+        break;
+      }
+      case 'authorization':
+        if (!stripAuthorization) pairs.push(name, value);
+        break;
+      case 'referer':
+        pairs.push(name, stripAuthorization ? withoutTokenParameter(value) : value);
+        break;
+    }
+  }
+  const headers = connectionOptions === '' ? pairs : withoutListed(pairs, connectionOptions);
+  addForwarded(headers, client);
+  if (route.stripsPrefix) headers.push('X-Forwarded-Prefix', route.prefix.slice(0, -1));
+  headers.push('X-Request-Id', source.requestId);
+  for (const item of headersToAdd) headers.push(item);
+  return headers;
+}
+
+/** The same headers as an object, for `node:http`; values of a repeated name stand in a list. */
+export function toHeaderObject(pairs: HeaderPairs): Record<string, string | string[]> {
+  // Without a prototype, a header called `constructor` is a name like any other.
+  const headers: Record<string, string | string[]> = Object.create(null);
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const name = (pairs[index] ?? '').toLowerCase();
+    const value = pairs[index + 1] ?? '';
+    const former = headers[name];
+    if (former === undefined) headers[name] = value;
+    else if (typeof former === 'string') headers[name] = [former, value];
+    else former.push(value);
+  }
+  return headers;
+}
+
+function fateOf(name: string, route: Route): Fate {
+  const known = fates.get(name);
+  if (known !== undefined) return known;
+  if (!plainName.test(name) || proxyClaims.test(name)) return 'drop';
+  // An app that checks visitors itself may have credentials of its own in such headers.
+  if (authenticatesItself(route) || !identityClaims.test(name)) return 'keep';
+  return userAgents.test(name) ? 'keep' : 'drop';
+}
+
+/** Removes what Connection lists (RFC 9110 §7.6.1). A client cannot withdraw Host. */
+function withoutListed(pairs: string[], options: string): string[] {
+  const listed = new Set<string>();
+  for (const option of options.toLowerCase().split(',')) listed.add(option.trim());
+  listed.delete('host');
+  listed.delete('');
+  listed.delete('close');
+  listed.delete('keep-alive');
+  if (listed.size === 0) return pairs;
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const name = pairs[index] ?? '';
+    if (!listed.has(name.toLowerCase())) kept.push(name, pairs[index + 1] ?? '');
+  }
+  return kept;
+}
+
+function addForwarded(headers: string[], client: RequestHeaderSource['client']): void {
+  const { address, protocol, host } = client;
+  headers.push('X-Forwarded-For', address, 'X-Forwarded-Proto', protocol);
+  if (host === '') return;
+  const port = /:(\d{1,5})$/.exec(host)?.[1] ?? (protocol === 'https' ? '443' : '80');
+  headers.push('X-Forwarded-Host', host, 'X-Forwarded-Port', port);
+}

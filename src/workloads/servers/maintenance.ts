@@ -1,0 +1,6 @@
+import type { Caller } from '../../identity/rbac/caller.ts';
+
+/** Who sees to the servers of all users may try whether they start, while others wait. */
+export function mayStartInMaintenance({ scopes }: Pick<Caller, 'scopes'>): boolean {
+  return scopes.has('admin:servers');
+}

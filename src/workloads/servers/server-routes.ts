@@ -1,0 +1,137 @@
+import { dateOf, monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import type { Origins } from '../../platform/http/origins.ts';
+import { serverClientId } from '../../platform/protocol/client-id.ts';
+import type { Route } from '../../traffic/proxy/route.ts';
+import type { RouteLoad } from '../../traffic/proxy/route-load.ts';
+import type { RouteTable } from '../../traffic/proxy/route-table.ts';
+import { type Server, serverPrefix } from './server.ts';
+
+interface Traffic {
+  readonly serverId: string;
+  readonly userId: string;
+  readonly at: Date;
+}
+
+/** Where a server answers that another instance runs. */
+export interface RemoteOwner {
+  readonly url: string;
+  /** Id of the instance to which requests are passed on; undefined where its server is reached from here. */
+  readonly via: string | undefined;
+}
+
+/** The proxy table, as far as users' servers change it. */
+export interface ServerRoutes {
+  /** Leads to a server of this instance; gives its address as browsers are sent there. */
+  open(server: Server, url: string): string;
+  /** Closes the route of a server of this instance. */
+  close(server: Server): void;
+  /**
+   * Leads to these servers of other instances, and to no others of theirs; what this instance runs is left
+   * as it is.
+   */
+  routeToRemote(servers: Iterable<readonly [Server, RemoteOwner]>): void;
+  /** Whether there is a route to a server, whichever instance runs it. */
+  isOpen(server: Server): boolean;
+  /** The routes of servers, with their ids, and whether this instance runs them. */
+  loads(): Iterable<ServerLoad>;
+  /** The servers that had traffic since this was called last. */
+  collectTraffic(): Iterable<Traffic>;
+}
+
+export interface ServerLoad {
+  readonly serverId: string;
+  readonly isHere: boolean;
+  readonly load: RouteLoad;
+}
+
+interface OpenRoute extends Omit<Traffic, 'at'> {
+  /** Undefined for a server of this instance. */
+  readonly remote: RemoteOwner | undefined;
+  /** What the route has for its last activity before there was any. */
+  readonly openedAtMs: number | undefined;
+}
+
+export function createServerRoutes(deps: {
+  readonly routes: Pick<RouteTable, 'find' | 'remove' | 'replace'>;
+  readonly basePath: string;
+  readonly origins: Pick<Origins, 'urlOf'>;
+  readonly access: Route['access'];
+}): ServerRoutes {
+  const { routes, basePath, origins, access } = deps;
+  const open = new Map<string, OpenRoute>();
+  let collectedAtMs = monotonicMs();
+  const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
+
+  function lead(server: Server, target: string, remote: RemoteOwner | undefined): string {
+    const { id: serverId, userId, userName, name: serverName } = server;
+    const prefix = prefixOf(server);
+    const current = open.get(prefix)?.serverId === serverId ? routes.find(prefix) : undefined;
+    // Connections to a server that only passed to another instance go on.
+    if (current?.target !== target || current.via !== remote?.via) {
+      routes.replace({
+        prefix,
+        target,
+        access,
+        owner: { kind: 'server', userName, serverName },
+        serverId,
+        clientId: serverClientId(userName, serverName),
+        via: remote?.via,
+      });
+    }
+    const openedAtMs = routes.find(prefix)?.lastActivityMs;
+    open.set(prefix, { serverId, userId, remote, openedAtMs });
+    return prefix;
+  }
+
+  function remove(prefix: string): void {
+    open.delete(prefix);
+    routes.remove(prefix);
+  }
+
+  return {
+    open: (server, url) => origins.urlOf(lead(server, url, undefined)),
+
+    close(server) {
+      const prefix = prefixOf(server);
+      if (open.get(prefix)?.remote === undefined) remove(prefix);
+    },
+
+    routeToRemote(servers) {
+      const wanted = new Set<string>();
+      for (const [server, remote] of servers) {
+        const prefix = prefixOf(server);
+        wanted.add(prefix);
+        const current = open.get(prefix);
+        const isLocal = current !== undefined && current.remote === undefined;
+        const isSame =
+          current?.serverId === server.id &&
+          current.remote?.url === remote.url &&
+          current.remote.via === remote.via;
+        if (!isLocal && !isSame) lead(server, remote.url, remote);
+      }
+      for (const [prefix, { remote }] of open) {
+        if (remote !== undefined && !wanted.has(prefix)) remove(prefix);
+      }
+    },
+
+    isOpen: (server) => open.get(prefixOf(server))?.serverId === server.id,
+
+    *loads() {
+      for (const [prefix, { serverId, remote }] of open) {
+        const load = routes.find(prefix)?.load;
+        if (load !== undefined) yield { serverId, isHere: remote === undefined, load };
+      }
+    },
+
+    *collectTraffic() {
+      const sinceMs = collectedAtMs;
+      collectedAtMs = monotonicMs();
+      for (const [prefix, { serverId, userId, openedAtMs }] of open) {
+        const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? Number.NEGATIVE_INFINITY;
+        // A new route is no visitor: a hub that starts would have all servers in use.
+        if (lastActivityMs >= sinceMs && lastActivityMs !== openedAtMs)
+          yield { serverId, userId, at: dateOf(lastActivityMs) };
+      }
+    },
+  };
+}
