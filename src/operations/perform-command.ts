@@ -3,7 +3,7 @@ import type { Caller } from '../identity/rbac/caller.ts';
 import { adminScopes } from '../identity/rbac/default-roles.ts';
 import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import { actAs } from '../platform/audit/actor.ts';
-import { undoneDeed } from '../platform/audit/undone.ts';
+import { undoneAction } from '../platform/audit/undone.ts';
 import { anyVersion } from '../platform/crypto/version.ts';
 import { HubError } from '../platform/errors.ts';
 import type { AuditTrail } from '../platform/store/audit-trail.ts';
@@ -66,7 +66,7 @@ export function createCommandEntrance(deps: {
         });
         return reply.body;
       } catch (error) {
-        const auditEvent = undoneDeed(error);
+        const auditEvent = undoneAction(error);
         if (auditEvent !== undefined) deps.audit.recordBounded(auditEvent);
         throw error;
       }

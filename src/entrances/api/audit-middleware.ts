@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import { actAs } from '../../platform/audit/actor.ts';
-import { undoneDeed } from '../../platform/audit/undone.ts';
+import { undoneAction } from '../../platform/audit/undone.ts';
 import type { ClientAddress } from '../../platform/http/client-address.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 
@@ -18,7 +18,7 @@ export function auditMiddleware(audit: Pick<AuditTrail, 'recordBounded'>): Middl
         // The pattern of the path: what stands in its place may be a secret.
         const route = ctx['_matchedRoute'] as string | RegExp | undefined;
         const page = route === undefined ? {} : { page: `${ctx.method} ${String(route)}` };
-        const auditEvent = undoneDeed(error, page);
+        const auditEvent = undoneAction(error, page);
         if (auditEvent !== undefined) audit.recordBounded(auditEvent);
         throw error;
       }

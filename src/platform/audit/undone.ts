@@ -16,7 +16,7 @@ const failures: ReadonlySet<string> = new Set([
  * What is recorded of an attempt that was refused or failed, by whichever entrance; undefined for nothing.
  * `place` says where something was refused before it was an operation.
  */
-export function undoneDeed(
+export function undoneAction(
   error: unknown,
   place: AuditEvent['detail'] = {},
 ): AuditEvent | undefined {
