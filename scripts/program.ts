@@ -95,12 +95,12 @@ function startedByPath(): string[] {
 }
 
 /**
- * What stays out: this package's own name, zod, which plugins share with the hub, what is compiled for a machine, and
- * what packages use only where it is installed.
+ * What stays out: this package's own name, zod, which plugins share with the hub, what is compiled for a machine or
+ * reads files of its own, and what packages use only where it is installed.
  */
 function isImported(id: string, importer: string | undefined): boolean {
   if (/^zod(?:\/|$)/.test(id)) return !importer?.includes('/node_modules/');
-  return /^(?:node:|hub\/|koffi$|pg-native$|cpu-features$)/.test(id);
+  return /^(?:node:|hub\/|koffi$|dockerode$|pg-native$|cpu-features$)/.test(id);
 }
 
 /** The manifest without what only development needs, its paths those of the compiled files. */

@@ -82,9 +82,9 @@ export type OperationOf<Id extends OperationId> = Extract<AnyOperation, { readon
 /** Every operation, by whichever entrance it is performed. */
 export const allOperations: readonly Operation<OperationDeps>[] = lists.flat();
 
-/** Those of the API. */
+/** Those of the API, described or not. */
 export const operations: readonly Operation<OperationDeps>[] = allOperations.filter(
-  ({ audience }) => audience === undefined,
+  ({ audience }) => audience === undefined || audience === 'gateway',
 );
 
 const byId = new Map(allOperations.map((each) => [each.id, each]));

@@ -31,10 +31,8 @@ test.each(metadata)('a service whose name turns into %s is not asked', async (ad
   expect((await fetch(`http://127.0.0.1:${proxy.port}/services/a/`)).status).toBe(503);
   expect(String(proxy.errors[0]?.cause)).toContain('metadata address');
   const probe = { url: 'http://rebound.test', path: '/', timeoutMs: 10_000 };
-  expect(await probeReadiness(probe)).toMatchObject({
-    ready: false,
-    reason: expect.stringContaining('metadata address'),
-  });
+  const found = await probeReadiness(probe);
+  expect(found.ready ? undefined : String(found.reason)).toContain('metadata address');
 });
 
 test('of several addresses the others are used', async () => {

@@ -29,7 +29,7 @@ const readVersions = { node: '24', 'http-proxy-3': '2.0' };
 test('Node.js and http-proxy-3 are the versions whose source was read', () => {
   const [node] = process.versions.node.split('.');
   const versionOf = (name: string) => {
-    const file = join(import.meta.dirname, '../../node_modules', name, 'package.json');
+    const file = join(import.meta.dirname, '../../../node_modules', name, 'package.json');
     const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
     return version.split('.').slice(0, 2).join('.');
   };
