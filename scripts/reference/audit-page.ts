@@ -17,7 +17,8 @@ export function auditPage(): string {
   const reasons = Object.entries(reasonLabels).map(
     ([reason, words]) => `| ${code(reason)} | ${cell(String(words))} |`,
   );
-  const unrecorded = operations.flatMap(({ method, path, audit }) =>
+  const described = operations.filter(({ audience }) => audience === undefined);
+  const unrecorded = described.flatMap(({ method, path, audit }) =>
     audit !== undefined && 'none' in audit
       ? [`| ${code(`${method} ${path}`)} | ${cell(audit.none)} |`]
       : [],

@@ -3,7 +3,7 @@ import { type Phrase, Text, text } from '../texts/text.ts';
 
 /** What a refinement says: in English for the configuration, and a text for pages, which `issueProblem` finds. */
 export function says(problem: Text) {
-  return { error: String(problem), params: { text: problem } };
+  return { error: () => String(problem), params: { text: problem } };
 }
 
 /** What is wrong, as pages show it. */
