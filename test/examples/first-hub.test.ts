@@ -83,7 +83,8 @@ async function createCheckout() {
     /** `npm start`, after Ctrl-C for the one before. */
     async start(): Promise<HubProcess> {
       await hub?.[Symbol.asyncDispose]();
-      hub = await startHubProcess(['start'], { cwd: directory });
+      const program = join(projectDirectory, 'src', 'main.ts');
+      hub = await startHubProcess(['start'], { cwd: directory, program });
       return hub;
     },
     async [Symbol.asyncDispose]() {
