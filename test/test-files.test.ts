@@ -31,7 +31,8 @@ const started = new RegExp(
   `\\b(?:spawn|spawnSync|exec|execFile|execFileSync|execSync|promisify\\(execFile\\))\\)?\\(\\s*['"\`](?:/[\\w./-]+/)?(${programNames.join('|')})['"\`]`,
   'g',
 );
-const atItsPath = new RegExp(`['"\`]/usr/s?bin/(${programNames.join('|')})['"\`]`, 'g');
+/** Any of the system's, whether it is listed yet or not. */
+const atItsPath = /['"`]\/usr\/s?bin\/([\w.-]+)['"`]/g;
 
 /** Runs that are started by name, where only `pathOf()` knows whether the test has asked for them. */
 function startProblems({ path, text }: TestFile): string[] {
@@ -58,6 +59,7 @@ test('a program that not every machine has is started by way of pathOf(), which 
   expect(problemsOf("const child = spawn('promtool', args);")).toHaveLength(1);
   expect(problemsOf("promisify(execFile)(\n  'curl',")).toHaveLength(1);
   expect(problemsOf("const program = '/usr/sbin/nginx';")).toHaveLength(1);
+  expect(problemsOf("execFileSync('/usr/bin/new-program', args);")).toHaveLength(1);
   expect(problemsOf("spawn(pathOf('promtool'), args); spawn('sh', ['-c', 'true']);")).toEqual([]);
 });
 

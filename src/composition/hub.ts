@@ -245,28 +245,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     if (!Hub.authenticate_prometheus) return;
     authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
   }
-  const perform = composeOperations(foundation, {
-    site,
-    authorizer,
-    oauth,
-    login,
-    logins,
-    accounts,
-    servers,
-    services,
-    instances,
-    loads,
-    gateway,
-    stop,
-    info: hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion }),
-    gateways,
-    sharing,
-  });
   const entrances: Entrance[] = [];
   /** Each takes what it needs of them. */
-  const parts = {
-    perform,
-    entrances,
+  const composed = {
     site,
     browser,
     authorizer,
@@ -283,6 +264,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sharing,
     liveCallers,
   };
+  const perform = composeOperations(foundation, {
+    ...composed,
+    stop,
+    info: hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion }),
+  });
+  const parts = { ...composed, perform, entrances };
   createApp({
     ...site,
     pictureOrigins: Hub.picture_origins,

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
@@ -9,8 +8,8 @@ import { operations } from '../../src/operations/operations.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
-import { projectDirectory } from '../support/services.ts';
 import type { TestHub } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 import { type Caller, callersOf, scopeOf, verdictOf } from './api-callers.ts';
 import {
   createWorld,
@@ -99,7 +98,7 @@ beforeAll(async () => {
       load_roles: [{ name: 'gateways', scopes: ['gateway'], services: ['edge'] }],
     },
     Spawner: {
-      cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')],
+      cmd: trivialApp(),
       access: 'gateway',
     },
   });

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -6,8 +5,8 @@ import { endpoints } from '../../src/entrances/api/endpoints.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { operations as apiOperations } from '../../src/operations/operations.ts';
 import { usePostgres } from '../support/databases.ts';
-import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 import { createRandom, type Random } from './request-mutator.ts';
 
 /**
@@ -66,7 +65,7 @@ beforeAll(async () => {
       ],
     },
     Spawner: {
-      cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')],
+      cmd: trivialApp(),
       access: 'gateway',
     },
   });

@@ -1,12 +1,11 @@
-import { join } from 'node:path';
 import { env } from 'node:process';
 import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { usePostgres } from '../support/databases.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { hasPostgres } from '../support/postgres.ts';
-import { projectDirectory } from '../support/services.ts';
 import { createTestHub, submitLogin, type TestHub } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 import { createRandom } from './request-mutator.ts';
 
 /** Further runs by hand: HUB_FUZZ_SEED=7 HUB_FUZZ_CASES=20000 npx vitest run test/attacks/pages-fuzz.test.ts */
@@ -41,7 +40,7 @@ beforeAll(async () => {
       load_roles: [{ name: 'sharing', scopes: ['shares!user'], groups: ['team'] }],
     },
     Authenticator: { admin_users: ['ada'] },
-    Spawner: { cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')] },
+    Spawner: { cmd: trivialApp() },
   });
   const post = (path: string, body: unknown, method = 'POST') =>
     hub.api(path, admin, { method, body: JSON.stringify(body) });

@@ -10,6 +10,7 @@ import { connectUnix } from '../../src/spawning/processes/unix-connection.ts';
 import { actAs, nobody, runHostile } from '../support/hostile-account.ts';
 import { isReady, useLocalSpawners } from '../support/local-spawners.ts';
 import { sendRaw } from '../support/raw-request.ts';
+import { requires } from '../support/requires.ts';
 import {
   createServerHub,
   createUsers,
@@ -23,7 +24,7 @@ import { type SharedPrograms, sharePrograms } from '../support/shared-programs.t
 const rounds = 40;
 
 /** What is asked of the user's folder stands in a place that root alone may write to. */
-describe.runIf(runsAsRoot())('a hub that is root', () => {
+describe.runIf(runsAsRoot() && requires('perl'))('a hub that is root', () => {
   const { lines, createSpawner, start, stop, seen } = useLocalSpawners();
   let programs: SharedPrograms;
   /** A folder of root, which no other account may enter. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Spawner } from '../../src/plugin/host/spawner.ts';
 import { slurmPlugin } from '../../src/spawning/slurm/slurm-plugin.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
+import { pathOf } from '../support/requires.ts';
 import { hasSlurm, useSlurm } from '../support/slurm.ts';
 import { until } from '../support/test-hub.ts';
 import { createTestSpawner, testHubId } from '../support/test-spawner.ts';
@@ -21,7 +22,7 @@ describe.runIf(hasSlurm())('an account with a shell on the cluster', () => {
   function submitAs(account: string, ...args: string[]): string {
     const env = { PATH: '/usr/bin:/bin', SLURM_CONF: cluster().configuration };
     const words = ['-u', account, '--', 'sbatch', '--parsable', '--chdir=/', '--output=/dev/null'];
-    return execFileSync('/usr/sbin/runuser', [...words, ...args], {
+    return execFileSync(pathOf('runuser'), [...words, ...args], {
       env,
       cwd: '/',
       input: script,

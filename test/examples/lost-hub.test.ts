@@ -17,6 +17,7 @@ import {
 } from '../support/server-hub.ts';
 import { projectDirectory } from '../support/services.ts';
 import { testCookieSecret, until } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 
 const page = readFileSync(join(projectDirectory, 'docs/how-to/run-several-hubs.md'), 'utf8');
 
@@ -49,7 +50,7 @@ describe.skipIf(!hasPostgres())('the page about several hubs', () => {
         {
           name: 'whoami',
           url: `http://127.0.0.1:${port}`,
-          command: ['perl', join(projectDirectory, 'fixtures/apps/trivial.pl')],
+          command: trivialApp(),
         },
       ],
     };

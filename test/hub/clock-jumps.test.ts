@@ -4,17 +4,16 @@ import { expect, test } from 'vitest';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { createHubFolder, startHubProcess } from '../support/hub-process.ts';
 import { requires } from '../support/requires.ts';
-import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 
 /** Becomes ready only when the file `go` is there, or does not mind SIGTERM, depending on whose it is. */
 function program(directory: string): string[] {
-  const app = join(projectDirectory, 'fixtures', 'apps', 'trivial.pl');
   const script = `case $HUB_USER in
     late) while [ ! -e ${directory}/go ]; do sleep 0.1; done ;;
     stubborn) trap '' TERM ;;
   esac
-  exec perl ${app}`;
+  exec ${trivialApp().join(' ')}`;
   return ['sh', '-c', script];
 }
 

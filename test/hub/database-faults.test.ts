@@ -206,7 +206,7 @@ describe.skipIf(!hasPostgres())('two hubs on a PostgreSQL', () => {
   });
 });
 
-describe.skipIf(!hasPostgres() || !requires('root'))(
+describe.skipIf(!hasPostgres() || !requires('root', 'unshare', 'setpriv'))(
   'two hubs on a PostgreSQL with a small disk',
   () => {
     const cluster = useOwnPostgres({ smallDiskMib: 32 });

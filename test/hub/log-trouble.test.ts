@@ -60,7 +60,7 @@ async function startOnDisk(folder: HubFolder, redirection: string) {
   mkdirSync(disk);
   const onDisk = `mount -t tmpfs -o size=${diskBytes} tmpfs disk && exec "$@" ${redirection}`;
   // Its own mount namespace: the disk goes with the process.
-  const inNamespace = ['unshare', '--mount', 'sh', '-c', onDisk, 'sh', ...start(folder)];
+  const inNamespace = [pathOf('unshare'), '--mount', 'sh', '-c', onDisk, 'sh', ...start(folder)];
   const hub = await startWith(folder, openSync('/dev/null', 'w'), inNamespace);
   return { ...hub, disk: `/proc/${hub.pid}/root${disk}` };
 }
@@ -116,7 +116,7 @@ describe('a hub whose log cannot be written', () => {
     await expectToStop(hub);
   });
 
-  test.runIf(requires('root'))(
+  test.runIf(requires('root', 'unshare'))(
     'goes on when the disk fills up, and says what was lost',
     async () => {
       await using folder = await createHubFolder();
@@ -134,7 +134,7 @@ describe('a hub whose log cannot be written', () => {
     },
   );
 
-  test.runIf(requires('root'))(
+  test.runIf(requires('root', 'unshare'))(
     'runs servers and services when their output has no room',
     async () => {
       const port = await freePort();

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeJobScript } from '../../src/spawning/slurm/job-script.ts';
 import { createSlurmCommands } from '../../src/spawning/slurm/slurm-commands.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
-import { requires } from '../support/requires.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { hasSlurm, useSlurm } from '../support/slurm.ts';
 import { until } from '../support/test-hub.ts';
 
@@ -107,7 +107,7 @@ ${hubAccount} ALL=(${owner}) NOPASSWD: /usr/bin/sbatch, /usr/bin/scancel, /usr/b
   function as(account: string, command: string): string {
     const env = { PATH: '/usr/bin:/bin', SLURM_CONF: cluster().configuration };
     const words = ['-u', account, '--', 'sh', '-c', `${command} 2>&1 || true`];
-    return execFileSync('/usr/sbin/runuser', words, { encoding: 'utf8', env, cwd: '/' });
+    return execFileSync(pathOf('runuser'), words, { encoding: 'utf8', env, cwd: '/' });
   }
 
   test('are submitted, read and cancelled by sudo, which allows nothing else', async () => {

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changeDatabase } from '../support/hub-database.ts';
 import {
@@ -12,8 +11,8 @@ import {
   tokenOf,
   untilServer,
 } from '../support/server-hub.ts';
-import { projectDirectory } from '../support/services.ts';
 import { type TestHub, until } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 
 // Servers start in each of these.
 const minute = 60_000;
@@ -26,7 +25,7 @@ beforeAll(async () => {
       load_groups: [{ name: 'guests', users: ['gus'] }],
     },
     Spawner: {
-      cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')],
+      cmd: trivialApp(),
       start_timeout: 300,
       http_timeout: 300,
       idle_timeout_seconds: 3600,

@@ -12,6 +12,7 @@ import {
 } from '../support/server-hub.ts';
 import { projectDirectory } from '../support/services.ts';
 import type { TestHub } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 
 const canRun = requires('python3-tornado', 'python3-requests', 'python3-dateutil');
 
@@ -48,7 +49,7 @@ describe.runIf(canRun)('a program for JupyterHub that', () => {
         ],
       },
       Spawner: {
-        cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')],
+        cmd: trivialApp(),
         start_timeout: 300,
         http_timeout: 300,
         slow_stop_timeout: 250,

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { pathOf } from './requires.ts';
 
 /** An account of the machine that is used by nobody, and by hostile users of the tests. */
 export interface HostileAccount {
@@ -41,7 +42,7 @@ export async function runHostile(
   ...words: string[]
 ): Promise<HostileProcess> {
   const child = spawn(
-    '/usr/bin/perl',
+    pathOf('perl'),
     ['-e', `use POSIX; $| = 1; ${exchange}\n${script}`, ...words],
     {
       uid: userId,

@@ -94,7 +94,11 @@ export function canServeKubernetes(): boolean {
 
 /** Whether pods can run: namespaces and mounts need root on Linux. */
 export function canRunPods(): boolean {
-  return offers('Linux', process.platform === 'linux') && requires('root') && canServeKubernetes();
+  return (
+    offers('Linux', process.platform === 'linux') &&
+    requires('root', 'perl', 'setpriv', 'unshare') &&
+    canServeKubernetes()
+  );
 }
 
 /** Starts the cluster with one node unless others are given, and waits until it answers. */

@@ -112,7 +112,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     const started =
       options.smallDiskMib === undefined
         ? spawn(command[0] ?? '', command.slice(1), { ...asAccount, stdio: outputOnly })
-        : spawn('unshare', onSmallDisk(smallDisk, options.smallDiskMib, command), {
+        : spawn(pathOf('unshare'), onSmallDisk(smallDisk, options.smallDiskMib, command), {
             cwd: directory,
             stdio: outputOnly,
           });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Client } from 'ldapts';
 import { freePort } from './free-port.ts';
 import { pathOf, requires } from './requires.ts';
@@ -46,7 +46,12 @@ export async function startSlapd(entries: string): Promise<Slapd> {
   );
   writeFileSync(at('slapd.conf'), configuration(directory));
   writeFileSync(at('entries.ldif'), `${root}\n${entries}`);
-  execFileSync('/usr/sbin/slapadd', ['-f', at('slapd.conf'), '-l', at('entries.ldif')]);
+  execFileSync(join(dirname(pathOf('slapd')), 'slapadd'), [
+    '-f',
+    at('slapd.conf'),
+    '-l',
+    at('entries.ldif'),
+  ]);
 
   const addresses = `ldap://127.0.0.1:${plainPort} ldaps://127.0.0.1:${tlsPort}`;
   const server = spawn(pathOf('slapd'), ['-f', at('slapd.conf'), '-h', addresses, '-d', '0'], {

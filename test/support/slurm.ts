@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll } from 'vitest';
 import { freePort } from './free-port.ts';
@@ -24,7 +24,7 @@ export interface SlurmCluster extends AsyncDisposable {
 
 /** Whether Slurm can run here; it needs root. See requires. */
 export function hasSlurm(): boolean {
-  return requires('root', 'slurm');
+  return requires('root', 'slurm', 'runuser', 'unshare');
 }
 
 /**
@@ -32,6 +32,7 @@ export function hasSlurm(): boolean {
  * until `scontrol update PartitionName=closed State=UP`.
  */
 export async function startSlurm({ cpus = 64 } = {}): Promise<SlurmCluster> {
+  const daemons = dirname(pathOf('slurm'));
   const directory = mkdtempSync(join(tmpdir(), 'hub-slurm-'));
   chmodSync(directory, 0o755);
   const file = (name: string) => join(directory, name);
@@ -59,7 +60,7 @@ export async function startSlurm({ cpus = 64 } = {}): Promise<SlurmCluster> {
     'log-file': 'log',
     'seed-file': 'seed',
   }).map(([option, name]) => `--${option}=${file(`munge/${name}`)}`);
-  begin('/usr/sbin/munged', ['--foreground', '--force', ...mungeArgs], munge);
+  begin(join(daemons, 'munged'), ['--foreground', '--force', ...mungeArgs], munge);
 
   const node = hostname().split('.')[0] ?? 'localhost';
   const [controllerPort, nodePort] = [await freePort(), await freePort()];
@@ -119,7 +120,7 @@ PartitionName=closed Nodes=${node} MaxTime=60 State=DOWN
   await startController();
   // Without the files of root's account, which every job's login shell would run: pyenv's take a second and a lock.
   const bare = ['--mount', 'sh', '-c', 'mount -t tmpfs none /root && exec "$@"', 'sh'];
-  begin('/usr/bin/unshare', [...bare, '/usr/sbin/slurmd', '-D', '-N', node]);
+  begin(pathOf('unshare'), [...bare, join(daemons, 'slurmd'), '-D', '-N', node]);
   await until(
     async () => /\b(idle|mix)\b/.test(await run('sinfo', '--noheader', '-p', 'short')),
     'the node is ready for jobs',

@@ -18,9 +18,9 @@ function cgroupMount(): string {
 export function hasSystemd(): boolean {
   const inNamespaces = ['--pid', '--fork', '--mount', '--cgroup', 'true'];
   return (
-    requires('root', 'systemd') &&
+    requires('root', 'systemd', 'unshare', 'perl') &&
     offers('cgroups of version 2', cgroupMount() !== '') &&
-    offers('namespaces', spawnSync('unshare', inNamespaces).status === 0)
+    offers('namespaces', spawnSync(pathOf('unshare'), inNamespaces).status === 0)
   );
 }
 

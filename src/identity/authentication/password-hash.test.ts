@@ -3,7 +3,7 @@ import { scryptSync } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { requires } from '../../../test/support/requires.ts';
+import { pathOf, requires } from '../../../test/support/requires.ts';
 import { createPasswordHasher, defaultArgon2Cost, isPasswordHash } from './password-hash.ts';
 
 const cheap = { memoryKib: 64, passes: 1, parallelism: 1 };
@@ -102,13 +102,13 @@ test('more passwords than threads are each compared with the hash of their own',
   expect(results.filter(({ matches }) => !matches)).toEqual([]);
 });
 
-test.skipIf(!requires('root'))(
+test.skipIf(!requires('root', 'setpriv'))(
   'a hub that runs at a low priority and may not raise it hashes',
   () => {
     const script = `const { createPasswordHasher } = await import(${JSON.stringify(import.meta.resolve('./password-hash.ts'))});
     console.log(await createPasswordHasher(${JSON.stringify(cheap)}).hash('a password'));`;
     const command = ['nice', '-n', '10', process.execPath, '--input-type=module', '--eval', script];
-    const output = execFileSync('setpriv', ['--bounding-set=-sys_nice', ...command], {
+    const output = execFileSync(pathOf('setpriv'), ['--bounding-set=-sys_nice', ...command], {
       encoding: 'utf8',
     });
     expect(output).toMatch(/^\$argon2id\$/);

@@ -1,14 +1,12 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { describe, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createGroup } from '../../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { explainQueryPlan } from '../../../test/support/statements.ts';
 import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
 import { actAs, actAsHub, identifyActor } from '../audit/actor.ts';
-import { HubError } from '../errors.ts';
-import { createAuditArrivals } from './audit-arrivals.ts';
 import { createAuditStore } from './audit-store.ts';
 import { createAuditTrail } from './audit-trail.ts';
 
@@ -259,72 +257,6 @@ describeEachDatabase('the audit log', (open, dialect) => {
     expect(await database.kysely.selectFrom('audit_users').selectAll().execute()).toEqual([]);
   });
 
-  test('is moved whole, however many rows and users wait', async () => {
-    const database = await open();
-    const audit = createAuditStore(database);
-    const many = Array.from({ length: 6_000 }, (_, index) => `member-${index}`);
-    const target = { kind: 'group', name: 'year' } as const;
-    await database.audit.recordAlone(
-      ...Array.from(
-        { length: 3 },
-        () => ({ action: 'group.create', target, users: many }) as const,
-      ),
-      ...Array.from({ length: 2_100 }, (_, index) => {
-        const other = { ...target, name: `g${index}` };
-        return { action: 'group.delete', target: other } as const;
-      }),
-    );
-    const { entries } = await audit.list({ filter: {}, limit: 3_000 });
-    expect(entries).toHaveLength(2_103);
-    const ofOne = await audit.list({ filter: { target: 'member-5999' }, limit: 100 });
-    expect(ofOne.entries).toEqual(entries.slice(-3));
-  });
-
-  test('is moved from where it arrives, each row once, by several at once too', async () => {
-    const database = await open();
-    const groups = createGroupStore(database);
-    const names = Array.from({ length: 30 }, (_, index) => `g${index}`);
-    const arrived = () => database.kysely.selectFrom('audit_arrivals').select('entry').execute();
-    await Promise.all(names.map((name) => createGroup(groups, { name })));
-    expect(await arrived()).toHaveLength(30);
-    const read = () => createAuditStore(database).list(all);
-    const others = Array.from({ length: 3 }, () =>
-      createAuditArrivals({ ...database, log: pino({ level: 'silent' }) }).move(),
-    );
-    const [{ entries }] = await Promise.all([read(), read(), ...others]);
-    expect(entries.map(({ target }) => target?.name).toSorted()).toEqual(names.toSorted());
-    expect(await arrived()).toEqual([]);
-    expect((await read()).entries).toEqual(entries);
-  });
-
-  test('is moved soon after, also when no one reads it', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const database = await open();
-      const count = async (table: 'audit' | 'audit_arrivals') =>
-        (await database.kysely.selectFrom(table).select('id').execute()).length;
-      for (const name of ['a', 'b']) await createGroup(createGroupStore(database), { name });
-      expect([await count('audit_arrivals'), await count('audit')]).toEqual([2, 0]);
-      vi.advanceTimersByTime(60_000);
-      while ((await count('audit_arrivals')) > 0) await new Promise(setImmediate);
-      expect(await count('audit')).toBe(2);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  test('is read, but for what came last, where nothing can be written', async () => {
-    const database = await open();
-    const groups = createGroupStore(database);
-    await createGroup(groups, { name: 'before' });
-    await database.audit.catchUp();
-    await createGroup(groups, { name: 'after' });
-    const catchUp = () => Promise.reject(new HubError('storage_unavailable', 'The disk is full.'));
-    const onFullDisk = { ...database, audit: { ...database.audit, catchUp } };
-    const { entries } = await createAuditStore(onFullDisk).list(all);
-    expect(entries.map(({ target }) => target?.name)).toEqual(['before']);
-  });
-
   test('is read in pages that stay the same while more is recorded', async () => {
     const database = await open();
     const audit = createAuditStore(database);
@@ -361,127 +293,6 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const at = newest?.at ?? new Date(0);
     expect(await found({ until: new Date(at.getTime() + 1) })).toHaveLength(3);
     expect(await found({ since: new Date(at.getTime() + 1) })).toEqual([]);
-  });
-
-  describe('of many entries alike', () => {
-    const eve = (index: number) =>
-      ({ kind: 'user', name: 'eve', address: `192.0.2.${index % 3}` }) as const;
-    /** A token of a user: each has another id, and some another note. */
-    const token = (index: number) =>
-      ({
-        action: 'token.create',
-        target: { kind: 'token', name: 'eve', part: `token-${index}` },
-        detail: { note: index % 7 === 0 ? `note ${index}` : '' },
-      }) as const;
-
-    test('makes one that has what differs, and leaves all others alone', async () => {
-      const database = await open();
-      const audit = createAuditStore(database);
-      for (let index = 0; index < 120; index += 1) {
-        await actAs(eve(index), () => database.audit.recordAlone(token(index)));
-        if (index === 60) {
-          await actAs(ada, () => database.audit.recordAlone(token(1000)));
-          await actAs(eve(0), () =>
-            database.audit.recordAlone({ ...token(1001), result: 'refused' }),
-          );
-        }
-      }
-      const { entries } = await audit.list(all);
-      expect(entries.map(({ actor, result, count }) => [actor.name, result, count])).toEqual([
-        ['eve', 'done', 110],
-        ['eve', 'refused', 1],
-        ['ada', 'done', 1],
-        ...Array(10).fill(['eve', 'done', 1]),
-      ]);
-      const [merged] = entries;
-      expect(merged).toMatchObject({ target: { part: 'token-119' }, detail: { note: 'note 119' } });
-      const kept = await audit.entriesOf(merged?.id ?? 0);
-      expect(kept).toHaveLength(110);
-      for (const [offset, entry] of (kept ?? []).entries()) {
-        const index = offset + 10;
-        const { target, detail } = token(index);
-        expect(entry).toMatchObject({ target, detail, count: 1 });
-        expect(entry.actor).toMatchObject(eve(index));
-      }
-      expect(kept?.map(({ at }) => at.getTime())).toEqual(
-        kept?.map(({ at }) => at.getTime()).toSorted(),
-      );
-      expect(await audit.entriesOf(entries.at(-1)?.id ?? 0)).toMatchObject([token(0)]);
-      expect(await audit.entriesOf(0)).toBeUndefined();
-    });
-
-    test('counts each once when several instances merge at once', async () => {
-      const database = await open();
-      const audit = createAuditStore(database);
-      await actAs(eve(0), () =>
-        database.audit.recordAlone(...Array.from({ length: 300 }, (_, index) => token(index))),
-      );
-      const others = [1, 2, 3].map(() =>
-        createAuditArrivals({ ...database, log: pino({ level: 'silent' }) }).move(),
-      );
-      await Promise.all([audit.list(all), ...others]);
-      const { entries } = await audit.list(all);
-      expect(entries.reduce((sum, { count }) => sum + count, 0)).toBe(300);
-      const parts: (string | undefined)[] = [];
-      for (const { id } of entries) {
-        for (const { target } of (await audit.entriesOf(id)) ?? []) parts.push(target?.part);
-      }
-      expect(new Set(parts).size).toBe(300);
-    });
-
-    test('has none that was undone', async () => {
-      const database = await open();
-      const audit = createAuditStore(database);
-      for (let index = 0; index < 30; index += 1) {
-        const work = database.transaction(async (transaction) => {
-          await database.audit.record(transaction, token(index));
-          if (index % 2 === 0) throw new Error('undone');
-        });
-        await work.catch(() => undefined);
-      }
-      const { entries } = await audit.list(all);
-      expect(entries.reduce((sum, { count }) => sum + count, 0)).toBe(15);
-    });
-
-    test('makes several where one would be too long', async () => {
-      const database = await open();
-      const audit = createAuditStore(database);
-      const long = (index: number) => ({
-        ...token(index),
-        detail: {
-          note: `${index} ${'x'.repeat(190)}`,
-          name: 'y'.repeat(190),
-          url: 'z'.repeat(190),
-        },
-      });
-      await actAs(eve(0), () =>
-        database.audit.recordAlone(...Array.from({ length: 900 }, (_, index) => long(index))),
-      );
-      const merged = (await audit.list(all)).entries.filter(({ count }) => count > 1);
-      expect(merged.length).toBeGreaterThan(1);
-      expect(merged.reduce((sum, { count }) => sum + count, 0)).toBe(890);
-      const lengths = await database.kysely
-        .selectFrom('audit')
-        .select(sql<number>`length(repeats)`.as('length'))
-        .where('entry_count', '>', 1)
-        .execute();
-      expect(Math.max(...lengths.map(({ length }) => length))).toBeLessThan(300_000);
-    });
-
-    test('purges those that were merged for those that are, and nothing else for them', async () => {
-      const database = await open();
-      const audit = createAuditStore(database);
-      await actAs(ada, () => database.audit.recordAlone(token(1000)));
-      for (let round = 0; round < 3; round += 1) {
-        const names = Array.from({ length: 60 }, (_, index) => token(round * 100 + index));
-        await actAs(eve(0), () => database.audit.recordAlone(...names));
-        await audit.list(all);
-      }
-      expect(await audit.purge({ before: new Date(0), maxRows: 110 })).toBe(1);
-      const { entries } = await audit.list(all);
-      expect(entries.filter(({ count }) => count > 1)).toHaveLength(2);
-      expect(entries.at(-1)?.actor.name).toBe('ada');
-    });
   });
 
   test('loses what is too old and what is too much, and nothing else', async () => {

@@ -1,14 +1,11 @@
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
-import { busyImage, hasDocker, useDocker } from '../../../test/support/docker-engine.ts';
+import { busyImage, hasDocker } from '../../../test/support/docker-engine.ts';
+import { sleeps, useDockerSpawners } from '../../../test/support/docker-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
-import { createTestSpawner, testHubId } from '../../../test/support/test-spawner.ts';
+import { testHubId } from '../../../test/support/test-spawner.ts';
 import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
-import type { Spawner, SpawnerHost } from '../../plugin/host/spawner.ts';
 import { waitUntilReady } from '../processes/readiness-probe.ts';
 import { createRequest } from './create-request.ts';
 import type { DockerOptions } from './docker-options.ts';
@@ -20,37 +17,10 @@ trap exit TERM
 httpd -f -p $at & echo listening on $at
 wait`;
 const serves = ['sh', '-c', serve];
-const sleeps = ['sh', '-c', 'trap exit TERM; echo ready; sleep 600 & wait'];
 
 describe.runIf(hasDocker())('a server in a container', () => {
-  const engine = useDocker();
-  const { docker, host } = engine;
-  const spawners: Spawner[] = [];
-  const noSignal = () => AbortSignal.timeout(30_000);
-
-  async function create(options: object = {}, changed: Partial<SpawnerHost> = {}) {
-    const created = await createTestSpawner(
-      dockerPlugin,
-      { host, image: busyImage, network: 'host', ...options },
-      changed,
-    );
-    spawners.push(created.spawner);
-    return created;
-  }
-
-  function request(changed: Partial<SpawnRequest> = {}): SpawnRequest {
-    return createSpawnRequest({ command: sleeps, ...changed });
-  }
-
-  const inspect = (state: Readonly<Record<string, unknown>>) =>
-    docker.getContainer(String(state['container'])).inspect();
-
-  afterEach(async () => {
-    for (const spawner of spawners.splice(0)) await spawner[Symbol.asyncDispose]?.();
-    for (const { Id } of await docker.listContainers({ all: true })) {
-      await docker.getContainer(Id).remove({ force: true, v: true });
-    }
-  });
+  const { engine, create, request, inspect, signal } = useDockerSpawners();
+  const { docker } = engine;
 
   test('is held to its limits, has no rights beyond them and is labelled', async () => {
     const { spawner } = await create({ labels: { team: 'physics' }, working_dir: '/www' });
@@ -117,7 +87,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
       request({ command: ['yes'], onOutput: (line) => (characters += line.length + 1) }),
     );
     await until(() => characters > 300_000, 'a part of the flood is read');
-    await spawner.stop(state, { graceMs: 0, signal: noSignal() });
+    await spawner.stop(state, { graceMs: 0, signal: signal() });
     const seconds = (performance.now() - startedAt) / 1000;
     // Each line of two characters comes in ten bytes.
     expect(characters * 5).toBeLessThan((seconds + 2) * 1.2 * 1024 ** 2);
@@ -148,7 +118,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
     await server.exited;
     const exit = { code: null, signal: null, reason: 'its container was removed' };
     expect(await spawner.poll(server.state)).toEqual({ running: false, exit });
-    await spawner.stop(server.state, { graceMs: 0, signal: noSignal() });
+    await spawner.stop(server.state, { graceMs: 0, signal: signal() });
   });
 
   test('that is killed from outside says by which signal', async () => {
@@ -326,13 +296,13 @@ describe.runIf(hasDocker())('a server in a container', () => {
   test('is kept after its stop where that is configured, until the next start or its removal', async () => {
     const { spawner } = await create({ remove: false });
     const first = await spawner.start(request());
-    await spawner.stop(first.state, { graceMs: 5_000, signal: noSignal() });
+    await spawner.stop(first.state, { graceMs: 5_000, signal: signal() });
     expect((await inspect(first.state)).State.Running).toBe(false);
     const second = await spawner.start(request());
     await expect(inspect(first.state)).rejects.toMatchObject({ statusCode: 404 });
-    await spawner.stop(second.state, { graceMs: 5_000, signal: noSignal() });
+    await spawner.stop(second.state, { graceMs: 5_000, signal: signal() });
     const identity = createSpawnRequest({ serverId: 'server-1' });
-    await spawner.delete?.(identity, { withUser: false, signal: noSignal() });
+    await spawner.delete?.(identity, { withUser: false, signal: signal() });
     expect(await docker.listContainers({ all: true })).toEqual([]);
   });
 
@@ -354,81 +324,6 @@ describe.runIf(hasDocker())('a server in a container', () => {
       left.map(({ Labels }) => `${Labels['hub.id']} ${Labels['hub.server-id']}`).toSorted(),
     ).toEqual([`${testHubId} active`, 'another-hub stopped']);
     expect(await spawner.poll(active.state)).toEqual({ running: true });
-  });
-
-  test('has volumes that outlive it, and folders that it can only read', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'hub-volume-'));
-    await chmod(folder, 0o755);
-    await mkdir(join(folder, 'given'));
-    const volumes = [
-      { source: 'home-ann', target: '/tmp', readOnly: false },
-      { source: folder, target: '/data', readOnly: true },
-    ];
-    const lines: string[] = [];
-    const { spawner } = await create();
-    const command = ['sh', '-c', 'ls /data /tmp; touch /tmp/kept; touch /data/refused'];
-    for (const _ of ['first', 'second']) {
-      const server = await spawner.start(
-        request({ command, volumes, onOutput: (line) => lines.push(line) }),
-      );
-      await server.exited;
-      await spawner.stop(server.state, { graceMs: 0, signal: noSignal() });
-    }
-    expect(lines).toContain('given');
-    expect(lines).toContain('kept');
-    expect(lines.filter((line) => line.includes('Read-only file system'))).toHaveLength(2);
-    const volume = await docker.getVolume('home-ann').inspect();
-    expect(volume.Labels).toMatchObject({ 'hub.id': testHubId });
-    await docker.getVolume('home-ann').remove();
-    await rm(folder, { recursive: true });
-  });
-
-  test('has volumes that go with it or with its user, if that is configured, and no others do', async () => {
-    const of = (accountName: string) =>
-      request({
-        serverId: `server-of-${accountName}`,
-        objectName: accountName,
-        accountName,
-        command: ['sh', '-c', 'exit'],
-        volumes: [
-          { source: `home-${accountName}`, target: '/a', readOnly: false, owner: 'user' },
-          { source: `lab-${accountName}`, target: '/b', readOnly: false, owner: 'server' },
-          { source: 'data', target: '/c', readOnly: false },
-          { source: 'made-by-hand', target: '/d', readOnly: false, owner: 'user' },
-        ],
-      });
-    await docker.createVolume({ Name: 'made-by-hand' });
-    const { spawner } = await create({ delete_volumes: true });
-    for (const name of ['ann', 'ben']) {
-      const { state, exited } = await spawner.start(of(name));
-      await exited;
-      await spawner.stop(state, { graceMs: 0, signal: noSignal() });
-    }
-    const names = async () =>
-      (await docker.listVolumes()).Volumes.map(({ Name }) => Name).toSorted();
-    const remove = (server: SpawnRequest, withUser: boolean, by = spawner) =>
-      by.delete?.(server, { withUser, signal: noSignal() });
-    const others = ['data', 'home-ben', 'lab-ben', 'made-by-hand'];
-
-    const { spawner: keeps } = await create();
-    await remove(of('ann'), true, keeps);
-    // A user who never had a server, and whose name is the account of another one.
-    const { accountName: _, ...foreignAuthority } = of('ann');
-    await remove({ ...foreignAuthority, serverId: 'of-nobody' }, true);
-    expect(await names()).toEqual([
-      'data',
-      'home-ann',
-      'home-ben',
-      'lab-ann',
-      'lab-ben',
-      'made-by-hand',
-    ]);
-    await remove(of('ann'), false);
-    expect(await names()).toEqual(['data', 'home-ann', ...others.slice(1)]);
-    await remove({ ...of('ann'), serverId: 'another' }, true);
-    await remove(of('ann'), true);
-    expect(await names()).toEqual(others);
-    for (const name of others) await docker.getVolume(name).remove();
   });
 
   test('asks the engine for its GPUs', async () => {
@@ -482,59 +377,5 @@ describe.runIf(hasDocker())('a server in a container', () => {
       async () => (await docker.listContainers({ all: true })).length === 0,
       'nothing is left',
     );
-  });
-
-  test('while the engine hangs is not known to be gone, and nothing else hangs', async () => {
-    const { spawner: patient } = await create();
-    const { state } = await patient.start(request());
-    const { state: stopped } = await patient.start(
-      request({ serverId: 'server-3', serverName: 'lab', objectName: 'ann--lab' }),
-    );
-    const { spawner } = await create({ api_timeout: 0.5 });
-    await engine.freeze();
-    try {
-      const reason = expect.stringMatching(/does not answer: it took too long$/);
-      expect(await spawner.poll(state)).toEqual({ running: 'unknown', reason });
-      await expect(spawner.restore(state, { onOutput: () => undefined })).rejects.toThrow(
-        /does not answer/,
-      );
-      // The engine may do it all the same once it goes on.
-      await expect(spawner.stop(stopped, { graceMs: 0, signal: noSignal() })).rejects.toThrow(
-        /does not answer/,
-      );
-      await expect(spawner.start(request({ serverId: 'server-2' }))).rejects.toThrow(
-        /does not answer/,
-      );
-    } finally {
-      engine.thaw();
-    }
-    await until(async () => (await patient.poll(state)).running === true, 'it runs as before');
-    for (const each of [state, stopped]) {
-      await patient.stop(each, { graceMs: 0, signal: noSignal() });
-    }
-  });
-
-  test('is unknown while the engine is down, and ended once it is up again', async () => {
-    const { spawner } = await create();
-    const lines: string[] = [];
-    const server = await spawner.start(request({ onOutput: (line) => lines.push(line) }));
-    // Before that it would not hear the signal of the engine.
-    await until(() => lines.includes('ready'), 'it listens to signals');
-    await engine.stop();
-    try {
-      expect(await spawner.poll(server.state)).toEqual({
-        running: 'unknown',
-        reason: `The container engine at ${host} does not answer: its socket is not there; is it running?`,
-      });
-      await expect(spawner.start(request({ serverId: 'server-2' }))).rejects.toThrow(
-        /is it running\?/,
-      );
-    } finally {
-      await engine.start();
-    }
-    // The engine took its containers with it.
-    expect(await server.exited).toMatchObject({ signal: 'SIGTERM' });
-    expect(await spawner.poll(server.state)).toMatchObject({ running: false });
-    await spawner.stop(server.state, { graceMs: 0, signal: noSignal() });
   });
 });

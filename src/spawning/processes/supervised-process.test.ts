@@ -7,7 +7,7 @@ import { execPath, kill, memoryUsage } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
-import { offers, requires } from '../../../test/support/requires.ts';
+import { offers, pathOf, requires } from '../../../test/support/requires.ts';
 import { app } from '../../../test/support/service-worlds.ts';
 import { useSupervision } from '../../../test/support/supervision-world.ts';
 import { identifyProcess, isSameProcess } from '../../platform/process-table/process-identity.ts';
@@ -190,9 +190,9 @@ describe('a supervised process', () => {
 const canMakeCgroups = offers('cgroups', (await systemCgroups.make('trial')) !== undefined);
 await systemCgroups.remove('trial');
 
-describe('daemons that a process leaves behind', () => {
+describe.runIf(requires('perl'))('daemons that a process leaves behind', () => {
   const daemonizes = (...how: string[]) => [
-    'perl',
+    pathOf('perl'),
     fileURLToPath(new URL('../../../fixtures/apps/daemonizes.pl', import.meta.url)),
     ...how,
   ];
@@ -275,7 +275,7 @@ describe('daemons that a process leaves behind', () => {
       const script = join(world.directory, 'daemonizes.pl');
       await copyFile(command[0] ?? '', script);
       await chmod(script, 0o644);
-      const process = await world.start(['perl', script, 'settled', 'clean'], { user });
+      const process = await world.start([pathOf('perl'), script, 'settled', 'clean'], { user });
       expect(await process.exited).toMatchObject(endedWithDaemon);
       expect(await daemons()).toHaveLength(1);
       expect(await survivors()).toEqual([]);
