@@ -7,6 +7,7 @@ import { freePort } from './free-port.ts';
 import { killTrees } from './leftovers.ts';
 import { memoryFolder } from './memory-folder.ts';
 import { programFile } from './program-file.ts';
+import { pathOf } from './requires.ts';
 import { endProcessesIn, until } from './test-hub.ts';
 
 type Section = Readonly<Record<string, unknown>>;
@@ -149,7 +150,8 @@ export function spawnHubProcess(
   { cwd, env = {}, program: file = program, wrapper = [], openFiles }: HubSurroundings,
 ): HubProcess {
   // It becomes the program, so that signals reach that.
-  const limit = openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}:${openFiles}`];
+  const limit =
+    openFiles === undefined ? [] : [pathOf('prlimit'), `--nofile=${openFiles}:${openFiles}`];
   const [command = '', ...rest] = [...limit, ...wrapper, process.execPath, file, ...args];
   const child = spawn(command, rest, {
     cwd,

@@ -349,7 +349,7 @@ describe.runIf(requires('root'))('a process of another user', () => {
     expect((await stat(world.logFile)).uid).toBe(user?.userId);
   });
 
-  test('keeps its further groups', async () => {
+  test.skipIf(!requires('setpriv'))('keeps its further groups', async () => {
     const nobody = await findSystemUser('nobody');
     if (nobody === undefined) throw new Error('this machine has no user nobody');
     const user = { ...nobody, groupIds: [nobody.groupId, 4, 24] };

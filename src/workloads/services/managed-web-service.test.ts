@@ -5,7 +5,7 @@ import { kill, pid as ownPid } from 'node:process';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../../../test/support/free-port.ts';
-import { requires } from '../../../test/support/requires.ts';
+import { pathOf, requires } from '../../../test/support/requires.ts';
 import {
   app,
   freeUrl,
@@ -174,10 +174,10 @@ describe('the port of a managed service', () => {
     await untilStatus(registry, inState('ready'));
   });
 
-  test('may be held by whatever the command has started', async () => {
+  test.skipIf(!requires('setsid'))('may be held by whatever the command has started', async () => {
     const url = await freeUrl();
     // One that left its process group, its session and its parent.
-    const script = 'setsid sh -c \'"$@" & \' sh "$@"; exec sleep 600';
+    const script = `${pathOf('setsid')} sh -c '"$@" & ' sh "$@"; exec sleep 600`;
     const command = ['sh', '-c', script, 'sh', ...app('web-server')];
     const registry = await started([{ name: 'a', url, command }]);
     await untilStatus(registry, inState('ready'));
