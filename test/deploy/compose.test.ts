@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
-import { copyHubInto, imageInstruction } from '../support/hub-image.ts';
+import { copyBuildContext, imageInstruction } from '../support/hub-image.ts';
 import { createHubFolder, spawnHubProcess } from '../support/hub-process.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
@@ -71,13 +71,15 @@ describe.each(files)('$name', ({ name: file, config, services, ...given }) => {
   });
 });
 
-test('what the Dockerfile copies is enough for a hub, and its health check tells how that is', async () => {
+test('what the Dockerfile copies is enough to build a hub, and its health check tells how that is', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'hub-image-'));
-  copyHubInto(directory);
+  copyBuildContext(directory);
   symlinkSync(join(projectDirectory, 'node_modules'), join(directory, 'node_modules'));
-  expect(globSync('**/*.test.ts', { cwd: directory, exclude: ['node_modules/**'] })).toEqual([]);
+  await run('npm', ['run', 'build'], { cwd: directory });
+  const program = join(directory, 'dist');
+  expect(globSync('{src,plugins}/**/*.ts', { cwd: program, exclude: ['**/*.d.ts'] })).toEqual([]);
 
-  await using folder = await createHubFolder({ Hub: { plugins_dir: join(directory, 'plugins') } });
+  await using folder = await createHubFolder({ Hub: { plugins_dir: join(program, 'plugins') } });
   const [, , command, ...args] = JSON.parse(imageInstruction('CMD')) as string[];
   expect([command, ...args]).toEqual(['start', '--config', '/srv/hub/hub.config.json']);
   const [, check = ''] = imageInstruction('HEALTHCHECK').split(' CMD ');
@@ -90,7 +92,7 @@ test('what the Dockerfile copies is enough for a hub, and its health check tells
   expect(await isHealthy()).toBe(false);
   await using hub = spawnHubProcess(['start', '--config', folder.configFile], {
     cwd: folder.directory,
-    program: join(directory, 'src', 'main.ts'),
+    program: join(program, 'src', 'main.js'),
   });
   await until(isHealthy, 'the hub is healthy');
   hub.signal('SIGTERM');
