@@ -34,7 +34,8 @@ ${generatedNote}
 this page is an overview. The API answers on the public address and on \`Hub.hub_bind_url\`; paths are below the
 base URL.
 
-A token goes into the header \`Authorization: token <token>\` or \`Authorization: Bearer <token>\`, or, where a
+A token goes into the header \`Authorization: token <token>\` or \`Authorization: Bearer <token>\`, from a
+program also as the password of \`Basic\`, or, where a
 header is impossible, into the parameter \`token\` of the URL; more than one of these is an error. Pages of the
 hub use the login cookie; their scripts send the CSRF token of the page in \`X-CSRF-Token\`, without which only a
 window of its own may read by cookie. Bodies are JSON, those of the OAuth endpoints forms. Errors look the same

@@ -228,6 +228,6 @@ test('an upgrade answer carries a body that programs can read', async () => {
   });
   outgoing.end();
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-  expect(response.headers['www-authenticate']).toBe('Bearer realm="hub"');
+  expect(response.headers['www-authenticate']).toBe('Basic realm="hub", Bearer realm="hub"');
   expect(JSON.parse(await text(response))).toMatchObject({ code: 'unauthenticated' });
 });

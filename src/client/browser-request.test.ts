@@ -35,6 +35,7 @@ test.for([
   ['a WebSocket', { origin: 'https://hub.example.org', upgrade: 'websocket' }, true, false],
   ['fetch of Node.js', { 'sec-fetch-mode': 'cors', accept: '*/*' }, false, false],
   ['curl', { accept: '*/*' }, false, false],
+  ['a script in a page of plain http', { 'user-agent': 'Mozilla/5.0', accept: '*/*' }, true, false],
 ] as const)(
   '%s: %o comes from a browser: %s, may be shown as a page: %s',
   ([, headers, fromBrowser, forPage]) => {

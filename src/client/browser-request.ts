@@ -1,5 +1,4 @@
-import { single } from './credentials.ts';
-import type { RequestLike } from './decision.ts';
+import { type RequestLike, single } from './decision.ts';
 
 /**
  * Whether a request opens a WebSocket (RFC 6455 §4.1, RFC 8441 §5), or is what a proxy asks about one: that has the
@@ -17,12 +16,14 @@ export function isWebSocketHandshake({ headers }: RequestLike): boolean {
 /**
  * Whether a request without a login is sent to the login page: any GET that may come from a person.
  * What shows itself to be a program (a script's fetch, a WebSocket, a request with a token, one that
- * takes no HTML) gets 401 instead, since a login page is no use to it.
+ * takes no HTML) gets 401 instead, since a login page is no use to it. So does git, which sends its password only
+ * after a 401, and says that it takes anything.
  */
 export function mayFollowLogin(request: RequestLike): boolean {
   const { method = 'GET', headers } = request;
   if ((method !== 'GET' && method !== 'HEAD') || isWebSocketHandshake(request)) return false;
   if (headers['x-requested-with'] !== undefined) return false;
+  if (single(headers['user-agent'])?.startsWith('git/') === true) return false;
   const mode = single(headers['sec-fetch-mode']);
   if (mode !== undefined) return mode === 'navigate' || mode === 'nested-navigate';
   return headers['authorization'] === undefined && takesHtml(single(headers['accept']));
@@ -34,7 +35,7 @@ function takesHtml(accept: string | undefined): boolean {
 
 /**
  * Whether a request shows itself to come from a browser, by what every browser sends and few programs do.
- * On plain http that is Origin, and `text/html` where a page is to be shown. Sec-Fetch-Mode alone says
+ * On plain http that is Origin, `text/html` where a page is to be shown, and the first word of User-Agent. Sec-Fetch-Mode alone says
  * nothing: the fetch of Node.js sends that, and neither of the other two.
  */
 export function isFromBrowser(request: RequestLike): boolean {
@@ -43,6 +44,7 @@ export function isFromBrowser(request: RequestLike): boolean {
     headers['sec-fetch-site'] !== undefined ||
     headers['sec-fetch-dest'] !== undefined ||
     headers['origin'] !== undefined ||
+    single(headers['user-agent'])?.startsWith('Mozilla/') === true ||
     namesHtml(headers) ||
     isForPage(request)
   );

@@ -1,4 +1,6 @@
-import type { RequestLike, TokenSource } from './decision.ts';
+import { authorizationToken } from '../platform/protocol/authorization-header.ts';
+import { isFromBrowser } from './browser-request.ts';
+import { type RequestLike, single, type TokenSource } from './decision.ts';
 
 /** A token a request carries, not yet checked. */
 export interface PresentedToken {
@@ -13,13 +15,11 @@ export function isTokenShaped(text: string): boolean {
   return tokenPattern.test(text);
 }
 
-/** The token of the `Authorization` header (`token` or `Bearer`, in any case; RFC 6750 §2.1). */
+/**
+ * The token of the `Authorization` header. A browser keeps the password of `Basic` and sends it with what any page
+ * makes it ask for, so that counts for programs only.
+ */
 export function headerToken(request: RequestLike): string | undefined {
-  const header = single(request.headers['authorization']);
-  return header === undefined ? undefined : /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
-}
-
-/** One value of a header that may not be repeated. */
-export function single(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header;
+  const found = authorizationToken(single(request.headers['authorization']));
+  return found?.isBasic === true && isFromBrowser(request) ? undefined : found?.token;
 }

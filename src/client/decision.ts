@@ -11,6 +11,11 @@ export interface RequestLike {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+/** One value of a header that may not be repeated. */
+export function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
 /** Where a request carried its token. */
 export type TokenSource = 'url' | 'header' | 'cookie';
 

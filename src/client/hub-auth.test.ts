@@ -197,7 +197,7 @@ describe('authenticate', () => {
     const invalid = await parts.hubAuth.authenticate({ headers: { authorization: 'token bad' } });
     expect(none).toMatchObject({
       status: 401,
-      headers: { 'www-authenticate': 'Bearer realm="hub"' },
+      headers: { 'www-authenticate': 'Basic realm="hub", Bearer realm="hub"' },
     });
     expect(invalid).toMatchObject({
       status: 401,

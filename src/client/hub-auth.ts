@@ -1,11 +1,20 @@
 import { HubError } from '../platform/errors.ts';
 import { cookieValues } from '../platform/http/cookies.ts';
+import { basicChallenge } from '../platform/protocol/authorization-header.ts';
 import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
 import { tokenParameter, withoutTokenParameter } from '../platform/protocol/token-parameter.ts';
 import { hasGroupScopes, isAllowed, withScopesForOwner } from './access-rule.ts';
+import { isFromBrowser } from './browser-request.ts';
 import { type HubAuthOptions, type HubOAuthOptions, resolveOptions } from './client-options.ts';
-import { headerToken, isTokenShaped, type PresentedToken, single } from './credentials.ts';
-import { type Allowed, type Decision, type Denied, deny, type RequestLike } from './decision.ts';
+import { headerToken, isTokenShaped, type PresentedToken } from './credentials.ts';
+import {
+  type Allowed,
+  type Decision,
+  type Denied,
+  deny,
+  type RequestLike,
+  single,
+} from './decision.ts';
 import { createHttpHubApi } from './http-hub-api.ts';
 import type { HubApi, UserModel } from './hub-api.ts';
 import { createUserCache, type UserCache } from './user-cache.ts';
@@ -145,10 +154,10 @@ export class HubAuth {
   }
 
   protected decideUnidentified(
-    _request: RequestLike,
+    request: RequestLike,
     presented: readonly PresentedToken[],
   ): Decision {
-    return denyUnidentified(presented);
+    return denyUnidentified(request, presented);
   }
 }
 
@@ -158,7 +167,10 @@ export function sessionIdOf(request: RequestLike): string | undefined {
 }
 
 /** Denies a request without a usable token (RFC 6750 §3.1). */
-export function denyUnidentified(presented: readonly PresentedToken[]): Denied {
+export function denyUnidentified(
+  request: RequestLike,
+  presented: readonly PresentedToken[],
+): Denied {
   const isInvalid = presented.some(({ source }) => source !== 'cookie');
   const error = isInvalid
     ? new HubError('unauthenticated', 'The token is not valid.', {
@@ -167,7 +179,8 @@ export function denyUnidentified(presented: readonly PresentedToken[]): Denied {
     : new HubError('unauthenticated', 'You are not logged in.', {
         hint: 'Open this page in your browser again, or send a token.',
       });
-  const challenge = isInvalid ? 'Bearer realm="hub", error="invalid_token"' : 'Bearer realm="hub"';
+  const bearer = isInvalid ? 'Bearer realm="hub", error="invalid_token"' : 'Bearer realm="hub"';
+  const challenge = isFromBrowser(request) ? bearer : `${basicChallenge}, ${bearer}`;
   return deny(error, { headers: { 'www-authenticate': challenge } });
 }
 

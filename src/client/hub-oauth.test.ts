@@ -235,7 +235,7 @@ describe('Authenticated endpoint behaviour', () => {
     await using parts = await startGuardedService();
     const answer = await fetch(`${parts.prefix}api`, { redirect: 'manual' });
     expect(answer.status).toBe(401);
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="hub"');
+    expect(answer.headers.get('www-authenticate')).toBe('Basic realm="hub", Bearer realm="hub"');
     expect(await answer.json()).toMatchObject({ status: 401, code: 'unauthenticated' });
   });
 

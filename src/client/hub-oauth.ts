@@ -20,8 +20,15 @@ import { formatScopeList } from '../platform/protocol/scope-list.ts';
 import { tokenParameter, withoutTokenParameter } from '../platform/protocol/token-parameter.ts';
 import { isForged, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
-import { headerToken, type PresentedToken, single } from './credentials.ts';
-import { type Decision, type Denied, deny, type Redirected, type RequestLike } from './decision.ts';
+import { headerToken, type PresentedToken } from './credentials.ts';
+import {
+  type Decision,
+  type Denied,
+  deny,
+  type Redirected,
+  type RequestLike,
+  single,
+} from './decision.ts';
 import type { UserModel } from './hub-api.ts';
 import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
 import { createTokenCookie, type TokenCookie } from './token-cookie.ts';
@@ -193,7 +200,7 @@ export class HubOAuth extends HubAuth {
     request: RequestLike,
     presented: readonly PresentedToken[],
   ): Decision {
-    if (!mayFollowLogin(request)) return denyUnidentified(presented);
+    if (!mayFollowLogin(request)) return denyUnidentified(request, presented);
     const isStale = presented.some(({ source }) => source === 'url');
     return this.login(request, isStale ? withoutTokenParameter(request.url ?? '/') : request.url);
   }

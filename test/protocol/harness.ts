@@ -44,6 +44,7 @@ import { HubError } from '../../src/platform/errors.ts';
 import { createErrorAnswers } from '../../src/platform/http/error-answers.ts';
 import { errorMiddleware } from '../../src/platform/http/error-middleware.ts';
 import { securityHeaders } from '../../src/platform/http/security-headers.ts';
+import { authorizationToken } from '../../src/platform/protocol/authorization-header.ts';
 import { openDatabase } from '../../src/platform/store/open-database.ts';
 import { createShareStore } from '../../src/workloads/sharing/share-store.ts';
 import { memorySpace } from '../support/memory-space.ts';
@@ -231,7 +232,10 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   /** Stands in for the REST API: a resource that needs a token (RFC 6750). */
   const protectedResource = async (ctx: Context) => {
     const query = new URLSearchParams(ctx.querystring);
-    const token = readPresentedToken({ authorization: ctx.get('authorization'), query });
+    const token = readPresentedToken({
+      headerToken: authorizationToken(ctx.get('authorization'))?.token,
+      query,
+    });
     if (query.has('token')) ctx.set('Cache-Control', 'no-store');
     const caller = token === undefined ? undefined : await tokenVerifier.verify(token);
     if (caller === undefined) {

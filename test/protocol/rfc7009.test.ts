@@ -80,7 +80,7 @@ test('§2.2 responds with 200 for a token that was revoked before', async () => 
   await hub.post('revoke', { token }, asWiki);
   const response = await hub.post('revoke', { token }, asWiki);
   expect(response.status).toBe(200);
-  expect(await response.text()).toBe('');
+  expect(await response.json()).toEqual({});
 });
 
 test('§2.2.1 errors are those of RFC 6749 §5.2', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '..', '..');
 
 /** Where every test needs what stands around a hub: browsers, Jupyter, the documentation's examples, a cluster. */
-const folders = ['browser', 'deploy', 'examples', 'jupyter', 'kubernetes-api'];
+const folders = ['browser', 'deploy', 'examples', 'jupyter', 'kubernetes-api', 'programs'];
 
 /** Starts an engine of containers, jobs or pods. */
 const startsEngine = /\b(?:hasDocker|hasPodman|hasCompose|hasSlurm|canRunPods)\(/;

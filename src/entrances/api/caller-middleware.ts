@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { headerToken } from '../../client/credentials.ts';
 import { callerOfLogin } from '../../identity/authentication/login-caller.ts';
 import { OAuthError } from '../../identity/oauth/oauth-error.ts';
 import { readPresentedToken } from '../../identity/oauth/tokens/presented-token.ts';
@@ -14,13 +15,12 @@ import { noteCallerName } from '../../platform/http/request-log.ts';
 
 /** The token a request carries; empty when it carries something that cannot be one. */
 function presentedToken(ctx: Context): string | undefined {
-  const { authorization } = ctx.req.headers;
   try {
     const token = readPresentedToken({
-      authorization,
+      headerToken: headerToken(ctx.req),
       query: new URLSearchParams(ctx.querystring),
     });
-    return token ?? (authorization === undefined ? undefined : '');
+    return token ?? (ctx.req.headers.authorization === undefined ? undefined : '');
   } catch (error) {
     if (error instanceof OAuthError)
       throw new HubError('bad_request', error.message, { cause: error });

@@ -54,7 +54,7 @@ export function createOpenApiDocument(options: {
       title: 'Hub',
       version: options.version,
       description:
-        'A token goes into the Authorization header as `token` or `Bearer`. Without the scope an answer is 403; with the scope, but not for this resource, 404.',
+        'A token goes into the Authorization header as `token` or `Bearer`, from a program also as the password of `Basic`. Without the scope an answer is 403; with the scope, but not for this resource, 404.',
     },
     servers: [{ url: options.publicUrl.href.replace(/\/$/, '') }],
     security: [{ token: [] }, { login: [] }],

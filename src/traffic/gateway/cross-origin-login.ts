@@ -1,6 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { single } from '../../client/credentials.ts';
-import { type Denied, deny, type Redirected, type RequestLike } from '../../client/decision.ts';
+import {
+  type Denied,
+  deny,
+  type Redirected,
+  type RequestLike,
+  single,
+} from '../../client/decision.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { createSealer } from '../../platform/crypto/sealer.ts';

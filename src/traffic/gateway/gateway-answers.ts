@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { headerToken } from '../../client/credentials.ts';
 import { tokenPrefix } from '../../platform/crypto/random.ts';
 import { HubError } from '../../platform/errors.ts';
 import { cookieValues } from '../../platform/http/cookies.ts';
+import { authorizationToken } from '../../platform/protocol/authorization-header.ts';
 import { sessionIdCookie } from '../../platform/protocol/cookie-names.ts';
 import { tokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { text } from '../../platform/texts/text.ts';
@@ -13,7 +13,10 @@ import type { Visitor } from './traffic.ts';
 /** Whether a request shows a token of the hub, where no one asked for it: the upstream is not to see it. */
 export function showsHubToken(req: IncomingMessage, { access }: Route): boolean {
   if (access !== 'gateway') return false;
-  const shown = [headerToken(req), tokenParameter(req.url ?? '/')];
+  const shown = [
+    authorizationToken(req.headers.authorization)?.token,
+    tokenParameter(req.url ?? '/'),
+  ];
   return shown.some((token) => token?.startsWith(tokenPrefix) === true);
 }
 

@@ -4,8 +4,8 @@ import {
   isPreflight,
   mayFollowLogin,
 } from '../../client/browser-request.ts';
-import { headerToken, single } from '../../client/credentials.ts';
-import { type Denied, deny, type RequestLike } from '../../client/decision.ts';
+import { headerToken } from '../../client/credentials.ts';
+import { type Denied, deny, type RequestLike, single } from '../../client/decision.ts';
 import type { Caller } from '../../identity/rbac/caller.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import { HubError } from '../../platform/errors.ts';

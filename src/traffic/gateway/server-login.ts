@@ -1,5 +1,5 @@
-import { single } from '../../client/credentials.ts';
 import type { Redirected, RequestLike } from '../../client/decision.ts';
+import { single } from '../../client/decision.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { Forwarder } from '../proxy/forwarder.ts';
 import type { AnswerHead } from '../proxy/http1/request-head-only.ts';

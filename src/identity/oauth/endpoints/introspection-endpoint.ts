@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import { authorizationToken } from '../../../platform/protocol/authorization-header.ts';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
@@ -9,7 +10,6 @@ import type { Client } from '../clients/client.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { requireParameter } from '../request-parameters.ts';
-import { readPresentedToken } from '../tokens/presented-token.ts';
 import type { TokenVerifier } from '../tokens/token-verifier.ts';
 import { type CountRefusal, createJsonEndpoint, type OAuthRequest } from './json-endpoint.ts';
 
@@ -60,12 +60,11 @@ export function createIntrospectionEndpoint({
     const client = await clientAuthentication.find(request);
     if (client !== undefined) return mayClientKnow(client);
     // Only from the header: the form's `token` is the one asked about.
-    const { authorization } = request;
-    const token = readPresentedToken({ authorization, query: new URLSearchParams() });
-    if (token === undefined) {
+    const presented = authorizationToken(request.authorization);
+    if (presented === undefined || presented.isBasic) {
       throw new OAuthError('invalid_client', 'The caller did not authenticate itself.');
     }
-    const caller = await tokenVerifier.verify(token);
+    const caller = await tokenVerifier.verify(presented.token);
     if (caller === undefined) {
       throw new OAuthError('invalid_token', 'The token of the caller is unknown or expired.');
     }

@@ -25,7 +25,7 @@ const bodyLimitBytes = 16 * 1024;
  */
 export function createJsonEndpoint(
   options: { readonly parameters: readonly string[]; readonly countRefusal: CountRefusal },
-  answer: (request: OAuthRequest) => Promise<object | undefined>,
+  answer: (request: OAuthRequest) => Promise<object>,
 ): Middleware {
   const known = [...options.parameters, 'client_id', 'client_secret'];
 
@@ -40,7 +40,7 @@ export function createJsonEndpoint(
       const { authorization } = ctx.req.headers;
       const body = await answer({ form, authorization, incoming: ctx.req });
       ctx.status = 200;
-      setBody(ctx, body ?? '');
+      setBody(ctx, body);
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       options.countRefusal(error.error);

@@ -9,7 +9,7 @@ import { type CountRefusal, createJsonEndpoint } from './json-endpoint.ts';
 
 /**
  * The revocation endpoint (RFC 7009 §2). A client ends tokens that were issued to it; one that
- * is already gone needs no ending, so it gets the same 200.
+ * is already gone needs no ending, so it gets the same 200, with `{}` for clients that take every answer for JSON.
  */
 export function createRevocationEndpoint({
   clientAuthentication,
@@ -28,12 +28,12 @@ export function createRevocationEndpoint({
     const client = await clientAuthentication.require(request);
     const token = requireParameter(request.form, 'token');
     const accessToken = await accessTokens.findByHash(hashSecret(token));
-    if (accessToken === undefined) return undefined;
+    if (accessToken === undefined) return {};
     if (accessToken.clientId !== client.clientId) {
       throw new OAuthError('unauthorized_client', 'The token was not issued to this client.');
     }
     await accessTokens.revoke(accessToken.id);
     log.info({ client: client.clientId, token: accessToken.id }, 'token revoked by client');
-    return undefined;
+    return {};
   });
 }

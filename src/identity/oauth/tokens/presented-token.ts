@@ -2,24 +2,18 @@ import { OAuthError } from '../oauth-error.ts';
 
 /** How a request to a protected resource presents its token. */
 export interface TokenPresentation {
-  /** Value of the Authorization header. */
-  readonly authorization: string | undefined;
+  /** In the Authorization header. */
+  readonly headerToken: string | undefined;
   readonly query: URLSearchParams;
 }
 
 /**
- * Reads the access token of a request: `Authorization: Bearer` (RFC 6750 §2.1) or `token`, or the URL
- * parameter `token`. Undefined when there is none; throws `invalid_request` for more than one, since a
+ * Reads the access token of a request: of its Authorization header or of the URL parameter `token`. Undefined when there is none; throws `invalid_request` for more than one, since a
  * client must not use more than one method (RFC 6750 §2).
  */
-export function readPresentedToken({
-  authorization,
-  query,
-}: TokenPresentation): string | undefined {
+export function readPresentedToken({ headerToken, query }: TokenPresentation): string | undefined {
   const tokens = query.getAll('token').filter((token) => token !== '');
-  const [, inHeader] =
-    /^(?:bearer|token) +([A-Za-z0-9._~+/-]+=*) *$/i.exec(authorization ?? '') ?? [];
-  if (inHeader !== undefined) tokens.push(inHeader);
+  if (headerToken !== undefined) tokens.push(headerToken);
   if (tokens.length > 1) {
     throw new OAuthError('invalid_request', 'The request presents more than one token.');
   }

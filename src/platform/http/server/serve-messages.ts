@@ -54,6 +54,10 @@ export function serveMessages(server: Server, handlers: MessageHandlers): void {
     // The rest of the packet is read first: an answer of this very turn would close the connection before.
     process.nextTick(serve, req, res);
   });
+  server.on('checkContinue', (req, res) => {
+    continueWhenRead(req, res);
+    server.emit('request', req, res);
+  });
   server.on('upgrade', (req, duplex, head) => {
     const socket = duplex as Socket;
     // Node has removed its listeners, and a reset without a listener ends the process.
@@ -80,6 +84,24 @@ export function serveMessages(server: Server, handlers: MessageHandlers): void {
       ),
     );
   });
+}
+
+/**
+ * Asks for the body when somebody begins to read it (RFC 9110 §10.1.1), so that what is refused by its head is never
+ * sent. Then the connection closes: nobody could know whether the body still comes.
+ */
+function continueWhenRead(req: IncomingMessage, res: ServerResponse): void {
+  const { _read: read } = req;
+  const { shouldKeepAlive } = res;
+  res.shouldKeepAlive = false;
+  req._read = (size) => {
+    req._read = read;
+    if (!res.headersSent) {
+      res.shouldKeepAlive = shouldKeepAlive;
+      res.writeContinue();
+    }
+    read.call(req, size);
+  };
 }
 
 /** The refusal of a head that is too large. */
