@@ -23,7 +23,7 @@ beforeEach(() => {
 async function startGitServer(root: string) {
   const server = createServer((req, res) => {
     const [path = '', query = ''] = (req.url ?? '').split('?');
-    const child = spawn(pathOf('git-http-backend'), ['http-backend'], {
+    const child = spawn(pathOf('git-http-backend'), {
       env: {
         GIT_PROJECT_ROOT: root,
         GIT_HTTP_EXPORT_ALL: '1',
@@ -74,7 +74,7 @@ function addressOf({ url }: TestHub, token: string, path: string): string {
 
 test.skipIf(!requires('git-http-backend'))('git clones and pushes', async () => {
   const git = (directory: string, ...args: string[]) =>
-    run(pathOf('git-http-backend'), ['-C', directory, ...args], {
+    run('git', ['-C', directory, ...args], {
       env: {
         HOME: folder,
         PATH: '/usr/bin:/bin',
