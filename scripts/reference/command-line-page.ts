@@ -12,6 +12,7 @@ export function listCommands(): readonly { readonly name: string; readonly comma
     stderr: process.stderr,
     env: {},
     untilInterrupted: () => new AbortController().signal,
+    reportFailure: () => undefined,
     startHub: never,
     startGateway: never,
     openOperations: never,

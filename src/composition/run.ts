@@ -6,6 +6,7 @@ import type { CheckedConfig } from '../entrances/cli/checked-config.ts';
 import type { StartGateway, StartHub } from '../entrances/cli/cli-io.ts';
 import { readVersion, runCli } from '../entrances/cli/run-cli.ts';
 import { catchSignals, type Signals } from '../entrances/cli/signals.ts';
+import { jsonLine } from '../platform/logging/create-log.ts';
 import { type OpenedLog, openLog, writeWithoutWaiting } from '../platform/logging/open-log.ts';
 import { limitHeapGrowth } from '../spawning/processes/memory-settings.ts';
 import { connectServiceManager } from '../spawning/processes/service-manager.ts';
@@ -18,6 +19,7 @@ async function startHub(
 ): Promise<void> {
   signals.takeOver();
   openedLog = await openLogFor(checked);
+  onlyJson = checked.config.Hub.log_format === 'json';
   const { log, droppedLogLines } = openedLog;
   for (const { path, message } of checked.warnings) log.warn({ setting: path }, message);
   using manager = await connectServiceManager(process.env, (error) =>
@@ -100,6 +102,7 @@ async function startGateway(options: Parameters<StartGateway>[0], signals: Signa
     time: 'iso8601',
     levelForm: 'name',
   });
+  onlyJson = options.logFormat === 'json';
   const log = openedLog.log.child({ gateway: options.name });
   const stopping = signals.stop;
   const { createGatewayProcess } = await import('./gateway-process.ts');
@@ -114,7 +117,7 @@ async function startGateway(options: Parameters<StartGateway>[0], signals: Signa
   });
   if (gateway !== undefined) {
     log.info({ url: gateway.publicUrl.href }, 'gateway ready');
-    process.stdout.write(`The gateway is ready at ${gateway.publicUrl.href}\n`);
+    announceReady(openedLog, `The gateway is ready at ${gateway.publicUrl.href}`);
     limitHeapGrowth();
     const stopped = Promise.withResolvers<string>();
     stopping.addEventListener('abort', () => stopped.resolve(String(stopping.reason)));
@@ -147,6 +150,8 @@ const announcementPollMs = 50;
 const flushMs = 1_000;
 
 let openedLog: OpenedLog | undefined;
+/** Whether people have no terminal to read: what is said beside the log is in its form as well. */
+let onlyJson = false;
 
 function openLogFor({ config }: CheckedConfig): Promise<OpenedLog> {
   const { log_level, log_format, log_time_format, log_level_format } = config.Hub;
@@ -159,7 +164,10 @@ function openLogFor({ config }: CheckedConfig): Promise<OpenedLog> {
   });
 }
 
-/** Says where the hub is, after its log, so that the link stands last on a terminal. */
+/**
+ * Says where the hub is, after its log, so that the link stands last on a terminal. An event where lines
+ * must be JSON: both streams of a container are one log.
+ */
 async function announce(hub: Hub, log: OpenedLog): Promise<void> {
   const { publicUrl, setUpUrl } = hub;
   const giveUpAt = performance.now() + announcementPatienceMs;
@@ -167,12 +175,17 @@ async function announce(hub: Hub, log: OpenedLog): Promise<void> {
     await delay(announcementPollMs);
   }
   await log.flush(flushMs);
+  announceReady(log, `The hub is ready at ${publicUrl.href}`, setUpUrl);
+}
+
+/** In one piece: what waits for the first line reads the link along with it. */
+function announceReady({ log }: OpenedLog, ready: string, setUpUrl?: string): void {
   const setUp =
     setUpUrl === undefined
       ? ''
-      : `There is no administrator yet. Open this link once to become the first one:\n  ${setUpUrl}\n`;
-  // In one piece: what waits for the first line reads the link along with it.
-  writeWithoutWaiting(process.stdout, `The hub is ready at ${publicUrl.href}\n${setUp}`);
+      : `\nThere is no administrator yet. Open this link once to become the first one:\n  ${setUpUrl}`;
+  const event = onlyJson ? jsonLine(log, { setUpUrl, msg: ready }) : undefined;
+  writeWithoutWaiting(process.stdout, event ?? `${ready}${setUp}\n`);
 }
 
 function untilInterrupted(): AbortSignal {
@@ -194,6 +207,12 @@ export async function run(signals: Signals | undefined): Promise<void> {
     if (openedLog !== undefined) openedLog.log.error({ err: reason }, 'unhandled rejection');
     else process.stderr.write(`unhandled rejection: ${String(reason)}\n`);
   });
+  // Node's own would write lines of its own form between those of the log.
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    if (openedLog !== undefined) openedLog.log.warn({ err: warning }, 'warning of the runtime');
+    else process.stderr.write(`${String(warning)}\n`);
+  });
   // A reader who has gone, as in `hub user list | head`, is not a failure.
   process.stdout.on('error', () => {});
   process.on('exit', () => openedLog?.flushNow());
@@ -204,6 +223,10 @@ export async function run(signals: Signals | undefined): Promise<void> {
     stderr: process.stderr,
     env: process.env,
     untilInterrupted,
+    reportFailure(description) {
+      if (onlyJson) openedLog?.log.error({ reason: description }, 'ended by a failure');
+      else process.stderr.write(`${description}\n`);
+    },
     startHub: (start) => startHub(start, signals ?? catchSignals()),
     startGateway: (gateway) => startGateway(gateway, signals ?? catchSignals()),
     openOperations: async (...opening) =>
@@ -216,9 +239,10 @@ export async function run(signals: Signals | undefined): Promise<void> {
 
   // All that the hub opened is closed by now: what still keeps the process going is a plugin's.
   setTimeout(() => {
-    process.stderr.write(
-      'Ended, although something still ran: a plugin opens connections and starts timers in open, not in create, and ends them in [Symbol.asyncDispose].\n',
-    );
+    const advice =
+      'A plugin opens connections and starts timers in open, not in create, and ends them in [Symbol.asyncDispose].';
+    if (openedLog !== undefined) openedLog.log.warn({ advice }, 'ended while something still ran');
+    else process.stderr.write(`Ended while something still ran. ${advice}\n`);
     process.exit();
   }, leftoverGraceMs).unref();
 }

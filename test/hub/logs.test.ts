@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { visit } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { createHubFolder, type HubFolder, startHubProcess } from '../support/hub-process.ts';
 import { programFile } from '../support/program-file.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { fixtureApp } from '../support/server-hub.ts';
@@ -113,6 +113,37 @@ describe('the log of a busy run', () => {
     await until(() => hub.logged(/^request$/).length >= 2, 'both requests are logged');
     expect(hub.stderr()).not.toContain(token.slice(4));
     expect(hub.logged(/^request$/)[0]).toMatchObject({ url: '/hub/api/users/[token]' });
+  });
+
+  test('is JSON on either stream where it must be, also at the first start and at a failure', async () => {
+    await using folder = await createHubFolder({
+      Hub: { authenticator_class: 'password', log_format: 'json' },
+      Authenticator: {},
+    });
+    const warns = join(folder.directory, 'warns.mjs');
+    await writeFile(
+      warns,
+      `import { isMainThread } from 'node:worker_threads';
+      if (isMainThread) setTimeout(() => process.emitWarning('from a package'), 500);`,
+    );
+    await using hub = await startHubProcess(['start', '--config', folder.configFile], {
+      cwd: folder.directory,
+      env: { NODE_OPTIONS: `--import ${warns}` },
+    });
+    await until(() => hub.stderr().includes('from a package'), 'the warning is there');
+    expect(linesOf(hub.stdout()).map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({
+        level: 'info',
+        setUpUrl: expect.stringMatching(/\/hub\/set-up\?secret=[\w-]{43}$/),
+        msg: `The hub is ready at ${folder.url}`,
+      }),
+    ]);
+    const second = await folder.run(['start']);
+    expect(second.code).toBe(1);
+    for (const line of [...linesOf(hub.stderr()), ...linesOf(second.stderr + second.stdout)]) {
+      expect(JSON.parse(line)).toHaveProperty('level');
+    }
+    expect(second.stderr).toContain('ended by a failure');
   });
 
   test('is text where it should be, one line an event', async () => {

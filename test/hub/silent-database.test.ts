@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres())('SIGTERM while PostgreSQL gives no answer', () =
     hub.signal('SIGTERM');
     expect(await hub.exited).toBe(0);
     expect(hub.logged(/^hub stopped$/)).toHaveLength(1);
-    expect(hub.stderr()).not.toContain('Ended, although something still ran');
+    expect(hub.stderr()).not.toContain('ended while something still ran');
   }
 
   test('ends an idle hub', async () => {

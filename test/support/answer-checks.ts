@@ -13,6 +13,9 @@ async function check(directory: string): Promise<void> {
     env: process.env,
     directory,
     untilInterrupted: () => new AbortController().signal,
+    reportFailure(description) {
+      stderr += `${description}\n`;
+    },
     startHub: () => Promise.reject(new Error('a check starts no hub')),
     startGateway: () => Promise.reject(new Error('a check starts no gateway')),
     openOperations: () => Promise.reject(new Error('a check performs nothing')),

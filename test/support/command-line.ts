@@ -40,6 +40,9 @@ export async function runCommand(
     env,
     directory,
     untilInterrupted: () => new AbortController().signal,
+    reportFailure(description) {
+      output.stderr += `${description}\n`;
+    },
     startHub: startHub ?? (() => Promise.reject(new Error('the hub must not start'))),
     startGateway: () => Promise.reject(new Error('no gateway is started here')),
     openOperations,

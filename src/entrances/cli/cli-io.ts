@@ -14,6 +14,8 @@ export interface CliIo {
    * reader of the output has gone.
    */
   readonly untilInterrupted: () => AbortSignal;
+  /** Says why a command ends with a failure. */
+  readonly reportFailure: (description: string) => void;
   readonly startHub: StartHub;
   readonly startGateway: StartGateway;
   readonly openOperations: OpenOperations;

@@ -32,7 +32,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
-    io.stderr.write(`${describeFailure(error)}\n`);
+    io.reportFailure(describeFailure(error));
     return error instanceof ConfigError ? 2 : 1;
   }
 }

@@ -41,9 +41,9 @@ export async function createLog(options: {
   );
   const infoLevel = format.level === 'name' ? '"info"' : String(log.levels.values['info']);
   const baseMembers = JSON.stringify(base).slice(1, -1);
-  jsonWriters.set(log, (event) =>
-    write(`{"level":${infoLevel}${timestamp()},${baseMembers},${JSON.stringify(event).slice(1)}\n`),
-  );
+  const lineOf = (event: FrequentEvent) =>
+    `{"level":${infoLevel}${timestamp()},${baseMembers},${JSON.stringify(event).slice(1)}\n`;
+  jsonForms.set(log, { lineOf, write });
   return log;
 }
 
@@ -53,7 +53,17 @@ export interface FrequentEvent {
   readonly msg: string;
 }
 
-const jsonWriters = new WeakMap<Logger, (event: FrequentEvent) => void>();
+interface JsonForm {
+  readonly lineOf: (event: FrequentEvent) => string;
+  readonly write: (line: string) => void;
+}
+
+const jsonForms = new WeakMap<Logger, JsonForm>();
+
+/** An event of the level `info` as a line in the form of the log, for another stream; undefined where that is text. */
+export function jsonLine(log: Logger, event: FrequentEvent): string | undefined {
+  return jsonForms.get(log)?.lineOf(event);
+}
 
 /**
  * Makes the way for very many events of the level `info`, at a third of what a line costs otherwise:
@@ -61,7 +71,9 @@ const jsonWriters = new WeakMap<Logger, (event: FrequentEvent) => void>();
  */
 export function frequentInfo(log: Logger): (event: FrequentEvent) => void {
   if (!log.isLevelEnabled('info')) return () => undefined;
-  return jsonWriters.get(log) ?? (({ msg, ...fields }) => log.info(fields, msg));
+  const form = jsonForms.get(log);
+  if (form === undefined) return ({ msg, ...fields }) => log.info(fields, msg);
+  return (event) => form.write(form.lineOf(event));
 }
 
 /** Writes the time of a line; those of the same millisecond share the text. */
