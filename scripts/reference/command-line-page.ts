@@ -13,6 +13,7 @@ export function listCommands(): readonly { readonly name: string; readonly comma
     env: {},
     untilInterrupted: () => new AbortController().signal,
     reportFailure: () => undefined,
+    openLog: () => Promise.resolve(),
     startHub: never,
     startGateway: never,
     openOperations: never,

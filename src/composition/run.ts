@@ -18,9 +18,8 @@ async function startHub(
   signals: Signals,
 ): Promise<void> {
   signals.takeOver();
-  openedLog = await openLogFor(checked);
-  onlyJson = checked.config.Hub.log_format === 'json';
-  const { log, droppedLogLines } = openedLog;
+  const opened = openedLog ?? (await openLogFor(checked));
+  const { log, droppedLogLines } = opened;
   for (const { path, message } of checked.warnings) log.warn({ setting: path }, message);
   using manager = await connectServiceManager(process.env, (error) =>
     log.warn({ err: error }, 'service manager (NOTIFY_SOCKET) cannot be notified'),
@@ -54,7 +53,7 @@ async function startHub(
     log.info({ url: hub.publicUrl.href }, 'hub ready');
     const status = `Ready at ${hub.publicUrl.href}`;
     manager.ready(status);
-    void announce(hub, openedLog);
+    void announce(hub, opened);
     limitHeapGrowth();
     const reloadNow = async (): Promise<ReloadOutcome> => {
       if (signals.stop.aborted) return { outcome: 'refused', problem: 'The hub is stopping.' };
@@ -153,15 +152,17 @@ let openedLog: OpenedLog | undefined;
 /** Whether people have no terminal to read: what is said beside the log is in its form as well. */
 let onlyJson = false;
 
-function openLogFor({ config }: CheckedConfig): Promise<OpenedLog> {
+async function openLogFor({ config }: CheckedConfig): Promise<OpenedLog> {
   const { log_level, log_format, log_time_format, log_level_format } = config.Hub;
-  return openLog({
+  onlyJson = log_format === 'json';
+  openedLog = await openLog({
     stderr: process.stderr,
     level: log_level,
     form: log_format,
     time: log_time_format,
     levelForm: log_level_format,
   });
+  return openedLog;
 }
 
 /**
@@ -226,6 +227,9 @@ export async function run(signals: Signals | undefined): Promise<void> {
     reportFailure(description) {
       if (onlyJson) openedLog?.log.error({ reason: description }, 'ended by a failure');
       else process.stderr.write(`${description}\n`);
+    },
+    async openLog(checked) {
+      await openLogFor(checked);
     },
     startHub: (start) => startHub(start, signals ?? catchSignals()),
     startGateway: (gateway) => startGateway(gateway, signals ?? catchSignals()),

@@ -16,6 +16,7 @@ async function check(directory: string): Promise<void> {
     reportFailure(description) {
       stderr += `${description}\n`;
     },
+    openLog: () => Promise.resolve(),
     startHub: () => Promise.reject(new Error('a check starts no hub')),
     startGateway: () => Promise.reject(new Error('a check starts no gateway')),
     openOperations: () => Promise.reject(new Error('a check performs nothing')),

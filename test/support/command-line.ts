@@ -43,6 +43,7 @@ export async function runCommand(
     reportFailure(description) {
       output.stderr += `${description}\n`;
     },
+    openLog: () => Promise.resolve(),
     startHub: startHub ?? (() => Promise.reject(new Error('the hub must not start'))),
     startGateway: () => Promise.reject(new Error('no gateway is started here')),
     openOperations,

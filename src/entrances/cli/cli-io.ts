@@ -16,6 +16,8 @@ export interface CliIo {
   readonly untilInterrupted: () => AbortSignal;
   /** Says why a command ends with a failure. */
   readonly reportFailure: (description: string) => void;
+  /** Opens the log of a hub that is to start; `reportFailure` writes to it from then on where all is JSON. */
+  readonly openLog: (checked: CheckedConfig) => Promise<void>;
   readonly startHub: StartHub;
   readonly startGateway: StartGateway;
   readonly openOperations: OpenOperations;

@@ -14,6 +14,7 @@ export function addStartCommand(program: Command, io: CliIo): void {
     .description('run the hub until it is told to stop (SIGTERM or Ctrl-C); SIGHUP reloads')
     .action(async (_flags: unknown, command: Command) => {
       const checked = await loadFor(command, io);
+      await io.openLog(checked);
       using _lock = await takeFileLock(
         lockFileOf(checked.config),
         (holder) =>
