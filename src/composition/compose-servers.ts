@@ -5,6 +5,7 @@ import { actAsHub } from '../platform/audit/actor.ts';
 import type { Config } from '../platform/config/config.ts';
 import { spawnerOf } from '../platform/config/profile-spawner.ts';
 import { createPluginLog } from '../platform/logging/plugin-log.ts';
+import { forwardingOf } from '../platform/protocol/identity-headers.ts';
 import { startSpawner, startSpawnHook } from '../plugin/host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
@@ -93,6 +94,7 @@ export async function composeServers(
     basePath,
     origins: deps.site.origins,
     access: spawnerConfig.access === 'gateway' ? 'gateway' : 'server',
+    forwarding: forwardingOf(spawnerConfig),
   });
   const events: UnitEvents = {
     onReady(server, url) {

@@ -1,4 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander';
+import {
+  forwardingOf,
+  type IdentityHeaderNames,
+  identityFields,
+  isIdentityHeaderName,
+} from '../platform/protocol/identity-headers.ts';
 import type { SingleuserOptions } from './singleuser.ts';
 
 const examples = `
@@ -21,6 +27,13 @@ export function createCommandLine(run: (options: SingleuserOptions) => Promise<v
     .option('--socket', 'the app listens on a Unix socket instead of a port')
     .option('--listens-elsewhere', 'a program that the app did not start listens on its port')
     .option('--strip-prefix', 'the app gets paths without the prefix of the server')
+    .option('--upstream-host', 'the app gets its own address as Host, not the public name')
+    .option(
+      '--identity-header <field=name>',
+      'a further header for who asks, such as user=X-Remote-User; repeatable',
+      parseIdentityHeader,
+      {},
+    )
     .option('--pass-token', 'the app gets HUB_API_TOKEN')
     .option('--ready-path <path>', 'path of the app that is asked until it answers')
     .option('--cache-max-age <seconds>', 'how long the hub is not asked again', parseSeconds, 300)
@@ -36,6 +49,10 @@ export function createCommandLine(run: (options: SingleuserOptions) => Promise<v
           flags.socket === true || command.some((argument) => argument.includes('{socket}')),
         listensElsewhere: flags.listensElsewhere === true,
         stripsPrefix: flags.stripPrefix === true,
+        forwarding: forwardingOf({
+          host: flags.upstreamHost === true ? 'upstream' : 'public',
+          identity_headers: flags.identityHeader,
+        }),
         passesToken: flags.passToken === true,
         readyPath: flags.readyPath ?? '',
         cacheMaxAgeSeconds: flags.cacheMaxAge,
@@ -50,6 +67,8 @@ interface Flags {
   readonly socket?: boolean;
   readonly listensElsewhere?: boolean;
   readonly stripPrefix?: boolean;
+  readonly upstreamHost?: boolean;
+  readonly identityHeader: IdentityHeaderNames;
   readonly passToken?: boolean;
   readonly readyPath?: string;
   readonly cacheMaxAge: number;
@@ -60,6 +79,18 @@ function parsePort(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
   throw new InvalidArgumentError('It is not a port number.');
+}
+
+function parseIdentityHeader(text: string, former: IdentityHeaderNames): IdentityHeaderNames {
+  const [, given = '', name = ''] = /^([a-z_]+)=(.*)$/s.exec(text) ?? [];
+  const field = identityFields.find((each) => each === given);
+  if (field === undefined) {
+    throw new InvalidArgumentError(`It begins with none of ${identityFields.join('=, ')}=.`);
+  }
+  if (!isIdentityHeaderName(name)) {
+    throw new InvalidArgumentError('It names no header that could say who asks.');
+  }
+  return { ...former, [field]: name };
 }
 
 function parseSeconds(text: string): number {

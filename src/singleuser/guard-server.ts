@@ -18,6 +18,10 @@ import { canonicalPath, withoutPrefix } from '../platform/http/canonical-path.ts
 import { prefersHtml } from '../platform/http/content-negotiation.ts';
 import { serveMessages } from '../platform/http/server/serve-messages.ts';
 import { answerOnSocket } from '../platform/http/socket-response.ts';
+import {
+  type IdentityHeaderNames,
+  identityHeaders,
+} from '../platform/protocol/identity-headers.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
 
 /** Browsers and programs that are rechecked more often than this would keep the hub busy. */
@@ -30,6 +34,7 @@ export function createGuardServer(options: {
   readonly forwarder: () => AppForwarder | undefined;
   /** Whether the app does not know its prefix and gets paths without it. */
   readonly stripsPrefix: boolean;
+  readonly identityHeaders: IdentityHeaderNames;
   readonly onTraffic: () => void;
   readonly log: Logger;
 }): Server {
@@ -103,14 +108,10 @@ export function createGuardServer(options: {
     return {
       path: pathForApp(url) ?? '/',
       stripAuthorization: source !== 'cookie',
-      headersToAdd: [
-        'X-Hub-User',
-        encodeHeader(user.name),
-        'X-Hub-Groups',
-        (user.groups ?? []).map(encodeHeader).join(','),
-        'X-Hub-Scopes',
-        (user.scopes ?? []).map(encodeHeader).join(' '),
-      ],
+      headersToAdd: identityHeaders(
+        { name: user.name, groups: user.groups ?? [], scopes: user.scopes ?? [] },
+        options.identityHeaders,
+      ),
     };
   }
 
@@ -150,11 +151,4 @@ export function answerFailure(
 
 function answer(request: IncomingMessage, response: ServerResponse, decision: Answered): void {
   writeAnswer(request, response, toAnswer(decision, prefersHtml(request.headers)));
-}
-
-/** A header value holds visible ASCII; everything else, and what separates lists, is percent-encoded. */
-function encodeHeader(text: string): string {
-  return /^[\x21-\x24\x26-\x2b\x2d-\x7e]*$/.test(text)
-    ? text
-    : encodeURIComponent(text).replaceAll('%40', '@');
 }

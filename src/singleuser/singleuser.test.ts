@@ -129,6 +129,21 @@ describe('a guarded app', () => {
     },
   );
 
+  test('that looks at names gets its own as Host, and its visitor in the header that it reads', async () => {
+    const identity_headers = { user: 'X-Remote-User' };
+    await using parts = await startGuardedApp({
+      forwarding: { host: 'upstream', identity_headers },
+    });
+    await parts.singleuser.ready;
+    const { headers } = await parts.echo('/user/alice/', { headers: { 'x-remote-user': 'bob' } });
+    expect(headers).toMatchObject({
+      host: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+      'x-forwarded-host': new URL(parts.origin).host,
+      'x-remote-user': 'alice',
+    });
+    expect(headers['host']).not.toBe(headers['x-forwarded-host']);
+  });
+
   test('is not asked for anything outside its prefix', async () => {
     await using parts = await startGuardedApp();
     await parts.singleuser.ready;

@@ -8,6 +8,7 @@ import { HubOAuth } from '../client/hub-oauth.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { createClientAddressReader } from '../platform/http/client-address.ts';
 import { jupyterHubSessionIdCookie } from '../platform/protocol/cookie-names.ts';
+import type { Forwarding } from '../platform/protocol/identity-headers.ts';
 import { createRoute } from '../traffic/proxy/route.ts';
 import { parseUpstreamAddress } from '../traffic/proxy/upstream-address.ts';
 import { type ActivityReport, createActivityReport } from './activity-report.ts';
@@ -30,6 +31,7 @@ export interface SingleuserOptions {
   /** Whether a program that the app did not start listens on its port. */
   readonly listensElsewhere: boolean;
   readonly stripsPrefix: boolean;
+  readonly forwarding?: Forwarding | undefined;
   readonly passesToken: boolean;
   /** Path, below the prefix, that is asked for until it answers. */
   readonly readyPath: string;
@@ -73,11 +75,12 @@ export async function startSingleuser(
   const readClient = createClientAddressReader(['127.0.0.0/8', '::1'], {
     trustForwardedHost: true,
   });
-  const { stripsPrefix } = options;
+  const { stripsPrefix, forwarding } = options;
   const server = createGuardServer({
     hubAuth,
     forwarder: () => app?.forwarder,
     stripsPrefix,
+    identityHeaders: forwarding?.identity_headers ?? {},
     onTraffic: () => activity?.touch(),
     log,
   });
@@ -120,6 +123,7 @@ export async function startSingleuser(
             prefix,
             target,
             stripsPrefix,
+            forwarding,
             // The app never sees the hub's cookies, as behind a gateway that guards it.
             access: 'gateway',
             owner: { kind: 'extra' },

@@ -1,5 +1,6 @@
 import { firstLocalAddressIn, isAddressRange } from '../addresses/local-addresses.ts';
 import type { ConfigProblem } from '../errors.ts';
+import { forwardingOf } from '../protocol/identity-headers.ts';
 import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts';
 import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
@@ -251,6 +252,10 @@ function checkAccountAuthenticator(config: Config, report: Report): void {
 }
 
 function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): void {
+  if (Spawner.access !== 'gateway' && forwardingOf(Spawner) !== undefined) {
+    const key = Spawner.host === 'upstream' ? 'host' : 'identity_headers';
+    report(`Spawner.${key}`, 'needs "access": "gateway"; hub-singleuser has flags for it');
+  }
   reportRepeated(spawners, 'Spawner.class', 'spawner', report);
   reportRepeated(hooks, 'Spawner.hooks', 'hook', report);
   for (const [index, { spawner }] of Spawner.profiles.entries()) {

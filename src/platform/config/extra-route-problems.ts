@@ -4,7 +4,7 @@ import type { ExtraRoutes } from './extra-route-schema.ts';
 import { placeOf } from './route-services.ts';
 
 const shortestToken = 16;
-const guardedOnly = ['name', 'rules', 'display', 'health_path'] as const;
+const guardedOnly = ['name', 'identity_headers', 'rules', 'display', 'health_path'] as const;
 
 /** Finds entries of `Proxy.extra_routes` that would hide the hub, or that say what has no meaning there. */
 export function findExtraRouteProblems(config: Config): ConfigProblem[] {
@@ -73,9 +73,9 @@ function fieldProblems(
   spec: string,
   { subdomainHost }: Config,
 ): { field: string; message: string }[] {
-  const { access, target, strip_prefix, health_path } = route;
+  const { access, target, strip_prefix, health_path, host } = route;
   if (access === 'forward-auth') {
-    const needless = { target, strip_prefix, health_path };
+    const needless = { target, strip_prefix, health_path, host };
     const problems = Object.entries(needless).flatMap(([field, value]) =>
       value === undefined
         ? []

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { Forwarding } from '../protocol/identity-headers.ts';
 import { httpUrl, seconds } from './common-schema.ts';
+import { forwardingKeys } from './forwarding-schema.ts';
 import { routeRules } from './route-rules-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
@@ -47,6 +49,14 @@ const extraRoute = z.union([
         .boolean()
         .optional()
         .describe('Whether the target gets paths without the prefix.'),
+      host: forwardingKeys.host
+        .unwrap()
+        .optional()
+        .describe(forwardingKeys.host.description ?? ''),
+      identity_headers: forwardingKeys.identity_headers
+        .unwrap()
+        .optional()
+        .describe(forwardingKeys.identity_headers.description ?? ''),
       rules: routeRules.optional(),
       display: z
         .boolean()
@@ -66,6 +76,8 @@ function complete(route: {
   readonly access: 'public' | 'gateway' | 'forward-auth';
   readonly name?: string | undefined;
   readonly strip_prefix?: boolean | undefined;
+  readonly host?: Forwarding['host'] | undefined;
+  readonly identity_headers?: Forwarding['identity_headers'] | undefined;
   readonly rules?: z.output<typeof routeRules> | undefined;
   readonly display?: boolean | undefined;
   readonly health_path?: string | undefined;

@@ -266,6 +266,26 @@ describe('settings that cannot be, alone or together, are refused:', () => {
       /^Spawner\.profiles\[1\]\.name: profile "a" stands twice/,
     ],
     [
+      'another Host for a server that checks visitors itself',
+      { Spawner: { host: 'upstream' } },
+      /^Spawner\.host: needs "access": "gateway"; hub-singleuser has flags for it/,
+    ],
+    [
+      'a header that no visitor would be believed to be without',
+      { Spawner: { access: 'gateway', identity_headers: { user: 'Cookie' } } },
+      /^Spawner\.identity_headers\.user: is no name for such a header/,
+    ],
+    [
+      'one header for two things',
+      { Spawner: { access: 'gateway', identity_headers: { user: 'X-Who', email: 'x-who' } } },
+      /^Spawner\.identity_headers: has the same header twice/,
+    ],
+    [
+      'an identity for an open route',
+      { Proxy: { extra_routes: { '/x/': { target: 'http://h/', identity_headers: {} } } } },
+      /^Proxy\.extra_routes\.\/x\/\.identity_headers: is for guarded routes only/,
+    ],
+    [
       'a route over the hub',
       { Proxy: { extra_routes: { '/hub/x/': 'http://h/' } } },
       /^Proxy\.extra_routes\.\/hub\/x\/: would hide/,

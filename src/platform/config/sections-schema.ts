@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { byteSize, command, count, environment, seconds } from './common-schema.ts';
 import { extraRoutes } from './extra-route-schema.ts';
+import { forwardingKeys } from './forwarding-schema.ts';
 import { localizedText } from './language-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
@@ -247,13 +248,14 @@ export const spawnerSection = z.strictObject({
   remove_named_servers_at_limit: z
     .boolean()
     .default(false)
-    .describe('Whether a named server that is stopped by such a limit is deleted as well.'),
+    .describe('Whether a named server that such a limit stops is deleted.'),
   access: z
     .enum(['server', 'gateway'])
     .default('server')
     .describe(
       'Who checks visitors: the server itself, behind a first check by the gateway that its user cannot replace, or the gateway alone.',
     ),
+  ...forwardingKeys,
   mem_limit: byteSize.optional().describe('Memory limit of a server.'),
   mem_guarantee: byteSize.optional().describe('Memory kept for a server, where the engine can.'),
   cpu_limit: cores
@@ -283,9 +285,7 @@ export const spawnerSection = z.strictObject({
   home_dir: z
     .string()
     .default('homes/{username}')
-    .describe(
-      'Working directory of a server; {username} is replaced as in system_user. Created when missing.',
-    ),
+    .describe('Working folder of a server; {username} as in system_user. Created when missing.'),
   hooks: z
     .array(z.union([z.string().min(1), hookObject]))
     .default([])

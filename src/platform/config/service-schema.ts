@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { deepestJson, isNestedTooDeep } from '../protocol/json-depth.ts';
 import { text } from '../texts/text.ts';
 import { command, environment, httpUrl, says, seconds, secretReference } from './common-schema.ts';
+import { forwardingKeys } from './forwarding-schema.ts';
 import { routeRules } from './route-rules-schema.ts';
 
 /** Codes are sent nowhere else: RFC 6749 §3.1.2, and no scheme by which a browser would run what it is given. */
@@ -49,6 +50,7 @@ export const serviceSchema = z.strictObject({
     .describe(
       'Whether the service gets paths without /services/<name>, for an app that cannot be told its path.',
     ),
+  ...forwardingKeys,
   rules: routeRules.default([]),
   display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
   info: z

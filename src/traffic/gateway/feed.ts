@@ -80,13 +80,14 @@ export function createGatewayFeed(deps: {
   let isOpen = false;
 
   function modelOf(route: Route): GatewayRoute {
-    const { clientId, serverId, upstreamTimeoutMs, host, origin, rules } = route;
+    const { clientId, serverId, upstreamTimeoutMs, host, origin, rules, forwarding } = route;
     return {
       prefix: route.prefix,
       ...(host !== undefined && { host }),
       ...(origin !== undefined && { origin }),
       ...(route.stripsPrefix && { strip_prefix: true }),
       ...(route.isBehindProxy && { behind_proxy: true }),
+      ...(forwarding !== undefined && { forwarding }),
       ...(rules.length > 0 && { rules: [...rules] }),
       target: route.target,
       access: route.access,

@@ -6,6 +6,7 @@ import { canonicalPath } from '../../platform/http/canonical-path.ts';
 import type { ClientAddressReader } from '../../platform/http/client-address.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
 import { hostnameOf } from '../../platform/http/host-header.ts';
+import { identityHeaderNames } from '../../platform/protocol/identity-headers.ts';
 import { text } from '../../platform/texts/text.ts';
 import { methodProblem } from '../proxy/forwarded-methods.ts';
 import type { Route } from '../proxy/route.ts';
@@ -40,14 +41,6 @@ const ways: ReadonlyMap<string, ForwardAuthWay> = new Map([
   ['auth-request', 'status'],
 ]);
 
-const identityNames = [
-  'X-Hub-User',
-  'X-Hub-Groups',
-  'X-Hub-Scopes',
-  'X-Hub-Display-Name',
-  'X-Hub-Email',
-  'X-Hub-Assertion',
-];
 const methodName = /^[A-Z][A-Z-]{0,30}$/;
 
 export function createForwardAuth(deps: {
@@ -85,10 +78,17 @@ export function createForwardAuth(deps: {
     return { route: match.route, request: { method, url, headers }, pathname: path.pathname };
   }
 
-  function allow(req: IncomingMessage, res: ServerResponse, authorized?: Authorized): void {
+  function allow(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { forwarding }: Route,
+    authorized?: Authorized,
+  ): void {
     const headers: Record<string, string> = { 'cache-control': 'no-store' };
     // Empty where no one is known: a proxy that copies them then replaces what its client sent.
-    for (const name of identityNames) headers[name.toLowerCase()] = '';
+    for (const name of [...identityHeaderNames(forwarding?.identity_headers), 'X-Hub-Assertion']) {
+      headers[name.toLowerCase()] = '';
+    }
     const given = authorized?.headers ?? [];
     for (let index = 0; index + 1 < given.length; index += 2) {
       headers[given[index]?.toLowerCase() ?? ''] = given[index + 1] ?? '';
@@ -100,10 +100,11 @@ export function createForwardAuth(deps: {
     req: IncomingMessage,
     res: ServerResponse,
     decision: GateDecision,
+    route: Route,
     way: ForwardAuthWay,
   ): void {
     if (decision.kind === 'authorized') {
-      allow(req, res, decision);
+      allow(req, res, route, decision);
     } else if (decision.kind === 'denied') {
       for (const [name, value] of Object.entries(decision.headers)) res.setHeader(name, value);
       if (decision.setCookies.length > 0) res.setHeader('set-cookie', [...decision.setCookies]);
@@ -135,19 +136,19 @@ export function createForwardAuth(deps: {
         const rule = checkRules(route, { pathname: asked }, request.method, addressOf);
         if (rule instanceof HubError) throw rule;
         if (rule === 'everyone') {
-          allow(req, res);
+          allow(req, res, route);
           return;
         }
         if (deps.isOutdated()) throw outdated();
         const known = guard.known(route, request);
         if (known !== undefined && isInGroups(known, rule)) {
-          allow(req, res, known);
+          allow(req, res, route, known);
           return;
         }
         guard.decide(route, request).then(
           (decision) => {
             const isRefused = decision.kind === 'authorized' && !isInGroups(decision, rule);
-            answer(req, res, isRefused ? deny(notInGroups()) : decision, way);
+            answer(req, res, isRefused ? deny(notInGroups()) : decision, route, way);
           },
           (thrown: unknown) => refuse(req, res, asHubError(thrown), way),
         );

@@ -6,6 +6,7 @@ import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import { accessScopeFor } from '../../platform/protocol/access-scope.ts';
+import { identityHeaders } from '../../platform/protocol/identity-headers.ts';
 import { type ChangeSource, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import type { Route } from '../proxy/route.ts';
 import type { AccessPolicy, Authorized } from './access-policy.ts';
@@ -81,7 +82,6 @@ export function createGuard(deps: {
     const groups = user.groups ?? [];
     const scopes = user.scopes ?? [];
     const info = (user['user_info'] ?? {}) as DisclosedUserInfo;
-    const { displayName, verifiedEmail } = info;
     const assertion = await deps.assertions.assertion({
       userName: user.name,
       groups,
@@ -92,14 +92,10 @@ export function createGuard(deps: {
     return {
       kind: 'authorized',
       headers: [
-        'X-Hub-User',
-        encodeHeader(user.name),
-        'X-Hub-Groups',
-        groups.map(encodeHeader).join(','),
-        'X-Hub-Scopes',
-        scopes.map(encodeHeader).join(' '),
-        ...(displayName === undefined ? [] : ['X-Hub-Display-Name', encodeHeader(displayName)]),
-        ...(verifiedEmail === undefined ? [] : ['X-Hub-Email', encodeHeader(verifiedEmail)]),
+        ...identityHeaders(
+          { name: user.name, groups, scopes, ...info },
+          route.forwarding?.identity_headers,
+        ),
         'X-Hub-Assertion',
         assertion,
       ],
@@ -138,11 +134,4 @@ export function createGuard(deps: {
       return authorized;
     },
   };
-}
-
-/** A header value holds visible ASCII; everything else, and what separates lists, is percent-encoded. */
-function encodeHeader(text: string): string {
-  return /^[\x21-\x24\x26-\x2b\x2d-\x7e]*$/.test(text)
-    ? text
-    : encodeURIComponent(text).replaceAll('%40', '@');
 }

@@ -97,6 +97,7 @@ function definitionOf(model: GatewayRoute): RouteDefinition {
     origin: model.origin,
     stripsPrefix: model.strip_prefix,
     isBehindProxy: model.behind_proxy,
+    forwarding: model.forwarding,
     rules: model.rules,
     target: model.target,
     access: model.access,

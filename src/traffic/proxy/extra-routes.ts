@@ -1,5 +1,6 @@
 import type { Config } from '../../platform/config/config.ts';
 import { placeOf } from '../../platform/config/route-services.ts';
+import { forwardingOf } from '../../platform/protocol/identity-headers.ts';
 import type { RouteDefinition } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 
@@ -42,6 +43,7 @@ function definitionsOf({ Proxy: proxy, ...address }: RouteConfig): RouteDefiniti
         prefix,
         host,
         stripsPrefix: route.strip_prefix,
+        forwarding: forwardingOf(route),
         target,
         access,
         owner: { kind: 'extra' as const },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Forwarding } from '../../platform/protocol/identity-headers.ts';
 import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
 import { createRoute, type RouteAccess } from './route.ts';
 
@@ -11,9 +12,10 @@ const forwarded = {
   'x-request-id': 'id-1',
 };
 
-const routeWith = (access: RouteAccess, sessionIdAliases?: string[]) =>
+const routeWith = (access: RouteAccess, sessionIdAliases?: string[], forwarding?: Forwarding) =>
   createRoute(
     {
+      forwarding,
       prefix: '/services/a/',
       target: 'http://127.0.0.1:9',
       access,
@@ -29,6 +31,7 @@ function sent(
   options: {
     access?: RouteAccess;
     sessionIdAliases?: string[];
+    forwarding?: Forwarding;
     headersToAdd?: string[];
     stripAuthorization?: boolean;
   } = {},
@@ -36,13 +39,14 @@ function sent(
   const {
     access = 'gateway',
     sessionIdAliases,
+    forwarding,
     headersToAdd = [],
     stripAuthorization = false,
   } = options;
   return toHeaderObject(
     upstreamRequestHeaders({
       rawHeaders,
-      route: routeWith(access, sessionIdAliases),
+      route: routeWith(access, sessionIdAliases, forwarding),
       client,
       requestId: 'id-1',
       headersToAdd,
@@ -52,6 +56,34 @@ function sent(
 }
 
 describe('upstreamRequestHeaders', () => {
+  test('asks an app by its own name where that is wanted, with an Origin that agrees', () => {
+    const forwarding = { host: 'upstream', identity_headers: {} } as const;
+    const origins = ['https://hub.test:8443', 'https://other.test', 'null'];
+    const pairs = origins.map((origin) =>
+      sent(['Host', 'hub.test:8443', 'Origin', origin], { forwarding }),
+    );
+    expect(pairs.map(({ host, origin }) => [host, origin])).toEqual([
+      ['127.0.0.1:9', 'http://127.0.0.1:9'],
+      ['127.0.0.1:9', 'https://other.test'],
+      ['127.0.0.1:9', 'null'],
+    ]);
+    expect(pairs[0]?.['x-forwarded-host']).toBe('hub.test:8443');
+  });
+
+  test('takes from a visitor every header by which the app learns who asks', () => {
+    const forwarding = {
+      host: 'public',
+      identity_headers: { user: 'X-Pupil', email: 'Post' },
+    } as const;
+    const rawHeaders = ['Host', 'hub.test', 'x-PUPIL', 'bob', 'post', 'b@x', 'X-Pupils', 'kept'];
+    expect(sent(rawHeaders, { forwarding, headersToAdd: ['X-Pupil', 'alice'] })).toEqual({
+      host: 'hub.test',
+      'x-pupil': 'alice',
+      'x-pupils': 'kept',
+      ...forwarded,
+    });
+  });
+
   test('passes ordinary headers on, repeated ones included, in their spelling', () => {
     const rawHeaders = ['Host', 'hub.test', 'ACCEPT', '*/*', 'X-Trace', '1', 'x-trace', '2'];
     expect(sent(rawHeaders)).toEqual({

@@ -22,7 +22,15 @@ export interface RequestHeaderSource {
   readonly stripAuthorization: boolean;
 }
 
-type Fate = 'keep' | 'drop' | 'connection' | 'host' | 'cookie' | 'authorization' | 'referer';
+type Fate =
+  | 'keep'
+  | 'drop'
+  | 'connection'
+  | 'host'
+  | 'origin'
+  | 'cookie'
+  | 'authorization'
+  | 'referer';
 
 /** Common names, so that most headers need one lookup and no pattern. */
 const fates = new Map<string, Fate>([
@@ -35,7 +43,6 @@ const fates = new Map<string, Fate>([
     'dnt',
     'if-modified-since',
     'if-none-match',
-    'origin',
     'pragma',
     'priority',
     'range',
@@ -68,6 +75,7 @@ const fates = new Map<string, Fate>([
   ['connection', 'connection'],
   ['cookie', 'cookie'],
   ['host', 'host'],
+  ['origin', 'origin'],
   ['referer', 'referer'],
 ]);
 
@@ -160,8 +168,14 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
       case 'host':
         if (hasHost) throw new HubError('bad_request', text`The request has two Host headers.`);
         hasHost = true;
-        pairs.push(name, value);
+        pairs.push(name, route.asked?.host ?? value);
         break;
+      case 'origin': {
+        // An app that compares it with Host would take its own page for another site's.
+        const isOwn = value === `${client.protocol}://${client.host}`;
+        pairs.push(name, isOwn ? (route.asked?.origin ?? value) : value);
+        break;
+      }
       case 'cookie': {
         const cookies = upstreamCookies(value, route);
         if (cookies !== undefined) pairs.push(name, cookies);
@@ -201,6 +215,7 @@ export function toHeaderObject(pairs: HeaderPairs): Record<string, string | stri
 function fateOf(name: string, route: Route): Fate {
   const known = fates.get(name);
   if (known !== undefined) return known;
+  if (route.identityNames.has(name)) return 'drop';
   if (!plainName.test(name) || proxyClaims.test(name)) return 'drop';
   // An app that checks visitors itself may have credentials of its own in such headers.
   if (authenticatesItself(route) || !identityClaims.test(name)) return 'keep';

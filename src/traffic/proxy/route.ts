@@ -1,6 +1,7 @@
 import type { RouteRule } from '../../platform/config/route-rules-schema.ts';
 import type { AccessTarget } from '../../platform/protocol/access-scope.ts';
 import { tokenCookieName } from '../../platform/protocol/cookie-names.ts';
+import type { Forwarding } from '../../platform/protocol/identity-headers.ts';
 import { createRouteLoad, type RouteLoad } from './route-load.ts';
 import { compileRules, type RouteRules } from './route-rules.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
@@ -27,6 +28,8 @@ export interface RouteDefinition {
   readonly origin?: string | undefined;
   /** Whether the upstream gets paths without the prefix. */
   readonly stripsPrefix?: boolean | undefined;
+  /** For an upstream that looks at names. */
+  readonly forwarding?: Forwarding | undefined;
   /** Whether another proxy forwards to the app, and asks about each request: `target` leads nowhere. */
   readonly isBehindProxy?: boolean | undefined;
   /** Who may pass which part, for `access: "gateway"`. */
@@ -61,6 +64,11 @@ export interface Route {
   readonly host: string | undefined;
   readonly origin: string | undefined;
   readonly stripsPrefix: boolean;
+  readonly forwarding: Forwarding | undefined;
+  /** Host and Origin for the upstream, where those of the visitor would be refused. */
+  readonly asked: { readonly host: string; readonly origin: string } | undefined;
+  /** Headers, in lower case, that only the hub may send there, beside those that it always sends. */
+  readonly identityNames: ReadonlySet<string>;
   readonly isBehindProxy: boolean;
   readonly rules: readonly RouteRule[];
   /** Undefined where there are no rules. */
@@ -96,7 +104,8 @@ export function createRoute(
   load: RouteLoad = createRouteLoad(),
 ): Route {
   const { prefix, target, access, owner, clientId, upstreamTimeoutMs, isReady = true } = definition;
-  const { host, rules = [] } = definition;
+  const { host, rules = [], forwarding } = definition;
+  const upstream = parseUpstreamAddress(target);
   if (owner.kind === 'server' && definition.serverId === undefined) {
     throw new TypeError(`the route ${prefix} does not say to which server it leads`);
   }
@@ -106,6 +115,16 @@ export function createRoute(
     host,
     origin: definition.origin,
     stripsPrefix: definition.stripsPrefix ?? false,
+    forwarding,
+    asked:
+      forwarding?.host === 'upstream'
+        ? { host: new URL(upstream.origin).host, origin: upstream.origin }
+        : undefined,
+    identityNames: new Set(
+      Object.values(forwarding?.identity_headers ?? {}).flatMap(
+        (name) => name?.toLowerCase() ?? [],
+      ),
+    ),
     isBehindProxy: definition.isBehindProxy ?? false,
     rules,
     judge: rules.length === 0 ? undefined : compileRules(rules).judge,
@@ -116,7 +135,7 @@ export function createRoute(
     upstreamTimeoutMs,
     via: definition.via,
     isHop: definition.isHop ?? false,
-    upstream: parseUpstreamAddress(target),
+    upstream,
     clientId,
     cookieName:
       definition.cookieName ?? (clientId === undefined ? undefined : tokenCookieName(clientId)),

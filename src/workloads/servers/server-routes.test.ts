@@ -12,6 +12,7 @@ test('a route that is opened is no traffic, and a request through it is', () => 
     basePath: '/',
     origins: { urlOf: (path) => path },
     access: 'gateway',
+    forwarding: undefined,
   });
   routes.open(server, 'http://127.0.0.1:1');
   expect([...routes.collectTraffic()]).toEqual([]);

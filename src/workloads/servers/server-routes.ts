@@ -56,8 +56,9 @@ export function createServerRoutes(deps: {
   readonly basePath: string;
   readonly origins: Pick<Origins, 'urlOf'>;
   readonly access: Route['access'];
+  readonly forwarding: Route['forwarding'];
 }): ServerRoutes {
-  const { routes, basePath, origins, access } = deps;
+  const { routes, basePath, origins, access, forwarding } = deps;
   const open = new Map<string, OpenRoute>();
   let collectedAtMs = monotonicMs();
   const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
@@ -72,6 +73,7 @@ export function createServerRoutes(deps: {
         prefix,
         target,
         access,
+        forwarding,
         owner: { kind: 'server', userName, serverName },
         serverId,
         clientId: serverClientId(userName, serverName),

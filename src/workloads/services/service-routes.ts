@@ -28,6 +28,7 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
       current.clientId === service.clientId &&
       current.stripsPrefix === service.stripsPrefix &&
       isDeepStrictEqual(current.rules, service.rules) &&
+      isDeepStrictEqual(current.forwarding, service.forwarding) &&
       (current.via === via || !isReady) &&
       current.upstreamTimeoutMs === service.upstreamTimeoutMs;
     if (isSame) {
@@ -39,6 +40,7 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
       host: service.host,
       origin: service.origin,
       stripsPrefix: service.stripsPrefix,
+      forwarding: service.forwarding,
       rules: service.rules,
       target,
       isBehindProxy: service.isBehindProxy,

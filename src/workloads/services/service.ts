@@ -4,6 +4,7 @@ import type { Secret } from '../../platform/config/secret.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
 import { accessScopesFor } from '../../platform/protocol/access-scope.ts';
 import { serviceClientId } from '../../platform/protocol/client-id.ts';
+import { type Forwarding, forwardingOf } from '../../platform/protocol/identity-headers.ts';
 
 /** How a managed service is started. */
 export interface ServiceLaunch {
@@ -34,6 +35,8 @@ export interface Service {
   /** Of browsers, where it has a host name: scheme, host and port. */
   readonly origin: string | undefined;
   readonly stripsPrefix: boolean;
+  /** For an app that looks at names. */
+  readonly forwarding: Forwarding | undefined;
   /** Whether another proxy forwards to it, and asks the hub about each request. */
   readonly isBehindProxy: boolean;
   readonly rules: ServiceConfig['rules'];
@@ -88,6 +91,7 @@ export function createService(
     host,
     origin,
     stripsPrefix,
+    forwarding: forwardingOf(config),
     isBehindProxy: place?.isBehindProxy ?? false,
     rules: config.rules,
     access: config.access,

@@ -61,6 +61,18 @@ describe('validating services', () => {
       /for apps that the gateway guards/,
     ],
     [
+      'a Host of its own for an app that checks visitors',
+      [{ name: 'a', url: 'http://h/', host: 'upstream' }],
+      'host',
+      /for apps that the gateway guards/,
+    ],
+    [
+      'an identity where no one is asked for it',
+      [{ name: 'a', url: 'http://h/', access: 'public', identity_headers: { user: 'X-Pupil' } }],
+      'identity_headers',
+      /need "access": "gateway"/,
+    ],
+    [
       'a rule that cannot match',
       [
         {

@@ -95,12 +95,19 @@ export function findServiceProblems(
 }
 
 /** What a rule says is told where its service is not guarded: there it would protect nothing. */
-function checkRules({ access, rules, strip_prefix }: ServiceConfig, report: Report): void {
+function checkForwarding(service: ServiceConfig, report: Report): void {
+  const { access, rules, strip_prefix, host, identity_headers } = service;
   if (access !== 'gateway' && rules.length > 0) {
     report('rules', `need "access": "gateway", but it is "${access}"`);
   }
   if (access === 'service' && strip_prefix) {
     report('strip_prefix', 'is for apps that the gateway guards, or that are public');
+  }
+  if (access === 'service' && host === 'upstream') {
+    report('host', 'is for apps that the gateway guards, or that are public');
+  }
+  if (access !== 'gateway' && Object.keys(identity_headers).length > 0) {
+    report('identity_headers', `need "access": "gateway", but it is "${access}"`);
   }
   for (const { index, earlier } of findUselessRules(rules)) {
     report(`rules[${index}]`, `can never match: rules[${earlier}] before it matches all of it`);
@@ -109,7 +116,7 @@ function checkRules({ access, rules, strip_prefix }: ServiceConfig, report: Repo
 
 function checkFields(service: ServiceConfig, report: Report): void {
   const { url, access, api_token, place } = service;
-  checkRules(service, report);
+  checkForwarding(service, report);
   if (api_token !== undefined && api_token.reveal().length <= maxRefusedSecretLength) {
     report('api_token', `must be longer than ${maxRefusedSecretLength} characters`);
   }
