@@ -171,6 +171,8 @@ export function createAuditArrivals({
   }
 
   async function move(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
     const one = await kysely.selectFrom('audit_arrivals').select('id').limit(1).execute();
     if (one.length === 0) return;
     const turn = moving.then(moveAll);
@@ -183,7 +185,6 @@ export function createAuditArrivals({
     moveSoon() {
       if (isStopped) return;
       timer ??= setTimeout(() => {
-        timer = undefined;
         move().catch((error: unknown) => {
           if (isStopped) return;
           log.warn({ err: error }, 'audit log could not be updated');
