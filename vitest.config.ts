@@ -44,9 +44,9 @@ export default defineConfig({
     isolate: false,
     unstubEnvs: true,
     maxConcurrency: 2,
-    // Files wait for the programs they start more than half of their time: with twice as many as there are
-    // cores a fifth of those stands idle, with many more the programs wait for one another.
-    maxWorkers: Math.min(8, Math.ceil(2.5 * availableParallelism())),
+    // Files wait for timers and the programs they start more than half of their time: with twice as many as there
+    // are cores a fifth of those stands idle, with many more the programs wait for one another.
+    maxWorkers: Math.min(8, Math.ceil(3.5 * availableParallelism())),
     sequence: { sequencer: LongestFirst },
     coverage: { provider: 'v8', include: ['src/**', 'plugins/**'] },
   },
