@@ -47,7 +47,7 @@ export interface Deps {
 const shownEntries = 10;
 
 /** What every operation on one's own account has in common: it is that of the caller, whoever the form names. */
-const own = { audience: 'page', method: 'POST', tag: 'account', scopes: 'authenticated' } as const;
+const own = { audience: 'page', method: 'POST', tag: 'internal', scopes: 'authenticated' } as const;
 const done = { 204: { description: 'It is done.' } } as const;
 const withRecoveryCodes = {
   200: {

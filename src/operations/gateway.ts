@@ -17,7 +17,7 @@ export interface Deps {
   readonly questionedHub: QuestionedHub;
 }
 
-const tag = 'gateways';
+const tag = 'internal';
 const scopes = ['gateway'] as const;
 const parameter = z.string().min(1).max(4_096);
 

@@ -58,6 +58,7 @@ export const infoOperations = [
     path: '/',
     tag: 'hub',
     summary: 'Read the version of the hub',
+    description: 'Needs no token, so that a client can find out what it talks to.',
     scopes: 'public',
     answers: { 200: { description: 'The version.', schema: z.object(versions) } },
   }).handle((_request, { info }: Deps) => ({
@@ -129,6 +130,7 @@ export const infoOperations = [
     path: '/assertion-keys',
     tag: 'hub',
     summary: 'Read the public keys that verify `X-Hub-Assertion`',
+    description: 'May be kept for five minutes; ask again for a key id that is not among them.',
     scopes: 'public',
     answers: {
       200: {
@@ -147,6 +149,7 @@ export const infoOperations = [
     path: '/openapi.json',
     tag: 'hub',
     summary: 'Read this description',
+    description: 'Without the questions of gateways, which only those of the same version ask.',
     scopes: 'public',
     answers: {
       200: { description: 'OpenAPI 3.1.', schema: freeData },

@@ -135,6 +135,7 @@ export const noticeOperations = [
     isVersioned: true,
     tag: 'hub',
     summary: 'Read whether the hub is in maintenance mode',
+    description: 'Nobody but administrators can start servers while it is.',
     scopes: 'authenticated',
     answers: { 200: { description: 'Whether it is, and until when.', schema: maintenanceModel } },
   }).handle(async (_request, { notices }: Deps) =>

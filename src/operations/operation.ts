@@ -22,6 +22,21 @@ export const pathParameters = {
   value: z.string().describe('Value of the cookie.'),
 } as const satisfies Readonly<Record<string, z.ZodString>>;
 
+/** What the operations are about, in the order of the description. */
+export const tags = {
+  hub: 'The hub itself: what it is, how it does, what it is told to do.',
+  users: 'People who may log in, and what is known of them.',
+  tokens: 'API tokens of users.',
+  sessions: 'Logins in browsers.',
+  logins: 'Second factors, links and lock-outs of users.',
+  servers: 'Servers of users: starting, watching, stopping.',
+  services: 'Shared services, of the configuration or added while the hub runs.',
+  shares: 'Access to servers that their owners give to others.',
+  groups: 'Groups of users.',
+  roles: 'Named sets of scopes, and who has them.',
+  oauth: 'The OAuth 2 endpoints for apps (RFC 6749, 7009, 7662).',
+} as const;
+
 type PathParameter = keyof typeof pathParameters;
 
 /**
@@ -60,7 +75,8 @@ export interface OperationDeclaration {
   readonly path: `/${string}`;
   /** Further paths of the same operation; a parameter that they leave out is empty. */
   readonly aliases?: readonly `/${string}`[];
-  readonly tag: string;
+  /** `internal` for what is not described. */
+  readonly tag: keyof typeof tags | 'internal';
   readonly summary: string;
   readonly description?: string;
   /** Any of these admits. `public` needs no credentials, `authenticated` takes any. */
@@ -243,7 +259,7 @@ export function view<const Declaration extends ViewDeclaration>(
         audience: 'page',
         ...declaration,
         method: 'GET',
-        tag: 'pages',
+        tag: 'internal',
         summary: declaration.id,
         answers: { 200: { description: 'What the page shows.' } },
         handle: async (request: AnyRequest, deps: unknown) => ({

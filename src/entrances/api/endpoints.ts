@@ -87,6 +87,8 @@ export const endpoints = {
     path: '/oauth2/authorize',
     tag: 'oauth',
     summary: 'Ask a person in a browser for authorization (RFC 6749 §4.1.1)',
+    description:
+      'Logs the person in first, and goes on without a question where consent was given.',
     scopes: 'public',
     query: z.object({
       response_type: z.literal('code'),
@@ -115,6 +117,7 @@ export const endpoints = {
     audit: ['oauth.authorize'],
     tag: 'oauth',
     summary: 'Allow or deny, from the consent page',
+    description: 'For that page alone, whose form has a secret.',
     scopes: 'public',
     body: z.looseObject({}),
     bodyMediaType: form,
@@ -127,6 +130,7 @@ export const endpoints = {
     audit: { none: 'The code was recorded when it was issued.' },
     tag: 'oauth',
     summary: 'Exchange a code for an access token (RFC 6749 §4.1.3)',
+    description: 'A code is good for one exchange by the client that it was issued to.',
     scopes: 'public',
     body: z.object({
       grant_type: z.literal('authorization_code'),
@@ -157,6 +161,7 @@ export const endpoints = {
     audit: { none: 'It changes nothing.' },
     tag: 'oauth',
     summary: 'Ask what a token is (RFC 7662)',
+    description: 'For clients, about tokens that lead to them.',
     scopes: 'public',
     body: tokenForm,
     bodyMediaType: form,
@@ -176,6 +181,7 @@ export const endpoints = {
     audit: ['token.revoke'],
     tag: 'oauth',
     summary: 'Revoke a token of the client (RFC 7009)',
+    description: 'Answers alike for a token that is unknown.',
     scopes: 'public',
     body: tokenForm,
     bodyMediaType: form,

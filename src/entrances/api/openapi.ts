@@ -6,6 +6,7 @@ import {
   type OperationDeclaration,
   parameterNames,
   pathParameters,
+  tags,
 } from '../../operations/operation.ts';
 import { operations } from '../../operations/operations.ts';
 import { endpoints } from './endpoints.ts';
@@ -19,6 +20,11 @@ export const declarations: readonly OperationDeclaration[] = [
 
 /** What clients may rely on. */
 export const publicDeclarations = declarations.filter(({ audience }) => audience === undefined);
+
+/** Where the description stands for more than addresses that are there only to say that they do not work here. */
+const described = publicDeclarations.filter(({ answers }) =>
+  Object.keys(answers).some((status) => Number(status) < 400),
+);
 
 /** An OpenAPI document, as far as its readers here look into it. */
 export interface OpenApiDocument {
@@ -41,10 +47,10 @@ export function createOpenApiDocument(options: {
   /** Name of the cookie of a login. */
   readonly loginCookie: string;
 }): OpenApiDocument {
-  const schemas = toJsonSchemas(publicDeclarations.flatMap(schemasOf));
+  const schemas = toJsonSchemas(described.flatMap(schemasOf));
   const paths: Record<string, Record<string, object>> = {};
-  for (const declaration of publicDeclarations) {
-    const path = `/hub/api${declaration.path}`;
+  for (const declaration of described) {
+    const path = `/hub/api${declaration.path}`.replace(/\/$/, '');
     const method = declaration.method.toLowerCase();
     paths[path] = { ...paths[path], [method]: describe(declaration, schemas) };
   }
@@ -53,9 +59,12 @@ export function createOpenApiDocument(options: {
     info: {
       title: 'Hub',
       version: options.version,
+      contact: { name: 'The operators of this hub', url: options.publicUrl.href },
+      license: { name: 'BSD 3-Clause', identifier: 'BSD-3-Clause' },
       description:
         'A token goes into the Authorization header as `token` or `Bearer`, from a program also as the password of `Basic`. Without the scope an answer is 403; with the scope, but not for this resource, 404.',
     },
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     servers: [{ url: options.publicUrl.href.replace(/\/$/, '') }],
     security: [{ token: [] }, { login: [] }],
     paths,
@@ -125,10 +134,27 @@ function describe(declaration: OperationDeclaration, schemas: JsonSchemas): obje
           describeAnswer(answer, declaration, schemas),
         ]),
       ),
-      default: { $ref: '#/components/responses/Error' },
+      ...Object.fromEntries(
+        refusalsOf(declaration)
+          .filter((status) => answers[status] === undefined)
+          .map((status) => [status, errorResponse]),
+      ),
+      default: errorResponse,
     },
     ...(scopes === 'public' && { security: [] }),
   };
+}
+
+const errorResponse = { $ref: '#/components/responses/Error' };
+
+/** How it may be refused, so that a typed client can tell one refusal from another. */
+function refusalsOf({ path, scopes, isVersioned }: OperationDeclaration): number[] {
+  return [
+    400,
+    ...(scopes === 'public' ? [] : [403]),
+    ...(parameterNames(path).length === 0 ? [] : [404]),
+    ...(isVersioned === true ? [412] : []),
+  ];
 }
 
 function describeAnswer(
@@ -230,6 +256,8 @@ function toJsonSchemas(schemas: readonly z.ZodType[]): JsonSchemas {
         // The pattern says no more than the format does, in 300 characters.
         if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
         delete jsonSchema.propertyNames;
+        // Members with defaults of their own make it up; generators take it for a value that lacks them.
+        if (jsonSchema.type === 'object') delete jsonSchema.default;
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
         delete jsonSchema.id;
