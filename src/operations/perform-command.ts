@@ -7,6 +7,7 @@ import { undoneAction } from '../platform/audit/undone.ts';
 import { anyVersion } from '../platform/crypto/version.ts';
 import { HubError } from '../platform/errors.ts';
 import type { AuditTrail } from '../platform/store/audit-trail.ts';
+import { text } from '../platform/texts/text.ts';
 import {
   type AnswerOf,
   type BodyOf,
@@ -50,7 +51,13 @@ export function createCommandEntrance(deps: {
     const { operation: id, params, query, body, account } = commandCall.parse(call);
     const operation = commandOperationOf(id);
     if (operation === undefined) {
-      throw new HubError('unavailable', 'This hub has another version than the command.');
+      throw new HubError(
+        'unavailable',
+        text`The hub that runs has another version than this command.`,
+        {
+          hint: text`Restart the hub, or use the command that it was started with.`,
+        },
+      );
     }
     const owner = { kind: 'service', name: `command line (${account})` } as const;
     const caller: Caller = { owner, scopes, isCommand: true };

@@ -354,7 +354,7 @@ describe('each command', () => {
     for (const { id } of others) {
       const call = { operation: id, account: 'root', params: { name: world.owner.name } };
       const performed = channel.call(instance, commandChannelOperation, call);
-      await expect(performed, id).rejects.toThrow('another version than the command');
+      await expect(performed, id).rejects.toThrow('another version than this command');
     }
     expect(others.length).toBeGreaterThan(100);
     expect(await state()).toEqual(untouched);

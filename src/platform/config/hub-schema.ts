@@ -215,7 +215,7 @@ export const hubSection = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Whether administrators may add managed services over the API, whose commands the hub runs under its own account or, as root, under any. With it, an administrator of the hub can do whatever the hub itself can.',
+      'Whether administrators may add managed services over the API, whose commands the hub runs under its own account or, where it may switch accounts, under any. With it, an administrator of the hub can do whatever the hub itself can.',
     ),
   load_roles: z.array(roleSchema).default([]).describe('Roles and who holds them.'),
   load_groups: z.array(groupSchema).default([]).describe('Groups and their members.'),

@@ -38,7 +38,7 @@ export const serviceSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('System user that runs a managed service (hub as root).'),
+    .describe('System user that runs a managed service, for a hub that may switch accounts.'),
   cwd: z.string().min(1).optional().describe('Directory in which a managed service runs.'),
   access: z
     .enum(['service', 'gateway', 'public'])

@@ -35,7 +35,7 @@ export async function gatherServiceFacts(
     }),
   );
   return {
-    isRoot: maySwitchAccounts(),
+    maySwitchAccounts: maySwitchAccounts(),
     userExists: (name) => users.has(name),
     isDirectory: (path) => directories.has(path),
   };

@@ -4,7 +4,7 @@ import { serviceSchema } from '../../platform/config/service-schema.ts';
 import { type ServiceFacts, validateServices } from './validate-services.ts';
 
 const facts: ServiceFacts = {
-  isRoot: true,
+  maySwitchAccounts: true,
   userExists: (name) => name === 'ann',
   isDirectory: (path) => path === '/hub/good',
 };
@@ -156,11 +156,14 @@ describe('validating services', () => {
   });
 
   test('refuses a user when the hub is not root', () => {
-    const problems = problemsOf([{ name: 'a', command: 'x', user: 'ann' }], { isRoot: false });
+    const problems = problemsOf([{ name: 'a', command: 'x', user: 'ann' }], {
+      maySwitchAccounts: false,
+    });
     expect(problems).toEqual([
       {
         path: 'Hub.services[0].user',
-        message: 'requires the hub to run as root (service "a")',
+        message:
+          'needs a hub that may switch accounts, as root or with CAP_SETUID and CAP_SETGID (service "a")',
       },
     ]);
   });

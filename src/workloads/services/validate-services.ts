@@ -9,7 +9,7 @@ import { clientIdOf } from './service.ts';
 
 /** What the machine says about services, gathered beforehand so that the check itself is pure. */
 export interface ServiceFacts {
-  readonly isRoot: boolean;
+  readonly maySwitchAccounts: boolean;
   userExists(name: string): boolean;
   /** Takes an absolute path. */
   isDirectory(path: string): boolean;
@@ -145,7 +145,12 @@ function checkManaged(
 ): void {
   const { directory, facts, report } = context;
   if ((command[0] ?? '') === '') report('command', 'is empty');
-  if (user !== undefined && !facts.isRoot) report('user', text`requires the hub to run as root`);
+  if (user !== undefined && !facts.maySwitchAccounts) {
+    report(
+      'user',
+      text`needs a hub that may switch accounts, as root or with CAP_SETUID and CAP_SETGID`,
+    );
+  }
   if (user !== undefined && !facts.userExists(user)) {
     report('user', text`there is no user "${user}" on this machine`);
   }

@@ -131,7 +131,7 @@ ${textField({ name: 'command', label: text`Command`, value: launch.command, isOp
 ${textArea({ name: 'environment', label: text`Environment`, value: launch.environment, isOptional: true, placeholder: 'NAME=value', help: isNew ? text`A variable on each line; encrypted in the database and not shown again.` : text`A variable on each line; encrypted in the database and not shown again. Those it has stay while this is empty.` })}
 ${!isNew && checkBox({ name: 'clear_environment', label: text`Remove the variables it has`, isChecked: launch.isEnvironmentCleared })}
 ${textField({ name: 'cwd', label: text`Folder`, value: launch.cwd, isOptional: true, isLiteral: true, maxLength: 1_000, help: text`In which it is started; that of the configuration file without one.` })}
-${textField({ name: 'user', label: text`Account`, value: launch.user, isOptional: true, isLiteral: true, autocomplete: 'off', maxLength: 100, help: text`Of this machine, to run under; needs a hub that runs as root.` })}
+${textField({ name: 'user', label: text`Account`, value: launch.user, isOptional: true, isLiteral: true, autocomplete: 'off', maxLength: 100, help: text`Of this machine, to run under; needs a hub that may switch accounts.` })}
 </fieldset>`;
 }
 
