@@ -57,6 +57,27 @@ describe.skipIf(!hasPostgres() || !hasRedis())('limits count over all hubs', () 
     },
   );
 
+  test.each(['PostgreSQL', 'Redis'])('of guesses all at once, kept in %s', async (store) => {
+    const database_url = await cluster().createDatabase();
+    const hubs = await startTwo({
+      database_url,
+      // A database of its own there, in which nobody has failed.
+      ...(store === 'Redis' && { keyv_url: new URL('/1', redis().url).href }),
+    });
+    const guesses = (count: number, nameOf: (index: number) => string) =>
+      Promise.all(
+        Array.from({ length: count }, async (_, index) => {
+          const hub = hubs[index % 2] as TestHub;
+          return (await submitLogin(new FakeBrowser(), hub.url, nameOf(index), 'wrong')).status;
+        }),
+      );
+    const compared = (answers: readonly number[]) =>
+      answers.filter((status) => status === 401).length;
+    // Six for a name, sixty for an address.
+    expect(compared(await guesses(24, () => 'alice'))).toBe(6);
+    expect(compared(await guesses(120, (index) => `name${index}`))).toBe(54);
+  });
+
   test('of wrong client secrets', async () => {
     const [first, second] = await startTwo({ database_url: await cluster().createDatabase() });
     async function guess(hub: TestHub | undefined, secret = 'wrong') {

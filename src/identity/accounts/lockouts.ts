@@ -1,5 +1,6 @@
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
-import type { LoginThrottle, ThrottleRecord } from '../authentication/login-throttle.ts';
+import type { LoginThrottle } from '../authentication/login-throttle.ts';
+import type { ThrottleRecord } from '../authentication/throttle-counters.ts';
 
 /** Who has to wait after failed logins, whichever step of the login it was. */
 export interface Lockouts {

@@ -6,8 +6,8 @@ import {
   type LoginThrottle,
   type LoginThrottleOptions,
   networkOf,
-  type ThrottleRecord,
 } from './login-throttle.ts';
+import type { ThrottleRecord } from './throttle-counters.ts';
 
 const start = Date.now();
 let nowMs: number;
@@ -196,6 +196,77 @@ test('of many guesses at many names at once, an address gets only so many', asyn
   gate.resolve(false);
   await Promise.all(guesses);
   expect(compared).toBeLessThanOrEqual(30);
+});
+
+describe('of guesses at several hubs at once, no more are compared than at one', () => {
+  const hubs = 4;
+
+  async function compared(
+    attemptOf: (index: number) => { readonly userName: string; readonly address: string },
+    count: number,
+  ): Promise<number> {
+    const throttles = Array.from({ length: hubs }, () => createThrottle());
+    let begun = 0;
+    const guesses = Array.from({ length: count }, (_, index) =>
+      throttles[index % hubs]?.attempt(
+        attemptOf(index),
+        async () => {
+          begun += 1;
+          await new Promise((resolve) => setImmediate(resolve));
+        },
+        () => 'failure',
+      ),
+    );
+    await Promise.all(guesses);
+    return begun;
+  }
+
+  test('for one name from one address', async () => {
+    expect(await compared(() => ({ userName: 'ada', address: '192.0.2.1' }), 40)).toBe(3);
+  });
+
+  test('for many names from one address', async () => {
+    const attemptOf = (index: number) => ({ userName: `user${index}`, address: '192.0.2.1' });
+    expect(await compared(attemptOf, 100)).toBe(30);
+  });
+
+  test('for one name from many addresses', async () => {
+    const attemptOf = (index: number) => ({ userName: 'ada', address: `10.0.${index}.1` });
+    expect(await compared(attemptOf, 400)).toBe(300);
+  });
+});
+
+test('a place that a hub took and never gave back is free again', async () => {
+  const limited = { lockout_attempts: 1 };
+  void createThrottle(limited).attempt(
+    { userName: 'ada', address: '192.0.2.1' },
+    () => new Promise(() => undefined),
+    () => 'neutral',
+  );
+  const other = createThrottle({ ...limited, maxWaitMs: 20 });
+  const attempt = () =>
+    other.attempt(
+      { userName: 'ada', address: '192.0.2.1' },
+      () => Promise.resolve(),
+      () => 'success',
+    );
+  expect(await attempt()).toMatchObject({ outcome: 'delayed', isCrowded: true });
+  nowMs += 60_000;
+  expect(await attempt()).toMatchObject({ outcome: 'tried' });
+});
+
+test('failures of an address are forgotten in time, however many log in there meanwhile', async () => {
+  for (let guess = 0; guess < 20; guess++) await isTried(`user${guess}`, false);
+  void throttle.attempt(
+    { userName: 'slow', address: '192.0.2.1' },
+    () => new Promise(() => undefined),
+    () => 'neutral',
+  );
+  for (let half = 0; half < 6; half++) {
+    nowMs += 30_000;
+    await isTried('ada', true);
+  }
+  for (let guess = 0; guess < 20; guess++) expect(await isTried(`late${guess}`, false)).toBe(true);
 });
 
 test('people with right passwords behind one address all get in, however many come at once', async () => {

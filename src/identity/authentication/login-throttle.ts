@@ -1,23 +1,18 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthenticatorConfig } from '../../platform/config/config.ts';
-import { hashSecret } from '../../platform/crypto/hash.ts';
 import type { KeyvSpaces } from '../../platform/store/keyv.ts';
 import type { KeyvSpace } from '../../platform/store/keyv-space.ts';
-import { createAddressLines } from './address-lines.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
-
-/** Failed logins counted against one user name or one address. */
-export interface ThrottleRecord {
-  readonly kind: 'user' | 'address';
-  /** The canonical user name, or the address; an IPv6 address as its /64 network. */
-  readonly subject: string;
-  /** Of a user name: from where it failed. Left out: from anywhere. */
-  readonly from?: string;
-  readonly failures: number;
-  readonly lastFailureAt: number;
-  /** Milliseconds since 1970; no login is tried before. */
-  readonly lockedUntil: number;
-}
+import {
+  type Change,
+  type Counter,
+  createThrottleCounters,
+  keyOf,
+  maxSubjectLength,
+  type Place,
+  type ThrottleRecord,
+} from './throttle-counters.ts';
 
 export type ThrottleRecords = Pick<
   KeyvSpace<ThrottleRecord>,
@@ -63,15 +58,15 @@ export interface Delayed {
 }
 
 /**
- * Slows down guessing. Failures are counted in the store, so that several processes and a restart do not
- * forget them: per user name from one address, per address, and, up to a much higher number, per user name
+ * Slows down guessing. Attempts and failures are counted in the store, so that all hubs of a database count
+ * together and a restart does not forget them: per user name from one address, per address, and, up to a much higher number, per user name
  * from anywhere. A browser with which the user has logged in before has a count of its own and is held up
  * by none of these, so that no one locks another user out.
  */
 export interface LoginThrottle {
   /**
    * Runs a login attempt unless it must wait. Attempts for one user name from one address run one after
-   * another, and of an address no more at once than may fail: of many at once, those behind the limit find
+   * another, and at all hubs together no more at once than may fail: of many at once, those behind the limit find
    * it reached, and those with right passwords wait their turn. `work` gets a signal that is aborted when
    * the attempt has waited too long: what it then rejects with means that it was not made.
    */
@@ -93,25 +88,20 @@ export interface LoginThrottle {
 const addressFactor = 10;
 /** Guesses at one name from many addresses. */
 const anywhereFactor = 100;
-const maxSubjectLength = 255;
 const maxQueueLength = 20;
 /** Shorter than the time after which browsers and proxies give up. */
 const defaultMaxWaitMs = 20_000;
+/** Between two looks whether others, perhaps at another hub, have made room. */
+const pollMs = { min: 20, max: 80 };
 /** Those who are sent away together do not come back together. */
 const retryAfterCrowdSeconds = { min: 2, max: 10 };
 
 export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottle {
   const { records, maxWaitMs = defaultMaxWaitMs, now = Date.now } = options;
-  const maxDelayMs = options.lockout_max_delay * 1000;
-  const forgetAfterMs = Math.max(2 * maxDelayMs, 60_000);
+  const counts = createThrottleCounters({ ...options, now });
   const attempts = createKeyedQueue({ maxQueueLength });
-  const lines = createAddressLines();
+  const lines = createKeyedQueue({ maxQueueLength: Number.POSITIVE_INFINITY });
   let pending = 0;
-
-  function delayAfter(failures: number, limit: number): number {
-    if (failures < limit) return 0;
-    return Math.min(options.lockout_delay * 1000 * 2 ** Math.min(failures - limit, 30), maxDelayMs);
-  }
 
   function countersOf({ userName, address, knownBrowser }: LoginAttempt): Counters {
     const limit = options.lockout_attempts;
@@ -126,78 +116,53 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
     };
   }
 
-  async function waitFor(counter: Counter): Promise<number> {
-    const key = keyOf(counter);
-    let record = await records.get(key);
-    if (record !== undefined && record.lastFailureAt > now()) record = await countFromNow(key);
-    return Math.max(0, (record?.lockedUntil ?? 0) - now());
-  }
-
-  /** Of a failure in the future, which is one from before the clock was set back. */
-  async function countFromNow(key: string): Promise<ThrottleRecord | undefined> {
-    return records.update(key, (former) => {
-      if (former === undefined || former.lastFailureAt <= now()) return undefined;
-      const delayMs = Math.max(0, former.lockedUntil - former.lastFailureAt);
-      const lockedUntil = delayMs === 0 ? 0 : now() + delayMs;
-      const value = { ...former, lastFailureAt: now(), lockedUntil };
-      return { value, lifetimeMs: delayMs + forgetAfterMs };
-    });
-  }
-
-  async function addFailure({ limit, ...counter }: Counter): Promise<void> {
-    await records.update(keyOf(counter), (former) => {
-      const failures = (former?.failures ?? 0) + 1;
-      const delayMs = delayAfter(failures, limit);
-      const value: ThrottleRecord = {
-        ...counter,
-        subject: counter.subject.slice(0, maxSubjectLength),
-        failures,
-        lastFailureAt: now(),
-        lockedUntil: delayMs === 0 ? 0 : now() + delayMs,
-      };
-      return { value, lifetimeMs: delayMs + forgetAfterMs };
-    });
-  }
-
-  /** Takes the failures of the own name back from the address, and none of other names. */
-  async function forgive({ own, shared = [] }: Counters): Promise<void> {
-    let forgiven = 0;
-    await records.update(keyOf(own), (record) => {
-      forgiven = record?.failures ?? 0;
-      return record && 'delete';
-    });
-    for (const counter of forgiven === 0 ? [] : shared) {
-      if (counter.kind !== 'address') continue;
-      await records.update(keyOf(counter), (record) => {
-        if (record === undefined) return undefined;
-        const failures = record.failures - forgiven;
-        return failures <= 0
-          ? 'delete'
-          : { value: { ...record, failures }, lifetimeMs: forgetAfterMs };
-      });
+  /** Takes a place at every counter as soon as there is one at all of them; resolves to how long to wait when one is locked. */
+  async function enter(all: readonly Counter[], patience: AbortSignal): Promise<number> {
+    for (;;) {
+      patience.throwIfAborted();
+      const places = await Promise.all(all.map(counts.take));
+      if (places.every((place) => place === 'taken')) return 0;
+      const taken = all.filter((_, index) => places[index] === 'taken');
+      await Promise.all(taken.map((counter) => counts.giveBack(counter, 'unchanged')));
+      const waitMs = Math.max(...places.map(waitMsOf));
+      if (waitMs > 0) return waitMs;
+      await sleep(randomBetween(pollMs), undefined, { signal: patience }).catch(() => undefined);
     }
   }
 
-  /** How many attempts of an address may be under way: were all to fail, it would be locked. */
-  async function roomOf(address: string): Promise<number> {
-    const failures =
-      (await records.get(keyOf({ kind: 'address', subject: address })))?.failures ?? 0;
-    return Math.max(options.lockout_attempts * addressFactor - failures, 1);
+  async function leave({ own, shared = [] }: Counters, verdict: AttemptVerdict): Promise<void> {
+    const isSuccess = verdict === 'success';
+    const change = verdict === 'failure' ? 'failed' : 'unchanged';
+    const ofOwn: Change = isSuccess ? { forgiven: Number.POSITIVE_INFINITY } : change;
+    const forgiven = await counts.giveBack(own, ofOwn);
+    // Those of the own name, and none of other names.
+    const ofAddress: Change = isSuccess ? { forgiven } : change;
+    await Promise.all(
+      shared.map((counter) =>
+        counts.giveBack(counter, counter.kind === 'address' ? ofAddress : change),
+      ),
+    );
   }
 
   async function tryLogin<Result>(
     counters: Counters,
     work: () => Promise<Result>,
     judge: (result: Result) => AttemptVerdict,
+    patience: AbortSignal,
   ): Promise<ThrottledResult<Result>> {
-    const all = [counters.own, ...(counters.shared ?? [])];
-    const waitMs = Math.max(...(await Promise.all(all.map(waitFor))));
-    if (waitMs > 0) return delayed(waitMs);
-    const result = await work();
-    const verdict = judge(result);
-    if (verdict === 'failure') await Promise.all(all.map(addFailure));
-    else if (verdict === 'success') await forgive(counters);
-    return { outcome: 'tried', result };
+    const { own, shared = [] } = counters;
+    const enterAll = () => enter([own, ...shared], patience);
+    const address = shared.find(({ kind }) => kind === 'address')?.subject;
+    const waitMs = address === undefined ? await enterAll() : await lines.run(address, enterAll);
+    if (waitMs !== undefined && waitMs > 0) return delayed(waitMs);
+    let verdict: AttemptVerdict = 'neutral';
+    try {
+      const result = await work();
+      verdict = judge(result);
+      return { outcome: 'tried', result };
+    } finally {
+      await leave(counters, verdict);
+    }
   }
 
   return {
@@ -207,12 +172,10 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
       const counters = countersOf({ ...attempt, address });
       const deadline = AbortSignal.timeout(maxWaitMs);
       const patience = AbortSignal.any([deadline, ...(attempt.signal ? [attempt.signal] : [])]);
-      const turn = { limitOf: () => roomOf(address), signal: patience };
-      const tryNow = () => tryLogin(counters, () => work(patience), judge);
       pending += 1;
       try {
         const queued = await attempts.run(keyOf(counters.own), () =>
-          counters.shared === undefined ? tryNow() : lines.run(address, turn, tryNow),
+          tryLogin(counters, () => work(patience), judge, patience),
         );
         return queued === undefined ? delayed(1000) : queued;
       } catch (error) {
@@ -235,19 +198,12 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
       const wanted = kind === 'address' ? networkOf(subject) : subject.slice(0, maxSubjectLength);
       let isLifted = false;
       for await (const [, record] of iterate(records)) {
-        if (record.kind !== kind || record.subject !== wanted) continue;
+        if (record.kind !== kind || record.subject !== wanted || record.failures === 0) continue;
         isLifted = (await records.delete(keyOf(record))) || isLifted;
       }
       return isLifted;
     },
   };
-}
-
-type Subject = Pick<ThrottleRecord, 'kind' | 'subject' | 'from'>;
-
-interface Counter extends Subject {
-  /** Failures after which the next attempt must wait. */
-  readonly limit: number;
 }
 
 /** What an attempt counts for: its own counter, and those that it shares with others. */
@@ -261,15 +217,14 @@ function delayed(waitMs: number): Delayed {
 }
 
 function crowded(): Delayed {
-  const { min, max } = retryAfterCrowdSeconds;
-  const retryAfterSeconds = min + Math.floor(Math.random() * (max - min + 1));
+  const retryAfterSeconds = randomBetween(retryAfterCrowdSeconds);
   return { outcome: 'delayed', retryAfterSeconds, isCrowded: true };
 }
 
-/** A hash of the beginning, because a name may be as long as a request body and hold any character. */
-function keyOf({ kind, subject, from }: Subject): string {
-  const text = JSON.stringify([subject.slice(0, maxSubjectLength), from ?? null]);
-  return `${kind}:${hashSecret(text)}`;
+const waitMsOf = (place: Place) => (typeof place === 'string' ? 0 : place.waitMs);
+
+function randomBetween({ min, max }: { readonly min: number; readonly max: number }): number {
+  return min + Math.floor(Math.random() * (max - min + 1));
 }
 
 async function* iterate(

@@ -1,4 +1,4 @@
-import type { ThrottleRecord } from '../../../identity/authentication/login-throttle.ts';
+import type { ThrottleRecord } from '../../../identity/authentication/throttle-counters.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
