@@ -84,6 +84,7 @@ export function composeAccounts(
     recoveryCodes: stores.recoveryCodes,
     throttle: login.throttles.secondFactor,
     rule: secondFactorRule,
+    sealer: createSealer(secrets, 'second-factor-set-up'),
     hubTitle: site.titleForAll,
     audit: database.audit,
   });

@@ -191,25 +191,18 @@ export const accountOperations = [
     return { status: 204 };
   }),
   view({
-    id: 'viewNewOwnApp',
+    id: 'viewOwnAppSetUp',
     path: '/account/second-factor',
     scopes: 'authenticated',
     // It shows a secret.
     needsRecentLogin: true,
-  }).handle(async ({ caller }, { credentials, secondFactors }: Deps) => {
-    const user = ownUserOf(caller);
+    query: z.object({ state: z.string().optional() }),
+  }).handle(async ({ caller, query }, { credentials, secondFactors }: Deps) => {
+    const { user, sessionId } = ownLoginOf(caller);
     await requirePassword(credentials, user);
-    return secondFactors.begin(user);
-  }),
-  view({
-    id: 'viewBegunOwnApp',
-    path: '/account/second-factor',
-    scopes: 'authenticated',
-    needsRecentLogin: true,
-  }).handle(async ({ caller }, { secondFactors }: Deps) => {
-    const user = ownUserOf(caller);
     // The secret of one that is on is never shown again.
-    return (await secondFactors.find(user.id))?.hasApp ? undefined : secondFactors.resume(user);
+    if ((await secondFactors.find(user.id))?.hasApp) return undefined;
+    return secondFactors.setUp({ user, login: sessionId, state: query.state });
   }),
   operation({
     ...own,
@@ -218,12 +211,12 @@ export const accountOperations = [
     audit: ['second_factor.enable', 'second_factor.renew_codes'],
     summary: 'Turn the own authenticator app on with its first code',
     needsRecentLogin: true,
-    body: withCode,
+    body: withCode.extend({ state: z.string() }),
     answers: withRecoveryCodes,
   }).handle(async ({ caller, body }, { credentials, secondFactors }: Deps) => {
-    const user = ownUserOf(caller);
+    const { user, sessionId } = ownLoginOf(caller);
     await requirePassword(credentials, user);
-    const attempt = { user, address: addressOfCaller(), code: body.code };
+    const attempt = { ...body, user, login: sessionId, address: addressOfCaller() };
     const result = await secondFactors.confirm(attempt);
     if (result.outcome !== 'on') throw codeProblem(result);
     return { status: 200, body: recoveryCodes(result.recoveryCodes) };

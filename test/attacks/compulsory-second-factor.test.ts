@@ -91,10 +91,11 @@ async function atSetUp(name: string): Promise<Asking & { readonly page: BrowserA
   return { hub, browser, page, csrf: csrfOf(page) };
 }
 
-const codeOf = ({ body }: BrowserAnswer) => {
-  const secret = /id="copy-key"[^>]*>([A-Z2-7 ]+)</.exec(body)?.[1]?.replaceAll(' ', '') ?? '';
-  return generateSync({ secret, epoch: Math.floor(Date.now() / 1000) });
-};
+const secretOf = ({ body }: BrowserAnswer) =>
+  /id="copy-key"[^>]*>([A-Z2-7 ]+)</.exec(body)?.[1]?.replaceAll(' ', '') ?? '';
+const stateOf = ({ body }: BrowserAnswer) => /name="state" value="([^"]+)"/.exec(body)?.[1] ?? '';
+const codeOf = (page: BrowserAnswer) =>
+  generateSync({ secret: secretOf(page), epoch: Math.floor(Date.now() / 1000) });
 
 async function makePasskey(asking: Asking) {
   const question = await ask(asking, 'set-up');
@@ -147,10 +148,11 @@ describe('who has to set up a second factor', () => {
   test('goes on with an authenticator app, whose recovery codes are shown first', async () => {
     const { browser, csrf, page } = await atSetUp(await createMember());
     const asking = { hub, browser, csrf };
-    const wrong = await post(asking, setUpPath.slice(1), { code: 'no code' });
+    const state = stateOf(page);
+    const wrong = await post(asking, setUpPath.slice(1), { code: 'no code', state });
     expect(wrong.status).toBe(400);
     expect(await isLoggedIn(browser)).toBe(false);
-    const done = await post(asking, setUpPath.slice(1), { code: codeOf(page) });
+    const done = await post(asking, setUpPath.slice(1), { code: codeOf(page), state });
     expect(done.status, done.body).toBe(200);
     expect(done.body).toContain('Your recovery codes');
     expect(done.body).toContain('href="/hub/token"');
@@ -190,10 +192,35 @@ describe('who has to set up a second factor', () => {
     expect((await post(owner, setUpPath.slice(1), prepared.fields)).status).toBe(400);
     const { fields } = await makePasskey(owner);
     expect((await post(owner, setUpPath.slice(1), fields)).status).toBe(200);
-    for (const sent of [prepared.fields, { code: codeOf(thief.page) }]) {
+    for (const sent of [
+      prepared.fields,
+      { code: codeOf(thief.page), state: stateOf(thief.page) },
+    ]) {
       const answer = await post(thief, setUpPath.slice(1), sent);
       expect(answer.headers.location).toBe('/hub/login');
     }
+    expect(await isLoggedIn(thief.browser)).toBe(false);
+  });
+
+  test('turns on the authenticator app that they were shown, not that of another who knows the password', async () => {
+    const name = await createMember();
+    const owner = await atSetUp(name);
+    const thief = await atSetUp(name);
+    const send = (asking: Asking, code: string, state: string) =>
+      post(asking, setUpPath.slice(1), { code, state });
+    const state = stateOf(owner.page);
+    // A typing mistake shows the page again: with the same secret, not the one that the other was shown last.
+    const again = await send(owner, 'no code', state);
+    expect([again.status, secretOf(again)]).toEqual([400, secretOf(owner.page)]);
+    // Nor does a form of the other count in this browser.
+    for (const foreign of [stateOf(thief.page), '']) {
+      const answer = await send(owner, codeOf(thief.page), foreign);
+      expect(answer.status).toBe(400);
+      expect(answer.body).toContain('This page was too old.');
+    }
+    expect((await send(owner, codeOf(owner.page), state)).status).toBe(200);
+    expect(await isLoggedIn(owner.browser)).toBe(true);
+    await send(thief, codeOf(thief.page), stateOf(thief.page));
     expect(await isLoggedIn(thief.browser)).toBe(false);
   });
 
@@ -203,7 +230,7 @@ describe('who has to set up a second factor', () => {
     const { fields } = await makePasskey(thief);
     const { secret } = await inviteUser(hub, name);
     await acceptInvitation(hub, secret, 'quiet morning rivers');
-    for (const sent of [fields, { code: codeOf(thief.page) }]) {
+    for (const sent of [fields, { code: codeOf(thief.page), state: stateOf(thief.page) }]) {
       const answer = await post(thief, setUpPath.slice(1), sent);
       expect(answer.headers.location).toBe('/hub/login');
     }

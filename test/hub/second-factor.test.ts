@@ -216,9 +216,26 @@ describe('changing the second factor', () => {
     expect(secretOn(await browser.request(url))).not.toBe(secretOn(page));
   });
 
+  test('is the one that this login was shown, whatever another login was shown since', async () => {
+    const url = `${hub.url}hub/account/second-factor`;
+    const secretOn = ({ body }: BrowserAnswer) =>
+      (/id="copy-key"[^>]*>([A-Z2-7 ]+)</.exec(body)?.[1] ?? '').replaceAll(' ', '');
+    const stateOn = ({ body }: BrowserAnswer) =>
+      /name="state" value="([^"]+)"/.exec(body)?.[1] ?? '';
+    const browser = await hub.logIn('bob', testPassword);
+    const page = await browser.request(url);
+    const other = await (await hub.logIn('bob', testPassword)).request(url);
+    const again = await submitMain(browser, page, { code: 'no code' });
+    expect(secretOn(again)).toBe(secretOn(page));
+    const foreign = { code: codeOf(secretOn(other), 0), state: stateOn(other) };
+    expect((await submitMain(browser, page, foreign)).status).toBe(400);
+    expect((await submitMain(browser, page, { code: foreign.code })).status).toBe(400);
+  });
+
   test('cannot be set up over one that is on', async () => {
     const { browser } = await enrol();
-    expect((await browser.request(`${hub.url}hub/account/second-factor`)).status).toBe(409);
+    const page = await browser.request(`${hub.url}hub/account/second-factor`);
+    expect(page.headers.location).toBe('/hub/account');
   });
 
   test('is not asked for before the set-up is confirmed', async () => {

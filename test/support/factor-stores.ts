@@ -25,8 +25,7 @@ export function createFactorStores(database: HubDatabase) {
     addPasskey: (userId: string, id: string, recoveryCodeHashes: readonly string[] = []) =>
       passkeys.add({ ...passkey, id, userId }, { limit: 10, recoveryCodeHashes }),
     async addApp(userId: string, recoveryCodeHashes: readonly string[] = []) {
-      await factors.begin(userId, 'SECRET');
-      return factors.confirm(userId, { step: 1, recoveryCodeHashes, now });
+      return factors.add(userId, { totpSecret: 'SECRET', step: 1, recoveryCodeHashes, now });
     },
   };
 }

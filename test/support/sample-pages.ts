@@ -1092,6 +1092,7 @@ export function samplePages(
         data: Uint8Array.from({ length: 625 }, (_, index) => Number((index * index) % 7 < 3)),
       },
       secret: text('JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
+      state: 'x',
       takesPasskeys: true,
     }),
     'second-factor-set-up': secondFactorSetUpPage({
@@ -1101,6 +1102,7 @@ export function samplePages(
         data: Uint8Array.from({ length: 625 }, (_, index) => Number((index * index) % 7 < 3)),
       },
       secret: text('JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
+      state: 'x',
       problem: text('This code is not right. Is the clock of your phone set?'),
     }),
     'recovery-codes': recoveryCodesPage({

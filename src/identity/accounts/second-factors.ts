@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import type { Sealer } from '../../platform/crypto/sealer.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import { text } from '../../platform/texts/text.ts';
@@ -26,6 +28,16 @@ export type CodeResult =
 export interface SetUp {
   readonly secret: string;
   readonly uri: string;
+  /** Comes back with the first code. */
+  readonly state: string;
+}
+
+/** A set-up that was begun. */
+export interface BegunSetUp {
+  readonly user: Pick<User, 'id' | 'name'>;
+  readonly state: string;
+  /** The login for which it was begun; only that may go on with it. */
+  readonly login: string;
 }
 
 /** What a login may ask for after the password: an app, or a passkey at least. */
@@ -43,15 +55,20 @@ export interface FactorsOfUser {
 export interface SecondFactors {
   /** Undefined when a login asks for the password alone. */
   find(userId: string): Promise<FactorsOfUser | undefined>;
-  /** Starts the set-up over. Throws `conflict` when it is on already. */
-  begin(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
-  /** What the set-up shows after a wrong code: the same secret, or a new one if none was begun. */
-  resume(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
-  /** Turns it on with the first code, and gives recovery codes to a user who has none. */
+  /**
+   * A secret for a login to confirm: a new one, or after a wrong code the same again. Nothing is kept of it here, so
+   * that no other login, which may be that of who knows the password, can put its own secret in its place.
+   */
+  setUp(begun: Omit<BegunSetUp, 'state'> & { readonly state?: string | undefined }): Promise<SetUp>;
+  /**
+   * Turns it on with the first code for the secret that this login was shown, and gives recovery codes to a user who
+   * has none.
+   */
   confirm(
-    attempt: CodeAttempt,
+    attempt: CodeAttempt & BegunSetUp,
   ): Promise<
     | { readonly outcome: 'on'; readonly recoveryCodes: readonly string[] | undefined }
+    | { readonly outcome: 'ended' }
     | Exclude<CodeResult, { outcome: 'right' }>
   >;
   /** Checks a code or a recovery code; either works once. */
@@ -66,7 +83,11 @@ export interface SecondFactors {
 }
 
 /** Why a code was refused. */
-export function codeProblem(result: Exclude<CodeResult, { outcome: 'right' }>): HubError {
+export function codeProblem(
+  result: Exclude<CodeResult, { outcome: 'right' }> | { readonly outcome: 'ended' },
+): HubError {
+  if (result.outcome === 'ended')
+    return new HubError('bad_request', text`This page was too old. Scan the new code.`);
   if (result.outcome === 'wrong')
     return new HubError('bad_request', text`This code is wrong, or it has been used already.`);
   const { retryAfterSeconds } = result;
@@ -95,6 +116,12 @@ export async function requirePassword(
 /** At first use: most hubs are without second factors. */
 const loadTotp = () => import('./totp.ts');
 
+const setUpLifetimeMs = 15 * 60_000;
+const setUpSchema = z.object({ secret: z.string(), expiresAt: z.number() });
+
+const setUpContext = ({ user, login }: Omit<BegunSetUp, 'state'>) =>
+  `set-up:${JSON.stringify([user.id, login])}`;
+
 /** Attempts are counted apart from those at passwords. */
 export function createSecondFactors(deps: {
   readonly store: SecondFactorStore;
@@ -103,6 +130,7 @@ export function createSecondFactors(deps: {
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
   readonly rule: Pick<SecondFactorRule, 'isRequiredOf'>;
+  readonly sealer: Sealer;
   readonly hubTitle: () => string;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly now?: () => Date;
@@ -111,7 +139,7 @@ export function createSecondFactors(deps: {
 
   async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
     const factor = await store.find(user.id);
-    if (factor?.confirmedAt !== undefined) {
+    if (factor !== undefined) {
       const { timeStepOf } = await loadTotp();
       const step = timeStepOf(factor.totpSecret, code, now());
       if (step !== undefined) return store.takeStep(user.id, step);
@@ -129,9 +157,13 @@ export function createSecondFactors(deps: {
     );
   }
 
-  async function setUpOf(user: Pick<User, 'name'>, secret: string): Promise<SetUp> {
-    const { totpUri } = await loadTotp();
-    return { secret, uri: totpUri({ issuer: hubTitle(), userName: user.name, secret }) };
+  /** The secret of a set-up, unless it was begun for another login or too long ago. */
+  function secretOf({ state, ...begun }: BegunSetUp): string | undefined {
+    const opened = deps.sealer.open(state, setUpContext(begun));
+    const content = opened === undefined ? undefined : setUpSchema.parse(JSON.parse(opened));
+    return content !== undefined && content.expiresAt > now().getTime()
+      ? content.secret
+      : undefined;
   }
 
   return {
@@ -141,37 +173,39 @@ export function createSecondFactors(deps: {
         passkeys.countOfUser(userId),
         recoveryCodes.countOfUser(userId),
       ]);
-      const hasApp = factor?.confirmedAt !== undefined;
+      const hasApp = factor !== undefined;
       if (!hasApp && passkeyCount === 0) return undefined;
       return { hasApp, passkeyCount, recoveryCodesLeft };
     },
 
-    async begin(user) {
-      // A new secret each time: a page that was seen by others must not give away the one that counts.
-      const { newTotpSecret } = await loadTotp();
-      const secret = newTotpSecret();
-      await store.begin(user.id, secret);
-      return setUpOf(user, secret);
-    },
-
-    async resume(user) {
-      const begun = await store.find(user.id);
-      return begun === undefined ? this.begin(user) : setUpOf(user, begun.totpSecret);
+    async setUp({ state = '', ...begun }) {
+      const { newTotpSecret, totpUri } = await loadTotp();
+      const resumed = secretOf({ ...begun, state });
+      const secret = resumed ?? newTotpSecret();
+      const content = { secret, expiresAt: now().getTime() + setUpLifetimeMs };
+      return {
+        secret,
+        uri: totpUri({ issuer: hubTitle(), userName: begun.user.name, secret }),
+        state:
+          resumed === undefined
+            ? deps.sealer.seal(JSON.stringify(content), setUpContext(begun))
+            : state,
+      };
     },
 
     async confirm(attempt) {
       const { user, code } = attempt;
+      const totpSecret = secretOf(attempt);
+      if (totpSecret === undefined) return { outcome: 'ended' };
       const fresh = newRecoveryCodes(user.id);
       const tried = await throttled(
         attempt,
         async () => {
-          const factor = await store.find(user.id);
-          if (factor === undefined || factor.confirmedAt !== undefined) return undefined;
           const { timeStepOf } = await loadTotp();
-          const step = timeStepOf(factor.totpSecret, code, now());
+          const step = timeStepOf(totpSecret, code, now());
           if (step === undefined) return undefined;
           const recoveryCodeHashes = fresh.hashes;
-          return store.confirm(user.id, { step, recoveryCodeHashes, now: now() });
+          return store.add(user.id, { totpSecret, step, recoveryCodeHashes, now: now() });
         },
         (confirmed) => confirmed !== undefined,
       );

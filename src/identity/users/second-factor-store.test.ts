@@ -15,43 +15,36 @@ describeEachDatabase('the second factor store', (open) => {
     return { database, id, factors: createSecondFactorStore(database, { sealer }) };
   };
 
-  test('keeps the secret encrypted and unconfirmed until a code was shown', async () => {
+  const first = { totpSecret: 'A', step: 7, recoveryCodeHashes: [], now };
+
+  test('keeps the secret encrypted', async () => {
     const { database, id, factors } = await openStore();
     expect(await factors.find(id)).toBeUndefined();
-    await factors.begin(id, 'TOTPSECRET');
+    const added = { ...first, totpSecret: 'TOTPSECRET', recoveryCodeHashes: ['a'] };
+    expect(await factors.add(id, added)).toEqual({ issuesRecoveryCodes: true });
     const row = await database.kysely
       .selectFrom('second_factors')
       .selectAll()
       .executeTakeFirstOrThrow();
     expect(JSON.stringify(row)).not.toContain('TOTPSECRET');
-    expect(await factors.find(id)).toEqual({
-      totpSecret: 'TOTPSECRET',
-      confirmedAt: undefined,
-    });
-    await factors.begin(id, 'OTHERSECRET');
-    expect(await factors.confirm(id, { step: 7, recoveryCodeHashes: ['a'], now })).toEqual({
-      issuesRecoveryCodes: true,
-    });
-    expect(await factors.find(id)).toEqual({
-      totpSecret: 'OTHERSECRET',
-      confirmedAt: now,
-    });
+    expect(await factors.find(id)).toEqual({ totpSecret: 'TOTPSECRET' });
   });
 
-  test('never replaces a confirmed factor', async () => {
+  test('never replaces a factor: of several at once, one is added', async () => {
     const { id, factors } = await openStore();
-    await factors.begin(id, 'A');
-    await factors.confirm(id, { step: 7, recoveryCodeHashes: [], now });
-    await expect(factors.begin(id, 'B')).rejects.toMatchObject({ code: 'conflict' });
-    expect(await factors.confirm(id, { step: 8, recoveryCodeHashes: [], now })).toBeUndefined();
-    expect((await factors.find(id))?.totpSecret).toBe('A');
-    await expect(factors.begin('nobody', 'B')).rejects.toMatchObject({ code: 'not_found' });
+    const secrets = ['A', 'B', 'C'];
+    const added = await Promise.all(
+      secrets.map((totpSecret) => factors.add(id, { ...first, totpSecret })),
+    );
+    expect(added.filter((each) => each !== undefined)).toHaveLength(1);
+    const kept = secrets.filter((_, index) => added[index] !== undefined);
+    expect([(await factors.find(id))?.totpSecret]).toEqual(kept);
+    await expect(factors.add('nobody', first)).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('accepts each time step once and none before it (RFC 6238 §5.2)', async () => {
     const { id, factors } = await openStore();
-    await factors.begin(id, 'A');
-    await factors.confirm(id, { step: 7, recoveryCodeHashes: [], now });
+    await factors.add(id, first);
     expect(await factors.takeStep(id, 7)).toBe(false);
     const atOnce = await Promise.all(Array.from({ length: 5 }, () => factors.takeStep(id, 8)));
     expect(atOnce.filter(Boolean)).toHaveLength(1);
@@ -60,7 +53,7 @@ describeEachDatabase('the second factor store', (open) => {
 
   test('never reads as absent because the key is gone', async () => {
     const { database, id, factors } = await openStore();
-    await factors.begin(id, 'A');
+    await factors.add(id, first);
     const keyless = createSecondFactorStore(database, {
       sealer: createSealer([new Secret('another key')], 'second-factor'),
     });

@@ -14,25 +14,19 @@ import { type FactorAdded, issueRecoveryCodes } from './recovery-code-store.ts';
 /** A user's authenticator app: one-time codes by time (RFC 6238). */
 export interface SecondFactor {
   readonly totpSecret: string;
-  /** Undefined while the user has not yet shown a code; the login must not ask for one then. */
-  readonly confirmedAt: Date | undefined;
 }
 
 export interface SecondFactorStore {
   /** Throws `storage_unavailable` when no current key opens the secret: never lets it be skipped. */
   find(userId: string): Promise<SecondFactor | undefined>;
   /**
-   * Begins, or begins again, with a secret that is yet to be confirmed. Throws `conflict` when there
-   * is a confirmed one and `not_found` when there is no such user.
+   * Turns it on with the time step of the first code, and gives the user the recovery codes unless there are some.
+   * Undefined when it is on already. Throws `not_found` when there is no such user.
    */
-  begin(userId: string, totpSecret: string): Promise<void>;
-  /**
-   * Confirms what was begun, with the time step of the code, and gives the user the recovery codes unless there are
-   * some. Undefined when there is nothing to confirm.
-   */
-  confirm(
+  add(
     userId: string,
     options: {
+      readonly totpSecret: string;
       readonly step: number;
       readonly recoveryCodeHashes: readonly string[];
       readonly now: Date;
@@ -65,6 +59,7 @@ export function createSecondFactorStore(
         .selectFrom('second_factors')
         .selectAll()
         .where('user_id', '=', userId)
+        .where('confirmed_at', 'is not', null)
         .executeTakeFirst();
       if (row === undefined) return undefined;
       const totpSecret = sealer.open(row.totp_secret_encrypted, contextOf(userId));
@@ -73,20 +68,18 @@ export function createSecondFactorStore(
           hint: text`The key that encrypted it is no longer configured. Tell the operator of this hub.`,
         });
       }
-      return {
-        totpSecret,
-        confirmedAt: row.confirmed_at === null ? undefined : new Date(row.confirmed_at),
-      };
+      return { totpSecret };
     },
 
-    async begin(userId, totpSecret) {
-      const values = {
-        totp_secret_encrypted: sealer.seal(totpSecret, contextOf(userId)),
-        confirmed_at: null,
-        last_step: null,
-      };
-      try {
-        const row = await kysely
+    add: (userId, { totpSecret, step, recoveryCodeHashes, now }) =>
+      database.transaction(async (transaction) => {
+        await lockUser(transaction, database, userId);
+        const values = {
+          totp_secret_encrypted: sealer.seal(totpSecret, contextOf(userId)),
+          confirmed_at: now.getTime(),
+          last_step: step,
+        };
+        const { numInsertedOrUpdatedRows } = await transaction
           .insertInto('second_factors')
           .values({ user_id: userId, ...values })
           .onConflict((conflict) =>
@@ -95,26 +88,12 @@ export function createSecondFactorStore(
               .doUpdateSet(values)
               .where('second_factors.confirmed_at', 'is', null),
           )
-          .returning('user_id')
-          .executeTakeFirst();
-        if (row !== undefined) return;
-      } catch (error) {
-        if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', text`There is no such user.`, { cause: error });
-      }
-      throw new HubError('conflict', text`There is a second factor already.`);
-    },
-
-    confirm: (userId, { step, recoveryCodeHashes, now }) =>
-      database.transaction(async (transaction) => {
-        await lockUser(transaction, database, userId);
-        const { numUpdatedRows } = await transaction
-          .updateTable('second_factors')
-          .set({ confirmed_at: now.getTime(), last_step: step })
-          .where('user_id', '=', userId)
-          .where('confirmed_at', 'is', null)
-          .executeTakeFirst();
-        if (numUpdatedRows === 0n) return undefined;
+          .executeTakeFirst()
+          .catch((error: unknown) => {
+            if (!isForeignKeyViolation(error)) throw error;
+            throw new HubError('not_found', text`There is no such user.`, { cause: error });
+          });
+        if (numInsertedOrUpdatedRows === 0n) return undefined;
         await record(transaction, 'second_factor.enable', userId);
         return await issueRecoveryCodes(database, transaction, userId, recoveryCodeHashes);
       }),

@@ -226,7 +226,12 @@ describe('the account page', () => {
 describe('setting up a second factor', () => {
   test('draws the QR code square by square and groups the key for typing', () => {
     const page = String(
-      secondFactorSetUpPage({ layout, qr: { size: 2, data: [1, 0, 0, 1] }, secret: 'ABCDEFGHIJ' }),
+      secondFactorSetUpPage({
+        layout,
+        qr: { size: 2, data: [1, 0, 0, 1] },
+        secret: 'ABCDEFGHIJ',
+        state: 'x',
+      }),
     );
     expect(page).toContain('viewBox="0 0 10 10"');
     expect(page).toContain('d="M4 4h1v1h-1zM5 5h1v1h-1z"');

@@ -1,5 +1,5 @@
 import { joined, type Phrase, text } from '../../../platform/texts/text.ts';
-import { csrfField, textField } from '../elements/form.ts';
+import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout, pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
 import { type QrModules, qrCode } from '../elements/qr-code.ts';
@@ -12,11 +12,12 @@ export interface SecondFactorSetUpView {
   readonly qr: QrModules;
   /** The same secret in Base32, for typing. */
   readonly secret: string;
+  readonly state: string;
   /** What was wrong with the code that was sent. */
   readonly problem?: Phrase | undefined;
 }
 
-/** The page that connects an authenticator app. The form sends `code`. */
+/** The page that connects an authenticator app. The form sends `code` and `state`. */
 export function secondFactorSetUpPage(view: SecondFactorSetUpView): Html {
   const { urls } = view.layout;
   const lead = text`You need an authenticator app on your phone, or a password manager that makes codes.`;
@@ -31,13 +32,13 @@ ${appSteps(view, urls.secondFactor, html`<a class="button" href="${urls.account}
 
 /** What connects an authenticator app: the QR code, and the form for the first code. */
 export function appSteps(
-  { layout, qr, secret, problem }: SecondFactorSetUpView,
+  { layout, qr, secret, state, problem }: SecondFactorSetUpView,
   action: string,
   furtherActions: HtmlValue = false,
 ): Html {
   const grouped = secret.replace(/(.{4})(?=.)/g, '$1 ');
   return html`<form method="post" action="${action}">
-${csrfField(layout)}
+${csrfField(layout)}${hiddenFields({ state })}
 <ol class="steps">
 <li><div class="stack"><h2>${text`Scan this with your app`}</h2>${qrCode(qr, text`QR code for your authenticator app`)}
 <details class="more"><summary>${text`Type the key instead`}</summary>${copyableText(grouped, text`Key`)}</details></div></li>

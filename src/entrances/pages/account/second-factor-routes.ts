@@ -14,6 +14,7 @@ import {
 export function secondFactorRoutes({ page, form, pages }: BoundPages): void {
   const { urls } = pages;
   const codeIn = (sent: URLSearchParams) => ({ code: sent.get('code') ?? '' });
+  const stateIn = (sent: URLSearchParams) => ({ state: sent.get('state') ?? '' });
 
   const showCodes = async (
     ctx: Context,
@@ -23,18 +24,18 @@ export function secondFactorRoutes({ page, form, pages }: BoundPages): void {
 
   const showSetUp = page(
     '/account/second-factor',
-    'viewNewOwnApp',
+    'viewOwnAppSetUp',
     async ({ layout, model, failure }) => {
       if (model === undefined) return { redirect: urls.account };
-      const { secret, uri } = model;
+      const { uri, ...setUp } = model;
       const qr = await qrModulesOf(uri);
-      return secondFactorSetUpPage({ layout, qr, secret, problem: failure?.problem });
+      return secondFactorSetUpPage({ layout, qr, ...setUp, problem: failure?.problem });
     },
-    { againId: 'viewBegunOwnApp' },
+    { againQuery: stateIn },
   );
 
   form('/account/second-factor', 'turnOnOwnApp', {
-    body: codeIn,
+    body: (sent) => ({ ...codeIn(sent), ...stateIn(sent) }),
     done: ({ ctx, result: { recovery_codes: codes } }) =>
       codes === undefined
         ? { to: urls.account, say: text`Your authenticator app is on.` }

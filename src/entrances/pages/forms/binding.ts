@@ -72,9 +72,9 @@ export interface Shown<Model> {
 /** A page, or where the browser is sent in its place; undefined where the page has answered by itself. */
 export type Answer = Html | { readonly redirect: string } | undefined;
 
-export interface PageOptions<AgainId extends OperationId = OperationId> {
-  /** The operation that is read where the page is shown again. */
-  readonly againId?: AgainId;
+export interface PageOptions {
+  /** What the operation is asked where the page is shown again, by what was sent. */
+  readonly againQuery?: (sent: URLSearchParams) => Parameters;
   /** Parameters of the operation that do not stand in the path. */
   readonly params?: (visitor: Visitor, ctx: Context) => Parameters | Promise<Parameters>;
   /** Where those are led who may not see it; undefined refuses them. */
@@ -158,12 +158,12 @@ export interface Chosen {
 /** Binds addresses of pages to operations, which alone decide who may and what is done. */
 export interface BoundPages {
   readonly pages: PageContext;
-  /** A page that shows what an operation reads, or another one where it is shown again; returns how to do that. */
-  page<Id extends OperationId, AgainId extends OperationId = Id>(
+  /** A page that shows what an operation reads; returns how to show it again. */
+  page<Id extends OperationId>(
     path: string,
     id: Id,
-    show: (shown: Shown<ModelOf<Id | AgainId>>) => Answer | Promise<Answer>,
-    options?: PageOptions<AgainId>,
+    show: (shown: Shown<ModelOf<Id>>) => Answer | Promise<Answer>,
+    options?: PageOptions,
   ): ShowAgain;
   /** A form that performs an operation. */
   form<Id extends OperationId>(path: string, id: Id, options: FormOptions<Id>): void;

@@ -119,7 +119,7 @@ export function createBoundPages(
     const params = { ...paramsOf(ctx), ...(await options?.params?.(visitor, ctx)) };
     const model = await read(id, visitor, {
       params,
-      query: ctx.query,
+      query: { ...ctx.query, ...(failure && options?.againQuery?.(failure.sent)) },
       requireRecentLogin: () => confirmLogin.require(ctx),
     });
     const answer = await show({
@@ -169,8 +169,7 @@ export function createBoundPages(
           }
         }),
       );
-      const shown = { id: options?.againId ?? id, show, options };
-      return (ctx, visitor, failure) => respond(ctx, visitor, { ...shown, failure });
+      return (ctx, visitor, failure) => respond(ctx, visitor, { id, show, options, failure });
     },
 
     form(path, id, options) {

@@ -23,7 +23,7 @@ export function setUpSecondFactorRoutes(
   deps: {
     readonly pages: PageContext;
     readonly logIn: LogIn;
-    readonly secondFactors: Pick<SecondFactors, 'find' | 'begin' | 'resume' | 'confirm'>;
+    readonly secondFactors: Pick<SecondFactors, 'find' | 'setUp' | 'confirm'>;
     readonly passkeys: Pick<Passkeys, 'unusable' | 'add'>;
   },
 ): void {
@@ -39,12 +39,12 @@ export function setUpSecondFactorRoutes(
     return (await secondFactors.find(pending.user.id)) === undefined ? pending.user : undefined;
   }
 
-  async function show(ctx: Context, { secret, uri }: SetUp, failure?: HubError): Promise<void> {
+  async function show(ctx: Context, { uri, ...setUp }: SetUp, failure?: HubError): Promise<void> {
     const { retryAfterSeconds } = failure ?? {};
     const page = setUpSecondFactorPage({
       layout: await pages.formLayoutFor(ctx),
       qr: await qrModulesOf(uri),
-      secret,
+      ...setUp,
       problem: failure?.shown.message,
       takesPasskeys: passkeys.unusable === undefined,
     });
@@ -71,8 +71,8 @@ export function setUpSecondFactorRoutes(
   router.get('/login/set-up-second-factor', async (ctx) => {
     const user = await waitingUser(ctx);
     if (user === undefined) return logIn.startAgain(ctx);
-    // A new secret each time: who knows the password may have seen an earlier one.
-    await show(ctx, await secondFactors.begin(user));
+    // A new secret each time: a page that was seen by others must not give away the one that counts.
+    await show(ctx, await secondFactors.setUp({ user, login: logIn.keyOf(ctx) }));
   });
 
   router.post('/login/set-up-second-factor', async (ctx) => {
@@ -86,9 +86,10 @@ export function setUpSecondFactorRoutes(
     }
     const { address } = ctx.state['client'] as ClientAddress;
     const code = form.get('code') ?? '';
-    const result = await secondFactors.confirm({ user, address, code });
+    const begun = { user, login: logIn.keyOf(ctx), state: form.get('state') ?? '' };
+    const result = await secondFactors.confirm({ ...begun, address, code });
     if (result.outcome !== 'on') {
-      return show(ctx, await secondFactors.resume(user), codeProblem(result));
+      return show(ctx, await secondFactors.setUp(begun), codeProblem(result));
     }
     await complete(ctx, result.recoveryCodes, 'app');
   });
