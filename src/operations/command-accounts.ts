@@ -49,6 +49,7 @@ export const commandAccountOperations = [
         name: user.name,
         admin: user.isAdmin,
         invited: user.isInvited,
+        suspended: user.isSuspended,
         created: user.createdAt.toISOString(),
         last_activity: user.lastActivityAt?.toISOString() ?? null,
         system_account: user.systemAccount ?? null,

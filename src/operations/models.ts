@@ -101,6 +101,7 @@ export const userModel = z
     kind: z.literal('user'),
     name: z.string(),
     admin: z.boolean().optional().describe('Whether the user is an administrator.'),
+    suspended: z.boolean().optional().describe('Whether the user is shut out.'),
     groups: names.optional(),
     roles: names.optional(),
     created: time.optional(),

@@ -149,7 +149,7 @@ async function rowsOf(listed: readonly User[], may: OperationRequest<never>['may
     deps.invitationStore.listByUser(those('read:users'), new Date(deps.now())),
     deps.groups.groupNamesByUser(those('read:users:groups')),
   ]);
-  return listed.map(({ id, name, isAdmin, createdAt, lastActivityAt }) => {
+  return listed.map(({ id, name, isAdmin, isSuspended, createdAt, lastActivityAt }) => {
     const isRead = mayOf('read:users', name);
     const { displayName, email } = infos.get(id) ?? noInfo;
     return {
@@ -157,6 +157,7 @@ async function rowsOf(listed: readonly User[], may: OperationRequest<never>['may
       displayName,
       email,
       isAdmin: isAdmin && isRead,
+      isSuspended: isSuspended && isRead,
       isInvited: (open.get(id) ?? []).some(({ purpose }) => purpose === 'invitation'),
       groups: groups.get(id),
       createdAt: isRead ? createdAt : undefined,

@@ -92,6 +92,7 @@ export const userPageOperations = [
       user: {
         name: user.name,
         isAdmin: user.isAdmin,
+        isSuspended: user.isSuspended,
         isInvited: open.some(({ purpose }) => purpose === 'invitation'),
         createdAt: user.createdAt,
         lastActivityAt: user.lastActivityAt,

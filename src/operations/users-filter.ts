@@ -30,6 +30,7 @@ export const fieldByStatus: Readonly<Record<UserStatus, UserPart>> = {
   failed: 'servers',
   never_active: 'activity',
   administrator: 'account',
+  suspended: 'account',
 };
 
 const partBySort: Readonly<Partial<Record<UsersQuery['sort'], UserPart>>> = {

@@ -251,6 +251,42 @@ export const userOperations = [
     };
   }),
   operation({
+    id: 'suspendUser',
+    byCommand: true,
+    method: 'PUT',
+    path: '/users/{name}/suspension',
+    audit: ['user.suspend', 'server.stop'],
+    log: 'user suspended',
+    tag: 'users',
+    summary: 'Suspend a user',
+    description:
+      'The servers of the user are stopped. Logins, tokens and shares stop working at once, and work again when the suspension ends.',
+    scopes: ['admin:users'],
+    needsRecentLogin: true,
+    target: 'user',
+    answers: { 204: { description: 'The user is shut out.' } },
+  }).handle(async ({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
+    await accounts.setSuspended(caller, params.name, true);
+    return { status: 204 };
+  }),
+  operation({
+    id: 'unsuspendUser',
+    byCommand: true,
+    method: 'DELETE',
+    path: '/users/{name}/suspension',
+    audit: ['user.unsuspend'],
+    log: 'user unsuspended',
+    tag: 'users',
+    summary: 'End the suspension of a user',
+    scopes: ['admin:users'],
+    needsRecentLogin: true,
+    target: 'user',
+    answers: { 204: { description: 'The user may log in; servers stay stopped.' } },
+  }).handle(async ({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
+    await accounts.setSuspended(caller, params.name, false);
+    return { status: 204 };
+  }),
+  operation({
     id: 'deleteUser',
     byCommand: true,
     method: 'DELETE',

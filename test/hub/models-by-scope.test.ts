@@ -71,7 +71,7 @@ describe('a user', () => {
   test.each([
     ['names', ['admin', 'kind', 'name']],
     ['roles', ['admin', 'kind', 'name', 'roles']],
-    ['users', [...whole, 'server']],
+    ['users', [...whole, 'server', 'suspended']],
     ['groups', ['admin', 'groups', 'kind', 'name']],
     ['activity', ['admin', 'kind', 'last_activity', 'name']],
     ['servers', ['admin', 'kind', 'name', 'pending', 'server', 'servers']],

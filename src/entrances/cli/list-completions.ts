@@ -40,6 +40,8 @@ const namesOf: Readonly<Record<string, ListNames>> = {
   'token user': listUsers,
   'user account name': listUsers,
   'user delete name': listUsers,
+  'user suspend name': listUsers,
+  'user unsuspend name': listUsers,
   'user passwd name': listUsers,
 };
 

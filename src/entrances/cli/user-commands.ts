@@ -8,13 +8,14 @@ import { withConfig } from './with-config.ts';
 
 type Account = AnswerOf<'viewAccounts'>['accounts'][number];
 
-/** Adds `hub user add|passwd|account|list|delete`. */
+/** Adds `hub user add|passwd|account|list|suspend|unsuspend|delete`. */
 export function addUserCommands(program: Command, io: CliIo): void {
   const user = program.command('user').description('manage user accounts');
   addAddCommand(user, io);
   addPasswdCommand(user, io);
   addAccountCommand(user, io);
   addListCommand(user, io);
+  addSuspensionCommands(user, io);
   addDeleteCommand(user, io);
 }
 
@@ -116,6 +117,22 @@ function addListCommand(user: Command, io: CliIo): void {
   });
 }
 
+function addSuspensionCommands(user: Command, io: CliIo): void {
+  for (const [name, operation, description, reported] of [
+    ['suspend', 'suspendUser', 'shut a user out for now, and stop their servers', 'is suspended'],
+    ['unsuspend', 'unsuspendUser', 'let a suspended user in again', 'may log in again'],
+  ] as const) {
+    const command = withConfig(user.command(name))
+      .description(description)
+      .argument('<name>', 'name of the user');
+    performing(command, io, ['viewAccount', operation], async (perform, typed: string) => {
+      const { name: userName } = await perform('viewAccount', { params: { name: typed } });
+      await perform(operation, { params: { name: userName } });
+      io.stdout.write(`${userName} ${reported}.\n`);
+    });
+  }
+}
+
 function addDeleteCommand(user: Command, io: CliIo): void {
   const command = withConfig(user.command('delete'))
     .description('delete a user with all their tokens, logins and servers')
@@ -165,9 +182,9 @@ function asTable(users: readonly Account[]): string {
   if (users.length === 0)
     return 'There are no users yet. Make one with: hub user add NAME --admin\n';
   const width = Math.max(4, ...users.map(({ name }) => name.length));
-  const rows = users.map(({ name, admin, last_activity }) => {
+  const rows = users.map(({ name, admin, suspended, last_activity }) => {
     const seen = last_activity?.slice(0, 16).replace('T', ' ') ?? 'never';
-    return `${name.padEnd(width)}  ${admin ? 'admin' : 'user '}  ${seen}`;
+    return `${name.padEnd(width)}  ${admin ? 'admin' : 'user '}  ${seen}${suspended ? '  suspended' : ''}`;
   });
   return `${'NAME'.padEnd(width)}  ROLE   LAST SEEN\n${rows.join('\n')}\n`;
 }

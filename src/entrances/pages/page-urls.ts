@@ -119,6 +119,8 @@ export type AdminUserAction =
   | 'end-sessions'
   | 'link'
   | 'remove-second-factor'
+  | 'suspend'
+  | 'unsuspend'
   | 'add-to-group'
   | 'remove-from-group'
   | 'revoke-token';

@@ -31,6 +31,11 @@ export interface Accounts {
     },
   ): Promise<User>;
   /**
+   * Stops the user's servers and shuts the user out: logins, tokens and shares are as if they were not there, until
+   * the suspension ends. Throws `bad_request` for oneself, and `conflict` for the last administrator.
+   */
+  setSuspended(caller: Caller, userName: string, isSuspended: boolean): Promise<void>;
+  /**
    * Stops the user's servers, ends the sessions, and deletes everything of theirs. Tells whether the configuration
    * still gives rights to the name.
    */
@@ -103,6 +108,20 @@ export function createAccounts(deps: {
       }
       if (changesAdmin) await users.setAdmin(user.id, isAdmin, { mayBeLast: isService(caller) });
       return users.getByName(newName);
+    },
+
+    async setSuspended(caller, userName, isSuspended) {
+      const user = await users.getByName(userName);
+      if (isCallers(user, caller)) {
+        throw new HubError('bad_request', text`You cannot suspend your own account.`, {
+          hint: text`Another administrator can.`,
+        });
+      }
+      await acting.requireMayTakeOver(caller, user);
+      if (user.isSuspended === isSuspended) return;
+      const change = () =>
+        users.setSuspended(user.id, isSuspended, { mayBeLast: isService(caller) });
+      await (isSuspended ? deps.withoutServersOf(user, change) : change());
     },
 
     async delete(caller, userName) {

@@ -31,6 +31,7 @@ export function createAccountStore(
         name: validateUserName(name),
         isAdmin,
         isInvited: false,
+        isSuspended: false,
         createdAt,
         lastActivityAt: undefined,
         systemAccount: undefined,

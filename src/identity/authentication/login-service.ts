@@ -237,6 +237,7 @@ const labelForRefusal: Readonly<
 > = {
   invalid_name: text`Your user name cannot be used here. Ask an administrator to map it to another.`,
   blocked: text`This account is blocked.`,
+  suspended: text`This account is suspended. Ask an administrator.`,
   not_allowed: text`You are known, but you may not log in here. Ask an administrator to let you in.`,
   other_identity: text`An account of this name exists, and it logs in another way. Log in that way first and link this one, or ask an administrator.`,
   no_account: text`There is no account for you here. Ask an administrator to make one.`,

@@ -11,6 +11,7 @@ const ada: User = {
   name: 'ada',
   isAdmin: false,
   isInvited: false,
+  isSuspended: false,
   createdAt: new Date(0),
   lastActivityAt: undefined,
   systemAccount: undefined,

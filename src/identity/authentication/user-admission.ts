@@ -13,7 +13,13 @@ export type AdmissionResult =
   | { readonly outcome: 'admitted'; readonly user: User; readonly identityId: string }
   | {
       readonly outcome: 'refused';
-      readonly reason: 'invalid_name' | 'blocked' | 'not_allowed' | 'other_identity' | 'no_account';
+      readonly reason:
+        | 'invalid_name'
+        | 'blocked'
+        | 'suspended'
+        | 'not_allowed'
+        | 'other_identity'
+        | 'no_account';
       /** Canonical name, for the log. */
       readonly userName: string;
     };
@@ -85,6 +91,7 @@ export function createUserAdmission(deps: {
 
     if (names.problemOf(name) !== undefined) return refused('invalid_name');
     if (rules.isBlocked(names.resolve(authenticated.name))) return refused('blocked');
+    if (user?.isSuspended === true) return refused('suspended');
     const hasName = ownsAccounts || identity !== undefined || binding.isFor(user, via.name);
     const admission = rules.decide({
       name,

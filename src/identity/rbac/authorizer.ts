@@ -31,7 +31,7 @@ export interface TokenGrant {
  * shares and grants worked in. Whether scopes allow something is for `checkAccess` to say.
  */
 export interface Authorizer {
-  /** Everything an owner may do through all roles and shares; nothing for an owner that does not exist. */
+  /** Everything an owner may do through all roles and shares; nothing for one that does not exist or is suspended. */
   scopesOfOwner(owner: Owner): Promise<ScopeSet>;
   /** What a token allows: its own scopes, as far as its owner still holds them. */
   effectiveScopes(token: TokenGrant): Promise<ScopeSet>;
@@ -91,7 +91,7 @@ export function createAuthorizer({
   const findUser = (name: string) =>
     userHolders.getOrLoad(name, async () => {
       const user = await users.findByName(name);
-      if (user === undefined) return undefined;
+      if (user === undefined || user.isSuspended) return undefined;
       const groupNames = await groups.groupNamesOf(user.name);
       // The stored name, not the one that was asked for: lookup may normalise it.
       return { kind: 'user', name: user.name, isAdmin: user.isAdmin, groupNames };

@@ -75,7 +75,7 @@ export function createLoginSessions(deps: {
     const session = await store.find(sessionId);
     if (session === undefined) return undefined;
     const user = await users.findById(session.userId);
-    return user && { session, user };
+    return user === undefined || user.isSuspended ? undefined : { session, user };
   }
 
   function tellEnd(sessionId: string): void {

@@ -19,6 +19,7 @@ export const userStatuses = [
   'failed',
   'never_active',
   'administrator',
+  'suspended',
 ] as const;
 export type UserStatus = (typeof userStatuses)[number];
 
@@ -171,6 +172,8 @@ function hasStatus(
       return where('users.last_activity_at', 'is', null);
     case 'administrator':
       return sql<boolean>`users.admin = 1`;
+    case 'suspended':
+      return where('users.suspended_at', 'is not', null);
   }
 }
 

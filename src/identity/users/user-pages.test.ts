@@ -299,6 +299,7 @@ describeEachDatabase('lists of users', (open) => {
       failed: 1,
       never_active: 4,
       administrator: 1,
+      suspended: 0,
     });
     expect(await users.countByStatus({ groupName: 'staff', nameFilter: 'e' })).toEqual({
       all: 1,
@@ -307,6 +308,7 @@ describeEachDatabase('lists of users', (open) => {
       failed: 0,
       never_active: 1,
       administrator: 1,
+      suspended: 0,
     });
     expect(await users.countByStatus({ onlyNames: ['ann', 'cleo'] })).toMatchObject({
       all: 2,

@@ -27,6 +27,7 @@ export function newUserRow(user: NewUserFlags & { readonly name: string }): User
     invited: Number(user.isInvited ?? false),
     created_at: Date.now(),
     last_activity_at: null,
+    suspended_at: null,
     system_account: null,
     made_for: user.madeFor ?? null,
   };

@@ -11,6 +11,7 @@ import type { Row, Tables } from '../../platform/store/tables.ts';
 import { deleteMadeWith, forgetClient } from '../../platform/store/token-makers.ts';
 import { userNameOf } from '../../platform/store/user-name-of.ts';
 import { text } from '../../platform/texts/text.ts';
+import { type LastAdministrator, requireAdministrator } from './last-administrator-store.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import { countUsers, filterUsers, type UserCounts, type UserFilter } from './user-filters-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
@@ -35,6 +36,8 @@ export interface User {
   readonly lastActivityAt: Date | undefined;
   /** Name under which the servers run on the machine; undefined until it is decided. */
   readonly systemAccount: string | undefined;
+  /** Whether logins, tokens, servers and shares are as if they were not there. */
+  readonly isSuspended: boolean;
   /** Authenticator for which it was made before its owner came; undefined: as the configuration says. */
   readonly madeFor: string | undefined;
 }
@@ -68,6 +71,8 @@ export interface UserStore {
   createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]>;
   /** Throws `not_found`, and `conflict` for the last administrator. */
   setAdmin(id: string, isAdmin: boolean, options?: LastAdministrator): Promise<void>;
+  /** Throws `not_found`, and `conflict` for the last administrator. */
+  setSuspended(id: string, isSuspended: boolean, options?: LastAdministrator): Promise<void>;
   /**
    * Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay, and so does the
    * system account, which no new name decides.
@@ -78,14 +83,6 @@ export interface UserStore {
   /** Moves the last activity of users forward, never back; unknown ids are passed over. */
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
   count(): Promise<number>;
-}
-
-/**
- * Whether no administrator may be left among the users: where a service that is one does it and stays, or the
- * configuration or a provider says so.
- */
-interface LastAdministrator {
-  readonly mayBeLast?: boolean;
 }
 
 /** Servers change all the time: counts of them are this old at most. */
@@ -255,6 +252,26 @@ export function createUserStore(
       database.announceChange({ kind: 'rights_changed' });
     },
 
+    async setSuspended(id, isSuspended, { mayBeLast = false } = {}) {
+      await database.transaction(async (transaction) => {
+        const changed = await transaction
+          .updateTable('users')
+          .set({ suspended_at: isSuspended ? database.now() : null })
+          .where('id', '=', id)
+          .returning(['name', 'admin'])
+          .executeTakeFirst();
+        if (changed === undefined) throw noSuchUser();
+        if (isSuspended && changed.admin === 1 && !mayBeLast) {
+          await requireAdministrator(transaction, database.dialect);
+        }
+        await audit.record(transaction, {
+          action: isSuspended ? 'user.suspend' : 'user.unsuspend',
+          target: { kind: 'user', name: changed.name },
+        });
+      });
+      database.announceChange({ kind: 'rights_changed' });
+    },
+
     async rename(id, name) {
       const newName = validateUserName(name);
       await database.transaction(async (transaction) => {
@@ -344,25 +361,12 @@ function toUser(row: UserRow): User {
     name: row.name,
     isAdmin: row.admin === 1,
     isInvited: row.invited === 1,
+    isSuspended: row.suspended_at !== null,
     createdAt: new Date(row.created_at),
     lastActivityAt: row.last_activity_at === null ? undefined : new Date(row.last_activity_at),
     systemAccount: row.system_account ?? undefined,
     madeFor: row.made_for ?? undefined,
   };
-}
-
-/** Throws `conflict` where a change would leave none: nobody could manage the hub any more. */
-async function requireAdministrator(
-  transaction: Kysely<Tables>,
-  dialect: HubDatabase['dialect'],
-): Promise<void> {
-  const left = transaction.selectFrom('users').select('id').where('admin', '=', 1).limit(1);
-  // Two who take each other's rights away wait for one another; one of them is tried again.
-  const found = await (dialect === 'postgres' ? left.forUpdate() : left).executeTakeFirst();
-  if (found !== undefined) return;
-  throw new HubError('conflict', text`The last administrator stays.`, {
-    hint: text`Make someone else an administrator first.`,
-  });
 }
 
 /** That no user has a name or id. */

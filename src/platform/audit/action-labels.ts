@@ -26,6 +26,8 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'user.create': text`User created`,
   'user.change': text`User changed`,
   'user_info.change': text`User info changed`,
+  'user.suspend': text`User suspended`,
+  'user.unsuspend': text`Suspension ended`,
   'user.rename': text`User renamed`,
   'user.delete': text`User deleted`,
   'auth_state.change': text`Provider data replaced`,

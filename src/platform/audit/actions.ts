@@ -27,6 +27,8 @@ export const auditActions = {
   'user.create': 'An account was made, also by a first login.',
   'user.change': 'Rights or the system account of a user were changed.',
   'user_info.change': 'The display name, e-mail address or picture of a user was changed by hand.',
+  'user.suspend': 'A user was shut out, with logins, tokens, servers and shares.',
+  'user.unsuspend': 'The suspension of a user was ended.',
   'user.rename': 'A user got another name; the target is the new one.',
   'user.delete': 'A user was deleted, with servers, tokens and logins.',
   'auth_state.change': 'What a provider told about a user was replaced.',

@@ -15,6 +15,7 @@ export const reasonLabels = {
   max_age: text`Had run for as long as it may`,
   no_account: text`No account here`,
   not_allowed: text`May not log in here`,
+  suspended: text`The account is suspended`,
   other_identity: text`The account of this name logs in another way`,
   other_user: text`Passkey of another user`,
   provider: text`The provider could not confirm the user`,

@@ -18,7 +18,7 @@ describeEachDatabase('a database', (open) => {
     await kysely.insertInto('users').values(alice).execute();
     expect(await kysely.selectFrom('users').selectAll().execute()).toEqual([
       // Who has no server stands between what runs and what has failed.
-      { ...alice, server_rank: 3 },
+      { ...alice, server_rank: 3, suspended_at: null },
     ]);
   });
 

@@ -95,7 +95,7 @@ describeEachDatabase('the schema', (open, dialect) => {
     expect(await migrate({ kysely, dialect, steps })).toEqual(['add-column']);
     for (const name of tableNames) {
       const found = await kysely.selectFrom(name).selectAll().execute();
-      const added = name === 'users' ? { colour: null } : {};
+      const added = name === 'users' ? { colour: null, suspended_at: null } : {};
       const expected = withoutNumbers(name, rows[name]!).map((row) => ({ ...row, ...added }));
       expect(sorted(withoutNumbers(name, found as RowsByTable[string])), name).toEqual(
         sorted(expected),

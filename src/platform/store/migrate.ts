@@ -3,9 +3,10 @@ import { StartupError } from '../errors.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import type { Migration } from './migration.ts';
 import { migration0001 } from './migrations/0001-initial.ts';
+import { migration0002 } from './migrations/0002-suspended-users.ts';
 
 /** Every step, in order. Append only. */
-export const migrations: readonly Migration[] = [migration0001];
+export const migrations: readonly Migration[] = [migration0001, migration0002];
 
 /**
  * The version of the schema after the first step; each further one counts one up. The states before the first release

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { migrate, migrations } from './migrate.ts';
+import { migrate, migrations, newestVersion } from './migrate.ts';
 import type { Migration } from './migration.ts';
 import { keepCopyBeforeMigration } from './sqlite-backup-retention.ts';
 import { openSqliteConnection } from './sqlite-connection.ts';
@@ -22,12 +22,14 @@ import { openSqliteConnection } from './sqlite-connection.ts';
 const log = pino({ level: 'silent' });
 const firstSchema = join(import.meta.dirname, '../../../fixtures/databases/0001.sql');
 const addColumn: Migration = {
-  name: '0002-colour',
+  name: '9999-colour',
   async up(transaction) {
     await transaction.schema.alterTable('users').addColumn('colour', 'text').execute();
   },
 };
 const steps = [...migrations, addColumn];
+/** The first step that a database of the first release lacks, after which its copy is named. */
+const next = steps[1]?.name;
 let directory: string;
 let file: string;
 
@@ -71,20 +73,20 @@ async function bringUpToDate(): Promise<string[]> {
 test('a database is copied before a step, with its mode, and as it was', async () => {
   makeFirst();
   chmodSync(file, 0o640);
-  expect(await bringUpToDate()).toEqual(['0002-colour']);
-  const copy = `${file}.before-0002-colour`;
-  expect(copies()).toEqual(['hub.sqlite.before-0002-colour']);
+  expect(await bringUpToDate()).toEqual(steps.slice(1).map(({ name }) => name));
+  const copy = `${file}.before-${next}`;
+  expect(copies()).toEqual([`hub.sqlite.before-${next}`]);
   expect((statSync(copy).mode & 0o777).toString(8)).toBe('640');
   expect(read(copy, 'select version from hub_schema')).toEqual([27]);
   expect(read(copy, 'select name from users order by name')).toEqual(['alice', 'josé']);
-  expect(read(file, 'select version from hub_schema')).toEqual([28]);
+  expect(read(file, 'select version from hub_schema')).toEqual([newestVersion(steps)]);
 });
 
 test('a database stays as it is when there is no room for the copy', async () => {
   makeFirst();
   // A folder stands where the copy belongs.
-  mkdirSync(`${file}.before-0002-colour`);
-  await expect(bringUpToDate()).rejects.toThrow('before-0002-colour');
+  mkdirSync(`${file}.before-${next}`);
+  await expect(bringUpToDate()).rejects.toThrow(`before-${next}`);
   expect(read(file, 'select version from hub_schema')).toEqual([27]);
 });
 
@@ -98,14 +100,14 @@ test('the last three copies are kept', async () => {
   }
   await bringUpToDate();
   expect(copies()).toEqual([
-    'hub.sqlite.before-0002-colour',
+    `hub.sqlite.before-${next}`,
     'hub.sqlite.before-1',
     'hub.sqlite.before-2',
   ]);
 });
 
 test('a database that is new or up to date is not copied', async () => {
-  expect(await bringUpToDate()).toEqual(['0001-initial', '0002-colour']);
+  expect(await bringUpToDate()).toEqual(steps.map(({ name }) => name));
   expect(await bringUpToDate()).toEqual([]);
   expect(copies()).toEqual([]);
 });

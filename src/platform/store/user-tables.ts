@@ -8,6 +8,7 @@ export interface UsersTable {
   invited: number;
   created_at: number;
   last_activity_at: number | null;
+  suspended_at: Generated<number | null>;
   /** Name under which the servers run on the machine; null until it is decided. */
   system_account: string | null;
   /** Authenticator for which it was made before its owner came; null: as the configuration says. */

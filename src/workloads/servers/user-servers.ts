@@ -240,6 +240,7 @@ export function createUserServers(deps: {
     async start(request) {
       // Before there is a record: a start that is refused leaves no server behind.
       if (!request.mayStartInMaintenance) await deps.requireNoMaintenance();
+      if ((await deps.users.findByName(request.user.name))?.isSuspended === true) throw suspended();
       await checkedOptions(request.user.name, request.serverName, request.userOptions);
       const choices = await choicesFor(request.user.name);
       const account = await deps.decideAccount(request.user);
@@ -351,6 +352,12 @@ function tooManyServers(limit: number): HubError {
   );
   return new HubError('bad_request', reported, {
     hint: text`Delete one that is no longer needed.`,
+  });
+}
+
+function suspended(): HubError {
+  return new HubError('forbidden', text`This user is suspended.`, {
+    hint: text`An administrator can end the suspension.`,
   });
 }
 

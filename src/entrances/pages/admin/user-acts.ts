@@ -89,6 +89,17 @@ export const userActs = {
       message('{count, plural, one {Links for # user.} other {Links for # users.}}', { count }),
     asks: 'for all',
   },
+  suspend: {
+    operation: 'suspendUser',
+    label: text`Suspend`,
+    question: (count) =>
+      message('{count, plural, one {Suspend # user?} other {Suspend # users?}}', { count }),
+    consequence: text`Their servers are stopped, and no login, token or share of theirs works until the suspension ends. Nothing is deleted.`,
+    button: () => text`Suspend`,
+    reported: (count) =>
+      message('{count, plural, one {# user suspended.} other {# users suspended.}}', { count }),
+    asks: 'always',
+  },
   delete: {
     operation: 'deleteUser',
     label: text`Delete`,

@@ -25,6 +25,7 @@ export interface AdminUserView {
     readonly name: string;
     readonly isAdmin: boolean;
     readonly isInvited: boolean;
+    readonly isSuspended: boolean;
     readonly createdAt: Date;
     readonly lastActivityAt?: Date | undefined;
     /** Name under which the servers run on the machine. */
@@ -71,7 +72,7 @@ export function adminUserPage(view: AdminUserView): Html {
     title: user.name,
     tab: 'users',
     scripts: ['live-state.js'],
-    body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${user.isInvited && html` <span class="tag">${text`Invited`}</span>`}`, undefined, linkButton(view))}
+    body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${user.isInvited && html` <span class="tag">${text`Invited`}</span>`}${user.isSuspended && html` <span class="tag">${text`Suspended`}</span>`}`, undefined, linkButton(view))}
 ${facts(view)}
 ${profileForm(view)}
 <section class="block" id="servers" data-live-seconds="5"><h2>${text`Servers`}</h2>${serverTable(layout, servers)}</section>
@@ -233,8 +234,33 @@ ${
   )
 }
 ${may.change && administratorEntry(layout, user, entry)}
+${may.change && suspensionEntry(layout, user, entry)}
 ${may.delete && entry(text`Delete this user`, text`Stops the servers, revokes the tokens and ends the logins.`, html`<a class="button small danger" href="${urls.adminUser(user.name, 'delete')}" aria-label="${text`Delete ${user.name}`}">${text`Delete…`}</a>`)}
 </ul>`;
+}
+
+function suspensionEntry(
+  layout: FormLayoutProps,
+  { name, isSuspended }: AdminUserView['user'],
+  entry: (title: Phrase, reported: Phrase, control: HtmlValue) => Html,
+): Html {
+  const action = layout.urls.adminUser(name, isSuspended ? 'unsuspend' : 'suspend');
+  return isSuspended
+    ? entry(
+        text`Suspended`,
+        text`Logins, tokens and shares work again once the suspension ends; servers stay stopped.`,
+        actionForm(layout, { action, label: text`End suspension`, style: 'small' }),
+      )
+    : entry(
+        text`Suspend this user`,
+        text`Stops the servers at once, and no login, token or share works until the suspension ends. Nothing is deleted.`,
+        actionForm(layout, {
+          action,
+          label: text`Suspend`,
+          accessibleLabel: text`Suspend ${name}`,
+          style: 'small danger',
+        }),
+      );
 }
 
 function administratorEntry(

@@ -14,6 +14,7 @@ describe('the list of users', () => {
     name: 'alice',
     isAdmin: false,
     isInvited: false,
+    isSuspended: false,
     createdAt: now,
     mayStart: true,
     mayStop: true,
@@ -22,7 +23,15 @@ describe('the list of users', () => {
     leadsTo: 'user',
   } as const;
   const query: UsersQuery = readUsersQuery(new URLSearchParams());
-  const counts = { all: 9, running: 5, starting: 0, failed: 3, never_active: 2, administrator: 1 };
+  const counts = {
+    all: 9,
+    running: 5,
+    starting: 0,
+    failed: 3,
+    never_active: 2,
+    administrator: 1,
+    suspended: 0,
+  };
   const users = (view: Partial<AdminUsersView>, asked: Partial<UsersQuery> = {}): string =>
     String(
       adminUsersPage({
@@ -177,7 +186,7 @@ describe('one user', () => {
     String(
       adminUserPage({
         layout,
-        user: { name: 'bob', isAdmin: false, isInvited: false, createdAt: now },
+        user: { name: 'bob', isAdmin: false, isInvited: false, isSuspended: false, createdAt: now },
         rights: { mayAddToGroup: false, mayRevoke: false },
         identities: [],
         servers: [],
@@ -242,7 +251,9 @@ describe('one user', () => {
     expect(user({})).toContain('href="/hub/admin/users/bob/admin"');
     expect(user({})).not.toContain('name="admin"');
     expect(
-      user({ user: { name: 'bob', isAdmin: true, isInvited: false, createdAt: now } }),
+      user({
+        user: { name: 'bob', isAdmin: true, isInvited: false, isSuspended: false, createdAt: now },
+      }),
     ).toContain('name="admin" value="false"');
   });
 });

@@ -66,6 +66,17 @@ export function adminUserRoutes(
     }),
   });
 
+  form('/admin/users/{name}/suspend', 'suspendUser', {
+    done: ({ params }) => ({
+      to: toUser(params),
+      say: text`${params['name'] ?? ''} is suspended.`,
+    }),
+  });
+
+  form('/admin/users/{name}/unsuspend', 'unsuspendUser', {
+    done: ({ params }) => ({ to: toUser(params), say: text`The suspension has ended.` }),
+  });
+
   bindDeletion(bound, '/admin/users/{name}/delete', {
     view: 'viewUserDeletion',
     operation: 'deleteUser',

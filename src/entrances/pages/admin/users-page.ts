@@ -41,6 +41,7 @@ export interface AdminUserRow {
   readonly isAdmin: boolean;
   /** Has an unused invitation. */
   readonly isInvited: boolean;
+  readonly isSuspended: boolean;
   /** Undefined for those who may not read them. */
   readonly groups?: readonly string[] | undefined;
   readonly createdAt: Date | undefined;
@@ -117,6 +118,7 @@ const statusLabels = {
   failed: text`Failed`,
   never_active: text`Never logged in`,
   administrator: text`Administrators`,
+  suspended: text`Suspended`,
 } as const satisfies Record<UserStatus, Text>;
 
 function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html {
@@ -176,8 +178,8 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     {
       ...sorting(view, 'name', text`Name`),
       style: 'name',
-      cell: ({ name, leadsTo, isAdmin, isInvited, ...info }) =>
-        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${aboutUser(info)}`,
+      cell: ({ name, leadsTo, isAdmin, isInvited, isSuspended, ...info }) =>
+        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info)}`,
     },
     ...knownColumns(view),
     {

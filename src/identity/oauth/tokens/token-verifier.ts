@@ -16,7 +16,7 @@ import type { UseRecorder } from './use-recorder.ts';
 
 /** Finds out who stands behind an access token, and what they may do now. */
 export interface TokenVerifier extends Disposable {
-  /** Undefined for a token that is unknown, expired or revoked, or whose owner or client is gone. */
+  /** Undefined for a token that is unknown, expired or revoked, or whose owner is gone or suspended, or client gone. */
   verify(token: string): Promise<Caller | undefined>;
   /** As `verify`, for a token that was verified before, by its id. That does not count as a use of the token. */
   findBearer(accessTokenId: string): Promise<Caller | undefined>;
@@ -79,7 +79,7 @@ export function createTokenVerifier({
     if (accessToken === undefined) return undefined;
     const { owner, userId, clientId, server, scopes, sessionId } = accessToken;
     const user = userId === undefined ? undefined : await users.findById(userId);
-    if (owner.kind === 'user' && user === undefined) return undefined;
+    if (owner.kind === 'user' && (user === undefined || user.isSuspended)) return undefined;
     const client = clientId === undefined ? undefined : await clients.find(clientId);
     // What was granted to a client ends with the client.
     if (clientId !== undefined && client === undefined) return undefined;
