@@ -26,7 +26,7 @@ import { createForwarder } from '../traffic/proxy/forwarder.ts';
 import { createLiveConnections } from '../traffic/proxy/live-connections.ts';
 import type { RouteTable } from '../traffic/proxy/route-table.ts';
 import { createWebSocketForwarder } from '../traffic/proxy/websocket-forwarder.ts';
-import type { Site } from './compose-site.ts';
+import type { Site } from './site.ts';
 
 /** What the gateway has to know of the hub: within its process, or by asking it. */
 export interface GatewayBackend {

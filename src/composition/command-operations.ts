@@ -70,7 +70,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
 
   /** No other process stops them in its place. */
   async function requireStopped({ name }: User): Promise<void> {
-    const servers = await stores.servers.listOfUser(name);
+    const servers = await stores.serverStore.listOfUser(name);
     if (servers.every(({ state }) => state === 'stopped')) return;
     throw new HubError('conflict', `A server of ${name} is running.`, {
       hint: 'Start the hub first, which can stop it: hub start',
@@ -109,12 +109,12 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
         return work();
       },
       async deleteServersOf(user) {
-        const { servers: store, systemAccounts: accounts } = stores;
+        const { serverStore, systemAccounts: accounts } = stores;
         const hubId = await keepHubId(settings);
-        const { startSpawners } = await import('./compose-servers.ts');
-        const spawner = await startSpawners({ plugins, config, hubId, servers: store, log });
+        const { startSpawners } = await import('./servers.ts');
+        const spawner = await startSpawners({ plugins, config, hubId, serverStore, log });
         opened.defer(async () => spawner[Symbol.asyncDispose]?.());
-        await createServerDeletion({ spawner, store, accounts }).ofUser(user);
+        await createServerDeletion({ spawner, store: serverStore, accounts }).ofUser(user);
       },
       async onDelete(userName) {
         const file = resolve(directory, Hub.cookie_secret_file);

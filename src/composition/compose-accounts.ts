@@ -25,11 +25,10 @@ import type { LoginSessions } from '../identity/sessions/login-sessions.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { createServiceAdministration } from '../workloads/services/service-administration.ts';
 import { gatherServiceFacts, hubUrlsOf } from '../workloads/services/service-facts.ts';
-import type { ComposedLogin } from './compose-login.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { ComposedServices } from './compose-services.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
+import type { Working } from './servers.ts';
+import type { Site } from './site.ts';
 
 /** What users' accounts are made of. */
 export type ComposedAccounts = ReturnType<typeof composeAccounts>;
@@ -38,11 +37,11 @@ export function composeAccounts(
   { config, database, disposables, stores, keyv, log, metrics, secrets }: Foundation,
   deps: {
     readonly site: Site;
-    readonly login: ComposedLogin;
+    readonly login: Identity;
     readonly logins: LoginSessions;
     readonly authorizer: Authorizer;
-    readonly servers: Pick<ComposedServers, 'servers'>;
-    readonly services: ComposedServices;
+    readonly servers: Pick<Working, 'servers'>;
+    readonly services: Identity;
   },
 ) {
   const { site, login, logins, authorizer, servers } = deps;
@@ -56,7 +55,7 @@ export function composeAccounts(
   const accounts = createAccounts({
     users: stores.users,
     systemAccounts: stores.systemAccounts,
-    names: login.names,
+    names: login.userNames,
     binding: login.binding,
     configured: configuredRights,
     acting,
@@ -79,8 +78,8 @@ export function composeAccounts(
   const secondFactorRule = createSecondFactorRule({ ...stores, settings: config.Authenticator });
   const secondFactors = createSecondFactors({
     now,
-    store: stores.secondFactors,
-    passkeys: stores.passkeys,
+    store: stores.secondFactorStore,
+    passkeys: stores.passkeyStore,
     recoveryCodes: stores.recoveryCodes,
     throttle: login.throttles.secondFactor,
     rule: secondFactorRule,
@@ -89,7 +88,7 @@ export function composeAccounts(
     audit: database.audit,
   });
   const passkeys = createPasskeys({
-    store: stores.passkeys,
+    store: stores.passkeyStore,
     users: stores.users,
     rule: secondFactorRule,
     used: keyv.space('passkey-challenges'),
@@ -150,7 +149,7 @@ export function composeAccounts(
     }),
     invitations: createInvitations({
       now,
-      store: stores.invitations,
+      store: stores.invitationStore,
       users: stores.users,
       credentials: stores.credentials,
       passwords,
@@ -180,9 +179,9 @@ export function composeAccounts(
       managesRoles: config.Authenticator.manage_roles,
     }),
     serviceAdministration: createServiceAdministration({
-      store: stores.runtimeServices,
+      store: stores.runtimeServiceStore,
       configured: deps.services.registry.configs,
-      refresh: deps.services.runtime.refresh,
+      refresh: deps.services.runtimeServices.refresh,
       gatherFacts: (service) => gatherServiceFacts([service], config.directory),
       directory: config.directory,
       hubUrls: hubUrlsOf(config),
@@ -197,7 +196,7 @@ export function composeAccounts(
     firstAdministrator: createFirstAdministrator({
       link: setUpLink,
       users: stores.users,
-      names: login.names,
+      names: login.userNames,
       authenticators,
       passwords,
       firstRun,

@@ -1,6 +1,6 @@
 import { type Announcements, createAnnouncements } from '../entrances/pages/announcements.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Site } from './site.ts';
 
 /** What the operator tells all users; error pages have it as it was known last. */
 export async function composeAnnouncements(

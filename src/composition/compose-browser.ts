@@ -15,9 +15,9 @@ import { createKeyedHash } from '../platform/crypto/keyed-hash.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Working } from './servers.ts';
+import type { Site } from './site.ts';
 
 /** What pages need of a browser: its session, its forms, its login. */
 export type ComposedBrowser = ReturnType<typeof composeBrowser>;
@@ -31,7 +31,7 @@ export function composeBrowser(
     readonly authorizer: Authorizer;
     readonly logins: LoginSessions;
     readonly accounts: Pick<ComposedAccounts, 'partialLogins' | 'recentLogin'>;
-    readonly servers: Pick<ComposedServers, 'servers'>;
+    readonly servers: Pick<Working, 'servers'>;
     readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
   },
 ) {
@@ -85,7 +85,7 @@ export function composeBrowser(
     config: Hub,
     basePath,
     urls,
-    store: stores.servers,
+    store: stores.serverStore,
     servers: servers.servers,
     pages,
   });

@@ -8,12 +8,10 @@ import { createHopForwarder } from '../traffic/gateway/hop-forwarder.ts';
 import { createFindVisitor } from '../traffic/gateway/login-access.ts';
 import { createRouteAccess } from '../traffic/gateway/route-access.ts';
 import { assembleGateway, type GatewayBackend } from './assemble-gateway.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { ComposedOAuth } from './compose-oauth.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { ComposedServices } from './compose-services.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
+import type { Working } from './servers.ts';
+import type { Site } from './site.ts';
 
 const cachedUserIds = 10_000;
 
@@ -24,12 +22,12 @@ export function composeGateway(
   { config, gatewaySecrets, database, stores, metrics, log, disposables }: Foundation,
   deps: {
     readonly site: Site;
-    readonly oauth: ComposedOAuth;
+    readonly oauth: Identity;
     readonly authorizer: Authorizer;
     readonly logins: LoginSessions;
-    readonly services: ComposedServices;
-    readonly instances: ComposedInstances;
-    readonly servers: Pick<ComposedServers, 'activityLog'>;
+    readonly services: Identity;
+    readonly instances: Identity;
+    readonly servers: Pick<Working, 'activityLog'>;
     readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin' | 'revalidate'>;
   },
 ) {

@@ -24,15 +24,11 @@ import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { ComposedLoads } from './compose-loads.ts';
-import type { ComposedLogin } from './compose-login.ts';
-import type { ComposedOAuth } from './compose-oauth.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { ComposedServices } from './compose-services.ts';
 import type { ComposedSharing } from './compose-sharing.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
+import type { Working } from './servers.ts';
+import type { Site } from './site.ts';
 import type { StopRequest } from './stop-request.ts';
 
 /** What performs the operations, for every entrance. */
@@ -41,14 +37,14 @@ export function composeOperations(
   deps: {
     readonly site: Site;
     readonly authorizer: Authorizer;
-    readonly oauth: ComposedOAuth;
-    readonly login: ComposedLogin;
+    readonly oauth: Identity;
+    readonly login: Identity;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
-    readonly servers: ComposedServers;
-    readonly services: ComposedServices;
-    readonly instances: ComposedInstances;
-    readonly loads: Pick<ComposedLoads, 'reader'>;
+    readonly servers: Working;
+    readonly services: Identity;
+    readonly instances: Identity;
+    readonly loads: Pick<Working, 'loads'>;
     readonly gateway: Pick<ComposedGateway, 'assertions' | 'liveConnections'>;
     readonly stop: StopRequest;
     readonly info: HubInfo;
@@ -77,7 +73,7 @@ export function composeOperations(
     userInfo: stores.userInfo,
     changes,
     async serverModelsByUser(userIds, { withStopped, withUserOptions }) {
-      const byUser = await stores.servers.listByUser(userIds, { withStopped });
+      const byUser = await stores.serverStore.listByUser(userIds, { withStopped });
       const modelsOf = (listed: readonly Server[]) =>
         listed.map((each) => [
           each.name,
@@ -111,7 +107,7 @@ export function composeOperations(
     ...deps.gateway,
     requestStop: (request) => deps.stop.request(request),
     audit: database.audit,
-    auditLog: stores.audit,
+    auditLog: stores.auditLog,
     routes,
     hubRoute: { prefix: config.basePath, target: new URL(config.Hub.hub_bind_url).origin },
     directory,
@@ -122,7 +118,7 @@ export function composeOperations(
     userProfiles: deps.accounts.userProfiles,
     passwords: deps.accounts.passwords,
     setUpLink: deps.accounts.setUpLink,
-    userNames: deps.login.names,
+    userNames: deps.login.userNames,
     binding: deps.login.binding,
     passkeys: deps.accounts.passkeys,
     identityLinks: deps.accounts.identityLinks,
@@ -139,7 +135,7 @@ export function composeOperations(
     }),
     flushActivity: () => servers.activityLog.catchUp(),
     activityLog: servers.activityLog,
-    serverStore: stores.servers,
+    serverStore: stores.serverStore,
     servers: servers.servers,
     lifecycle: servers.lifecycle,
     reportedAddresses: servers.reportedAddresses,
@@ -155,7 +151,7 @@ export function composeOperations(
     authenticators: deps.login.authenticators,
     credentials: stores.credentials,
     secondFactors: deps.accounts.secondFactors,
-    invitationStore: stores.invitations,
+    invitationStore: stores.invitationStore,
     findClient: (clientId) => deps.oauth.clients.find(clientId),
     titleOfService: deps.oauth.titleOfService,
     serviceNames: () => registry.services().map(({ name }) => name),
@@ -178,8 +174,8 @@ export function composeOperations(
     ...deps.gateways.api,
     instances: deps.instances.overview,
     instanceNames: deps.instances.directory,
-    loads: deps.loads.reader,
-    serverOutput: servers.output,
+    loads: deps.loads.loads,
+    serverOutput: servers.serverOutput,
     startTimes: stores.startTimes,
     spawnerConfig: config.Spawner,
     firstRun: deps.accounts.firstRun,

@@ -3,9 +3,9 @@ import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import { createSharePresenter } from '../operations/share-models.ts';
 import { createSharing } from '../workloads/sharing/sharing.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Working } from './servers.ts';
+import type { Site } from './site.ts';
 
 /** Sharing of users' servers. */
 export type ComposedSharing = ReturnType<typeof composeSharing>;
@@ -15,7 +15,7 @@ export function composeSharing(
   deps: {
     readonly authorizer: Authorizer;
     readonly site: Site;
-    readonly servers: Pick<ComposedServers, 'servers'>;
+    readonly servers: Pick<Working, 'servers'>;
     readonly accounts: Pick<ComposedAccounts, 'acting'>;
   },
 ) {
@@ -23,6 +23,7 @@ export function composeSharing(
   return {
     sharing: createSharing({
       ...stores,
+      servers: stores.serverStore,
       authorizer: deps.authorizer,
       acting: deps.accounts.acting,
       failures: createFailureLimit({

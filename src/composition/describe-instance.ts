@@ -48,7 +48,7 @@ export function describeInstance(options: {
   readonly secrets: readonly Secret[];
   readonly version: string;
   /** Undefined: as the operating system says. */
-  readonly machineId: string | undefined;
+  readonly machineId?: string | undefined;
   readonly brandingDigest: string;
 }): InstanceDescription {
   const { config, secrets, version, machineId = readMachineId() } = options;

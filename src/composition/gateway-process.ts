@@ -22,9 +22,9 @@ import { createRoute } from '../traffic/proxy/route.ts';
 import { createRouteTable } from '../traffic/proxy/route-table.ts';
 import { createWebSocketForwarder } from '../traffic/proxy/websocket-forwarder.ts';
 import { assembleGateway } from './assemble-gateway.ts';
-import { composeSite } from './compose-site.ts';
 import { readGatewayConfig } from './gateway-settings.ts';
 import { createPublicServer } from './open-listeners.ts';
+import { openSite } from './site.ts';
 
 /** A gateway that runs as a process of its own. Disposing of it ends its connections in good order. */
 export interface GatewayProcess extends AsyncDisposable {
@@ -65,7 +65,7 @@ export async function createGatewayProcess(
   const { settings } = link;
   const config = readGatewayConfig(settings.config);
   const secrets = settings.secrets.map((text) => new Secret(text));
-  const site = await composeSite({ config, log }, version);
+  const site = await openSite({ config, log }, version);
   const { Proxy: proxyConfig } = config;
   const ended = Promise.withResolvers<string>();
 

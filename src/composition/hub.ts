@@ -1,6 +1,5 @@
 import type { Server } from 'node:http';
 import Koa, { type Context } from 'koa';
-import type { Logger } from 'pino';
 import type { ReloadReport } from '../cluster/instances/reload-operation.ts';
 import { auditMiddleware } from '../entrances/api/audit-middleware.ts';
 import { callerMiddleware, callerOf } from '../entrances/api/caller-middleware.ts';
@@ -11,18 +10,9 @@ import { createUserErrorPages } from '../entrances/pages/errors/error-page-rende
 import { errorRoutes } from '../entrances/pages/errors/error-routes.ts';
 import type { Entrance } from '../entrances/pages/forms/binding.ts';
 import { formRedirects } from '../entrances/pages/login/interstitial-redirect.ts';
-import { loadDirectory } from '../identity/accounts/load-directory.ts';
-import type { Argon2Cost } from '../identity/authentication/password-hash.ts';
-import { createAuthorizer } from '../identity/rbac/authorizer.ts';
-import { createScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
-import { createLoginSessions } from '../identity/sessions/login-sessions.ts';
 import { authorise } from '../operations/authorise.ts';
 import type { HubInfo } from '../operations/info.ts';
-import type { SiteBranding } from '../platform/branding/branding.ts';
 import type { Config } from '../platform/config/config.ts';
-import { createSealer } from '../platform/crypto/sealer.ts';
-import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
-import { removeShadowedServices } from '../workloads/services/service-administration.ts';
 import { addAccountPages } from './account-pages.ts';
 import { addAdminPages } from './admin-pages.ts';
 import { createApp } from './app.ts';
@@ -32,17 +22,10 @@ import { composeAudit } from './compose-audit.ts';
 import { composeBrowser } from './compose-browser.ts';
 import { composeGateway } from './compose-gateway.ts';
 import { composeGateways } from './compose-gateways.ts';
-import { composeInstances } from './compose-instances.ts';
-import { composeLoads } from './compose-loads.ts';
-import { composeLogin } from './compose-login.ts';
-import { composeOAuth } from './compose-oauth.ts';
 import { addApi, composeOperations } from './compose-operations.ts';
-import { composeRevalidation } from './compose-revalidation.ts';
-import { composeServers } from './compose-servers.ts';
-import { composeServices } from './compose-services.ts';
 import { composeSharing } from './compose-sharing.ts';
-import { composeSite } from './compose-site.ts';
-import { openFoundation } from './foundation.ts';
+import { type HubOptions, openFoundation } from './foundation.ts';
+import { openIdentity } from './identity.ts';
 import { takeInstanceLocks } from './instance-locks.ts';
 import { addLoginPages } from './login-pages.ts';
 import { createOAuthEndpoints } from './oauth-endpoints.ts';
@@ -54,7 +37,9 @@ import { recordLife } from './record-life.ts';
 import { registerMetricSources } from './register-metric-sources.ts';
 import { createReload, onReload, type ReloadedConfig, type ReloadListeners } from './reload.ts';
 import { addOuterPages, addServerPages } from './server-pages.ts';
+import { openWork } from './servers.ts';
 import { watchSettings } from './settings-difference.ts';
+import { openSite } from './site.ts';
 import { createStopRequest } from './stop-request.ts';
 
 /** A running hub. Disposing of it stops everything it started, in reverse. */
@@ -80,27 +65,6 @@ export interface Hub extends AsyncDisposable {
   onReloadRequested(listeners: ReloadListeners): void;
 }
 
-export interface HubOptions {
-  readonly config: Config;
-  readonly plugins: PreparedPlugins;
-  readonly branding: SiteBranding;
-  readonly version: string;
-  readonly nodeVersion: string;
-  /** The hub's own environment: children get an allow-list of it. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly log: Logger;
-  /** Lines of the log that were lost so far. */
-  readonly droppedLogLines: () => number;
-  /** Command line of this program without a command, by which gateways are started. */
-  readonly program?: readonly string[];
-  /** Stands for the machine's own id, as if the hub ran on another one. */
-  readonly machineId?: string;
-  /** What hashing a password costs, where it must not be what `hub start` has it cost. */
-  readonly passwordCost?: Argon2Cost;
-  /** Ends the start when it is aborted; a hub that is there is disposed of instead. */
-  readonly signal?: AbortSignal;
-}
-
 /**
  * Builds a hub. Its addresses and locks come first: a second hub that was started by mistake fails
  * there, before it looks at what earlier runs left. Throws with nothing left running, the reason of
@@ -108,69 +72,37 @@ export interface HubOptions {
  */
 export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
-  const { config, plugins, version, machineId, passwordCost, environment, log } = options;
-  const { droppedLogLines, signal } = options;
-  const { Hub, publicUrl, loginLifetimeSeconds: lifetimeSeconds } = config;
+  const { branding, ...rest } = options;
+  const { config, version, environment, log, droppedLogLines, signal } = options;
+  const { Hub } = config;
 
-  const site = await composeSite({ config, log }, version);
-  site.setBranding(options.branding);
+  const site = await openSite({ config, log }, version);
+  site.setBranding(branding);
   const listeners = await openListeners({ config, log, disposables: building }, site);
   await takeInstanceLocks(config, building);
   signal?.throwIfAborted();
   const ending = new AbortController();
   const stopping = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
-  const foundation = await openFoundation(
-    { config, log, disposables: building },
-    { version, machineId, stopping, brandingDigest: options.branding.digest },
-  );
-  const { database, stores, secrets, metrics } = foundation;
+  const foundation = await openFoundation({
+    ...rest,
+    ...site,
+    brandingDigest: branding.digest,
+    disposables: building,
+    stopping,
+  });
+  const { database, metrics } = foundation;
   composeAudit(foundation);
   building.use(startPurging(foundation));
-  const catalogue = createScopeCatalogue(Hub.custom_scopes);
   signal?.throwIfAborted();
-  await removeShadowedServices(Hub.services, { store: stores.runtimeServices, log });
-  await loadDirectory(config, { ...stores, catalogue, log });
-
-  const { jupyterHub } = site;
-  const instances = await composeInstances(foundation, { site });
-  const services = await composeServices(foundation, { site, instances, environment });
-  const { registry, routes } = services;
-  const authorizer = createAuthorizer({
-    ...stores,
-    catalogue,
-    services: () => registry.services().map(({ name, isAdmin }) => ({ name, admin: isAdmin })),
-    database,
-    log,
-  });
-  const logins = building.use(
-    createLoginSessions({
-      store: stores.loginSessions,
-      users: stores.users,
-      database,
-      sealer: createSealer(secrets, 'id-token'),
-      lifetimeSeconds,
-      limitPerUser: Hub.session_limit_per_user,
-      log,
-    }),
-  );
-  const oauth = composeOAuth(foundation, { authorizer, services, site });
-  const login = await composeLogin(foundation, { plugins, site, passwordCost });
-  const revalidating = composeRevalidation(foundation, { login, logins });
-  const { revalidation, spawnHooks, endUpstreamLogins } = revalidating;
   let isReady = false;
   const stop = createStopRequest({ stopsServers: Hub.cleanup_servers });
-  const servers = await composeServers(foundation, {
-    plugins,
-    site,
-    oauth,
-    routes,
-    spawnHooks,
-    instances,
-    environment,
+  const hub = await openWork(
+    await openIdentity(foundation),
     // A start that fails or is ended leaves alone what runs.
-    stopsServersAtEnd: () => isReady && stop.stopsServers(),
-  });
-  const loads = composeLoads(foundation, { instances, services, servers });
+    () => isReady && stop.stopsServers(),
+  );
+  const { authorizer, jupyterHub, logins, registry, revalidation, routes } = hub;
+  const [instances, services, oauth, login, servers, loads] = [hub, hub, hub, hub, hub, hub];
   const gateway = composeGateway(foundation, {
     site,
     oauth,
@@ -232,7 +164,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     revalidation,
   });
   const identify = callerMiddleware({
-    tokens: oauth.tokenVerifier,
+    tokens: hub.tokenVerifier,
     authorizer,
     csrf: browser.csrf,
     hasCurrentLogin: revalidation.hasCurrentLogin,
@@ -296,7 +228,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     addApiRoutes: (router) => addApi(router, foundation, parts),
     addPageRoutes(router) {
       errorRoutes(router, browser);
-      addLoginPages(router, foundation, { ...parts, endUpstreamLogins });
+      addLoginPages(router, foundation, { ...parts, endUpstreamLogins: hub.endUpstreamLogins });
       addServerPages(router, foundation, parts);
       addAccountPages(router, foundation, parts);
       addAdminPages(router, foundation, parts);
@@ -310,7 +242,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await registry.watchExternal();
   signal?.throwIfAborted();
   listeners.serve({ app, gateway, instances, gateways });
-  await openProxyApi(foundation, { routes: services.routes, site });
+  await openProxyApi(foundation, { routes, site });
   void instances.checkOwnAddress();
   if (database.dialect === 'postgres') building.use(watchSettings(foundation, instances));
   await registry.start(signal);
@@ -331,7 +263,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   return {
     publicServer: listeners.publicServer,
     internalServer: listeners.internalServer,
-    publicUrl,
+    publicUrl: config.publicUrl,
     setUpUrl: setUpUrl?.href,
     entrances,
     isServiceStarting: () =>
@@ -345,11 +277,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       site,
       gateways,
       languages: site.languages,
-      brandingDigest: options.branding.digest,
-      catalogue,
+      brandingDigest: branding.digest,
+      catalogue: hub.catalogue,
       ...accounts,
     }),
-    requestReload: () => database.requestReload(instances.self.id),
+    requestReload: () => database.requestReload(instances.instance.id),
     onReloadRequested: (listeners) => onReload(listeners, { database, instances, log }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };

@@ -14,9 +14,9 @@ import { createRedirectLoopGuard } from '../platform/http/redirect-loop-guard.ts
 import { loginRoundCookie } from '../platform/protocol/cookie-names.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
-import type { ComposedLogin } from './compose-login.ts';
-import type { ComposedServers } from './compose-servers.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
+import type { Working } from './servers.ts';
 
 /** Every way to a login, and to the password for one. */
 export function addLoginPages(
@@ -24,10 +24,10 @@ export function addLoginPages(
   { config, secrets, stores, metrics }: Foundation,
   deps: {
     readonly browser: ComposedBrowser;
-    readonly login: ComposedLogin;
+    readonly login: Identity;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
-    readonly servers: Pick<ComposedServers, 'servers'>;
+    readonly servers: Pick<Working, 'servers'>;
     readonly endUpstreamLogins: EndUpstreamLogins;
   },
 ): void {

@@ -14,18 +14,17 @@ import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import { loginOf } from '../identity/sessions/session-middleware.ts';
 import type { OAuthEndpoints } from './app.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
-import type { ComposedLogin } from './compose-login.ts';
-import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
 
 /** The authorization server over HTTP. */
 export function createOAuthEndpoints(
   { config, stores, metrics, log }: Foundation,
   deps: {
-    readonly oauth: ComposedOAuth;
+    readonly oauth: Identity;
     readonly authorizer: Authorizer;
     readonly browser: Pick<ComposedBrowser, 'csrf' | 'pages'>;
-    readonly login: Pick<ComposedLogin, 'authenticators' | 'externalLogins'>;
+    readonly login: Pick<Identity, 'authenticators' | 'externalLogins'>;
   },
 ): OAuthEndpoints {
   const { publicUrl } = config;

@@ -19,9 +19,9 @@ import { createHopReceiver, isHop } from '../traffic/gateway/hop-receiver.ts';
 import { hopToHub } from '../traffic/gateway/hub-forwarding.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
+import type { Site } from './site.ts';
 
 /** The addresses of the hub, taken before anything else and answering 503 until there is a hub. */
 export interface Listeners {
@@ -31,7 +31,7 @@ export interface Listeners {
   serve(deps: {
     readonly app: Koa;
     readonly gateway: ComposedGateway;
-    readonly instances: ComposedInstances;
+    readonly instances: Identity;
     readonly gateways: Pick<ComposedGateways, 'hopProof'>;
   }): void;
 }
@@ -85,7 +85,7 @@ export async function openListeners(
     publicServer: publicServer.server,
     internalServer: internalServer.server,
     serve({ app, gateway: { gateway, streams }, instances, gateways }) {
-      const { self, channel } = instances;
+      const { instance, channel } = instances;
       const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
       const answer = createFairListener(app.callback(), urgentPaths, [
         publicServer.server,
@@ -93,7 +93,7 @@ export async function openListeners(
       ]);
       const hops = createHopReceiver({
         senders: [
-          { kind: 'instance', to: self.id, proof: instances.hopProof },
+          { kind: 'instance', to: instance.id, proof: instances.hopProof },
           { kind: 'gateway', to: hopToHub, proof: gateways.hopProof },
         ],
         gateway,

@@ -3,9 +3,9 @@ import { listen } from '../platform/http/server/listener.ts';
 import { createProxyApi } from '../traffic/gateway/proxy-api.ts';
 import { createSavedRoutes } from '../traffic/gateway/saved-routes.ts';
 import type { RouteTable } from '../traffic/proxy/route-table.ts';
-import type { Site } from './compose-site.ts';
 import { instanceNameOf } from './describe-instance.ts';
 import type { Foundation } from './foundation.ts';
+import type { Site } from './site.ts';
 
 /** Listens for a JupyterHub that uses the hub as its proxy (`Hub.proxy_api`). */
 export async function openProxyApi(

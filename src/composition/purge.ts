@@ -27,11 +27,11 @@ export function startPurging({
       await database.whileAlone('purge', async () => {
         const tokens = await stores.accessTokens.purgeExpired();
         const sessions = await stores.loginSessions.purgeExpired(now);
-        await stores.invitations.deleteExpired(now);
+        await stores.invitationStore.deleteExpired(now);
         await stores.shareCodes.purgeExpired();
         const { audit_retention_days: days, audit_max_rows: maxRows } = config.Hub;
         const before = new Date(days === 0 ? 0 : now.getTime() - days * dayMs);
-        const audited = await stores.audit.purge({ before, maxRows });
+        const audited = await stores.auditLog.purge({ before, maxRows });
         if (audited > 0) log.info({ rows: audited }, 'oldest audit rows removed');
         if (tokens + sessions > 0) log.debug({ tokens, sessions }, 'expired records removed');
       });

@@ -2,22 +2,20 @@ import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { ComposedLoads } from './compose-loads.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { ComposedServices } from './compose-services.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
 import type { Readiness } from './readiness.ts';
+import type { Working } from './servers.ts';
 
 /** Registers what the metrics read from the running hub at each scrape. */
 export function registerMetricSources(
   { metrics, stores, database, instance }: Foundation,
   deps: {
-    readonly services: ComposedServices;
-    readonly instances: ComposedInstances;
+    readonly services: Identity;
+    readonly instances: Identity;
     readonly version: string;
-    readonly servers: ComposedServers;
-    readonly loads: Pick<ComposedLoads, 'serversTogether'>;
+    readonly servers: Working;
+    readonly loads: Pick<Working, 'serversTogether'>;
     readonly gateway: ComposedGateway;
     readonly gateways: Pick<ComposedGateways, 'openWebSockets' | 'list'>;
     readonly readiness: Readiness;

@@ -20,12 +20,10 @@ import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { removeShadowedServices } from '../workloads/services/service-administration.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { ComposedLogin } from './compose-login.ts';
-import type { ComposedServices } from './compose-services.ts';
-import type { Site } from './compose-site.ts';
 import { digestSettings } from './describe-instance.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
+import type { Site } from './site.ts';
 
 /** A configuration that has passed every check, with its plugins. */
 export interface ReloadedConfig {
@@ -77,8 +75,8 @@ const reservedAuthenticatorSettings = new Set([
 export function createReload(
   { config, stores, database, instance, log }: Foundation,
   deps: {
-    readonly login: Pick<ComposedLogin, 'reload'>;
-    readonly services: ComposedServices;
+    readonly login: Pick<Identity, 'reloadLogin'>;
+    readonly services: Identity;
     readonly browser: Pick<ComposedBrowser, 'announcements'>;
     readonly site: Pick<Site, 'origins' | 'setBranding'>;
     readonly gateways: Pick<ComposedGateways, 'publishBranding'>;
@@ -102,10 +100,10 @@ export function createReload(
     const { config: next, plugins, branding, warnings } = reloaded;
     const { changed, needRestart } = compareSettings(current, next);
     // First, since it is what may still fail: then everything stays as it was.
-    await login.reload(next, plugins);
+    await login.reloadLogin(next, plugins);
     // Before the names get it.
     deps.configuredRights.configure(next);
-    await removeShadowedServices(next.Hub.services, { store: stores.runtimeServices, log });
+    await removeShadowedServices(next.Hub.services, { store: stores.runtimeServiceStore, log });
     const given = await loadDirectory(next, { ...stores, catalogue, log });
     deps.roleAdministration.configure(next.Hub.load_roles);
     deps.secondFactorRule.configure(next.Authenticator);
@@ -176,13 +174,13 @@ export function onReload(
   listeners: ReloadListeners,
   deps: {
     readonly database: Pick<HubDatabase, 'onChange'>;
-    readonly instances: Pick<ComposedInstances, 'self' | 'directory' | 'channel'>;
+    readonly instances: Pick<Identity, 'instance' | 'directory' | 'channel'>;
     readonly log: Logger;
   },
 ): void {
-  const { self, directory, channel } = deps.instances;
+  const { instance, directory, channel } = deps.instances;
   deps.database.onChange((subject) => {
-    if (subject.kind !== 'reload_requested' || subject.instanceId === self.id) return;
+    if (subject.kind !== 'reload_requested' || subject.instanceId === instance.id) return;
     deps.log.info({ by: directory.find(subject.instanceId)?.name }, 'reload requested');
     listeners.byInstance();
   });

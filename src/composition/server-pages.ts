@@ -18,10 +18,10 @@ import type { Perform } from '../operations/perform.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { ComposedServices } from './compose-services.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
+import type { Working } from './servers.ts';
+import type { Site } from './site.ts';
 
 /** The home page, and the pages on which servers are started, followed and stopped. */
 export function addServerPages(
@@ -33,8 +33,8 @@ export function addServerPages(
     readonly authorizer: Authorizer;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly site: Site;
-    readonly servers: Pick<ComposedServers, 'servers'>;
-    readonly services: Pick<ComposedServices, 'routes'>;
+    readonly servers: Pick<Working, 'servers'>;
+    readonly services: Pick<Identity, 'routes'>;
     readonly gateway: Pick<ComposedGateway, 'access' | 'consentCookies' | 'crossOriginLogin'>;
   },
 ): void {
@@ -43,7 +43,7 @@ export function addServerPages(
   const bound = createBoundPages(router, { ...deps, ...deps.browser });
   const shared = {
     servers,
-    store: stores.servers,
+    store: stores.serverStore,
     apiPath: deps.site.apiPath,
     basePath: config.basePath,
     implicitSpawnSeconds: config.Hub.implicit_spawn_seconds,
@@ -71,7 +71,7 @@ export function addOuterPages(
   deps: {
     readonly browser: Pick<ComposedBrowser, 'pages' | 'landing'>;
     readonly site: Pick<Site, 'urls'>;
-    readonly servers: Pick<ComposedServers, 'servers' | 'lifecycle'>;
+    readonly servers: Pick<Working, 'servers' | 'lifecycle'>;
   },
 ): void {
   const { basePath } = foundation.config;
@@ -81,6 +81,6 @@ export function addOuterPages(
     ...deps.servers,
     pages: deps.browser.pages,
     basePath,
-    store: foundation.stores.servers,
+    store: foundation.stores.serverStore,
   });
 }

@@ -9,7 +9,7 @@ const settledAfterMs = 5_000;
 export function watchSettings(
   { database, log }: Pick<Foundation, 'database' | 'log'>,
   deps: {
-    readonly self: Pick<InstanceLease, 'id'>;
+    readonly instance: Pick<InstanceLease, 'id'>;
     readonly directory: Pick<InstanceDirectory, 'refresh'>;
   },
 ): Disposable {
@@ -18,7 +18,7 @@ export function watchSettings(
 
   async function compare(): Promise<void> {
     const live = (await deps.directory.refresh()).filter(({ isLive }) => isLive);
-    const own = live.find(({ id }) => id === deps.self.id);
+    const own = live.find(({ id }) => id === deps.instance.id);
     if (own === undefined) return;
     const others = live
       .filter(({ settingsDigest }) => settingsDigest !== own.settingsDigest)

@@ -9,25 +9,28 @@ import {
   figuresOperation,
 } from '../cluster/instances/instance-overview.ts';
 import { isOfOneMachine } from '../platform/config/bind-address.ts';
-import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The instances of the hub, and how they reach each other. */
-export type ComposedInstances = Awaited<ReturnType<typeof composeInstances>>;
-
-export async function composeInstances(
-  { database, stores, secrets, instance, log, disposables }: Foundation,
-  { site }: { readonly site: Site },
-) {
-  const path = site.urls.hub + channelPath;
+export async function openInstances({
+  urls,
+  database,
+  isShared,
+  instanceStore,
+  secrets,
+  instance,
+  log,
+  disposables,
+}: Foundation) {
+  const path = urls.hub + channelPath;
   const signature = createChannelSignature(secrets);
   const shared = { path, self: instance, signature, log };
   const caller = createChannelCaller(shared);
   const directory = disposables.use(
     await openInstanceDirectory({
-      store: stores.instances,
+      store: instanceStore,
       database,
-      isShared: database.dialect === 'postgres',
+      isShared,
       here: instance,
       log,
     }),
@@ -75,13 +78,12 @@ export async function composeInstances(
   const overview = createInstanceOverview({
     here: instance,
     directory,
-    store: stores.instances,
+    store: instanceStore,
     caller,
     report,
   });
 
   return {
-    self: instance,
     directory,
     caller,
     channel,

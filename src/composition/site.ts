@@ -14,14 +14,17 @@ import { ownHostLabel } from '../platform/config/subdomain-host.ts';
 import { createClientAddressReader } from '../platform/http/client-address.ts';
 import { createErrorAnswers } from '../platform/http/error-answers.ts';
 import { createOrigins } from '../platform/http/origins.ts';
-import { hostPrefix, sessionIdCookie } from '../platform/protocol/cookie-names.ts';
+import {
+  hostPrefix,
+  jupyterHubSessionIdCookie,
+  sessionIdCookie,
+} from '../platform/protocol/cookie-names.ts';
 import { loadLanguages } from '../platform/texts/languages.ts';
 import { localizedPhrase, localizedTextIn } from '../platform/texts/localized-text.ts';
 import type { SiteSetting } from '../traffic/gateway/feed-events.ts';
-import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
 /** The addresses of the hub, and the branding of its pages. */
-export type Site = Awaited<ReturnType<typeof composeSite>>;
+export type Site = Awaited<ReturnType<typeof openSite>>;
 
 /** The settings that the site follows from. */
 export type SiteConfig = Pick<Config, 'basePath' | 'publicUrl' | 'connectUrl' | 'subdomainHost'> & {
@@ -31,7 +34,7 @@ export type SiteConfig = Pick<Config, 'basePath' | 'publicUrl' | 'connectUrl' | 
   readonly directory?: string;
 };
 
-export async function composeSite(
+export async function openSite(
   { config, log }: { readonly config: SiteConfig; readonly log: Logger },
   version: string,
 ) {
@@ -108,5 +111,26 @@ export async function composeSite(
     jupyterHub,
     /** The name of the session id that the server guard believes: one that no neighbour can plant, where that can be. */
     serverGuardSessionIdCookie: canHaveHostCookie ? hostPrefix + sessionIdCookie : sessionIdCookie,
+  };
+}
+
+/**
+ * The version of JupyterHub whose REST API and variables the hub offers. Its software compares it
+ * with its own to choose how to ask, and refuses to start when it is not a version in Python's sense.
+ */
+const jupyterHubVersion = '5.0.0';
+
+/** Decides what is different for JupyterHub software; it comes with the prefix `JUPYTERHUB` in `Hub.environment_prefixes`. */
+function jupyterHubCompatibility(environmentPrefixes: readonly string[], hubVersion: string) {
+  const isOn = environmentPrefixes.includes('JUPYTERHUB');
+  return {
+    /** What `GET /hub/api/` gives as `version`. */
+    apiVersion: isOn ? jupyterHubVersion : hubVersion,
+    /** Headers of every answer. */
+    headers: isOn ? { 'X-JupyterHub-Version': jupyterHubVersion } : {},
+    /** Further names under which browsers get the session id. */
+    sessionIdAliases: isOn ? [jupyterHubSessionIdCookie] : [],
+    /** Whether the addresses that JupyterHub software links to, beside the API, are answered. */
+    hasAddresses: isOn,
   };
 }

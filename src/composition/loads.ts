@@ -10,24 +10,20 @@ import {
 } from '../platform/metrics/load-history.ts';
 import type { ResourceUsage } from '../plugin/host/spawner.ts';
 import { type RouteLoad, type TakenLoad, takeLoad } from '../traffic/proxy/route-load.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { ComposedServers } from './compose-servers.ts';
-import type { ComposedServices } from './compose-services.ts';
-import type { Foundation } from './foundation.ts';
+import type { ServerLifecycle } from '../workloads/servers/server-lifecycle.ts';
+import type { ServerRoutes } from '../workloads/servers/server-routes.ts';
+import type { SpawnerSet } from '../workloads/servers/spawner-set.ts';
+import type { Identity } from './identity.ts';
 
-/** How busy everything is, and was. */
-export type ComposedLoads = ReturnType<typeof composeLoads>;
-
-/** Measures what this instance runs and forwards, every ten seconds. */
-export function composeLoads(
-  { database, metrics, log, disposables }: Foundation,
-  deps: {
-    readonly instances: ComposedInstances;
-    readonly services: Pick<ComposedServices, 'routes' | 'registry'>;
-    readonly servers: Pick<ComposedServers, 'lifecycle' | 'spawner' | 'routes'>;
+/** How busy everything is, and was: measures every ten seconds what this instance runs and forwards. */
+export function openLoads(
+  hub: Identity & {
+    readonly lifecycle: Pick<ServerLifecycle, 'units'>;
+    readonly spawner: Pick<SpawnerSet, 'usage'>;
+    readonly serverRoutes: Pick<ServerRoutes, 'loads'>;
   },
 ) {
-  const { instances, services, servers } = deps;
+  const { metrics, log } = hub;
   const histories = createLoadHistories({ now: monotonicMs });
   const readFigures = createFiguresReader();
   let takenAtMs = monotonicMs();
@@ -35,10 +31,10 @@ export function composeLoads(
   let usageByServer: ReadonlyMap<string, ResourceUsage> = new Map();
 
   async function measureServers(): Promise<ReadonlyMap<string, ResourceUsage>> {
-    const running = [...servers.lifecycle.units()].flatMap(({ server, state, spawnerState }) =>
+    const running = [...hub.lifecycle.units()].flatMap(({ server, state, spawnerState }) =>
       state === 'running' && spawnerState !== undefined ? [{ id: server.id, spawnerState }] : [],
     );
-    const usages = await servers.spawner.usage(running.map(({ spawnerState }) => spawnerState));
+    const usages = await hub.spawner.usage(running.map(({ spawnerState }) => spawnerState));
     return new Map(
       running.flatMap(({ id }, index) => {
         const usage = usages[index];
@@ -65,7 +61,7 @@ export function composeLoads(
     const taken = new Map<RouteLoad, TakenLoad>();
     const byService = new Map<string, TakenLoad>();
     let total = takeOwn();
-    for (const { load, owner } of services.routes.list()) {
+    for (const { load, owner } of hub.routes.list()) {
       const own = takeLoad(load, elapsedMs);
       taken.set(load, own);
       total = add(total, own);
@@ -77,7 +73,7 @@ export function composeLoads(
       (load?.webSocketMs ?? 0) > 0 ||
       histories.latest(key) !== undefined;
 
-    for (const { serverId, isHere, load } of servers.routes.loads()) {
+    for (const { serverId, isHere, load } of hub.serverRoutes.loads()) {
       const key = loadKeys.server(serverId);
       const own = taken.get(load);
       // The one that runs it measures it; the others only know what passes through them.
@@ -85,7 +81,7 @@ export function composeLoads(
       const { cpuCores, memoryBytes } = usageByServer.get(serverId) ?? {};
       record(key, { ...(isHere && { cpuCores, memoryBytes }), ...sampleOf(own, elapsedMs) });
     }
-    for (const { name, isHere, usage } of services.registry.statuses()) {
+    for (const { name, isHere, usage } of hub.registry.statuses()) {
       const key = loadKeys.service(name);
       const own = byService.get(name);
       if (!isHere && !isNews(key, own)) continue;
@@ -97,8 +93,8 @@ export function composeLoads(
     histories.prune();
   }
 
-  instances.channel.handle(loadsOperation, async (question) => answerLoads(histories, question));
-  disposables.use(
+  hub.channel.handle(loadsOperation, async (question) => answerLoads(histories, question));
+  hub.disposables.use(
     createPeriodic({
       intervalMs: loadSpans.hour.stepSeconds * 1000,
       work: sample,
@@ -106,13 +102,7 @@ export function composeLoads(
     }),
   );
   return {
-    reader: createLoadReader({
-      here: instances.self,
-      isShared: database.dialect === 'postgres',
-      directory: instances.directory,
-      caller: instances.caller,
-      histories,
-    }),
+    loads: createLoadReader({ ...hub, here: hub.instance, histories }),
     /** What the servers of this instance used when they were measured last. */
     serversTogether() {
       let cpuCores = 0;

@@ -16,58 +16,44 @@ import {
 import { createServiceRegistry } from '../workloads/services/service-registry.ts';
 import { createServiceRoutes } from '../workloads/services/service-routes.ts';
 import { createServiceStopStore } from '../workloads/services/service-stop-store.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { Site } from './compose-site.ts';
+import type { openInstances } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-
-/** The proxy table and the services in it. */
-export type ComposedServices = Awaited<ReturnType<typeof composeServices>>;
 
 /** What ignores SIGTERM takes some seconds to end. */
 const endLeftTimeoutMs = 15_000;
 
-/** They begin with `registry.start()`, and stop after the listeners and before the stores. */
-export async function composeServices(
-  { config, database, stores, instance, hubId, log, disposables }: Foundation,
-  deps: {
-    readonly site: Site;
-    readonly instances: ComposedInstances;
-    /** The hub's own environment. */
-    readonly environment: Readonly<Record<string, string | undefined>>;
-  },
-) {
-  const { Hub, basePath, directory } = config;
-  const { caller, channel, directory: instances } = deps.instances;
+/**
+ * The proxy table and the services in it: they begin with `registry.start()`, and stop after the listeners and before
+ * the stores.
+ */
+export async function openServices(hub: Foundation & Awaited<ReturnType<typeof openInstances>>) {
+  const { config, database, instance, runtimeServiceStore, log, disposables } = hub;
+  const { caller, channel, directory: instances } = hub;
+  const { Hub, directory } = config;
   const ask = (host: ServiceHost, operation: string, params: object) =>
     caller.call(instances.addressOf(host.id) ?? { ...host, url: undefined }, operation, params);
-  const { origins, urls, apiUrl, jupyterHub } = deps.site;
   const routes = createRouteTable({
-    reservedPrefixes: [urls.hub],
-    sessionIdAliases: jupyterHub.sessionIdAliases,
+    reservedPrefixes: [hub.urls.hub],
+    sessionIdAliases: hub.jupyterHub.sessionIdAliases,
   });
   const extraRoutes = createExtraRoutes(routes);
   extraRoutes.apply(config);
   const tokens = createServiceTokens();
-  const runtimeServices = await stores.runtimeServices.list();
+  const listed = await runtimeServiceStore.list();
   const registry = disposables.use(
     createServiceRegistry({
+      ...hub,
       configs: Hub.services,
-      runtimeServices,
-      hubId,
+      runtimeServices: listed,
       directory,
       logDirectory: resolve(directory, Hub.log_dir),
       prefixes: Hub.environment_prefixes,
-      inherited: deps.environment,
-      apiUrl,
-      origins,
-      basePath,
+      inherited: hub.environment,
       routes: createServiceRoutes(routes),
       store: createManagedProcessStore(database, instance.id),
       owners: createServiceOwnerStore(database, instance.id),
       stops: createServiceStopStore(database),
       lease: instance,
-      isShared: database.dialect === 'postgres',
-      database,
       remote: {
         restart: async (host, name) => void (await ask(host, 'restart-service', { name })),
         async endLeft({ id, machineId }, name, tag) {
@@ -96,7 +82,6 @@ export async function composeServices(
       },
       tokens,
       announceChange: () => database.announceChange({ kind: 'rights_changed' }),
-      log,
     }),
   );
   /** Only what runs here: an instance that asks is behind when it runs elsewhere now. */
@@ -124,14 +109,14 @@ export async function composeServices(
     };
     return registry.outputOf(here(params))?.read(after, max, withinSeconds);
   });
-  const runtime = disposables.use(
+  const runtimeServices = disposables.use(
     followRuntimeServices({
-      store: stores.runtimeServices,
+      store: runtimeServiceStore,
       database,
-      services: runtimeServices,
+      services: listed,
       apply: registry.applyRuntime,
       log,
     }),
   );
-  return { routes, extraRoutes, tokens, registry, runtime };
+  return { routes, extraRoutes, serviceTokens: tokens, registry, runtimeServices };
 }

@@ -1,6 +1,5 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { SpawnHooks } from '../identity/authentication/spawn-hooks.ts';
 import { actAsHub } from '../platform/audit/actor.ts';
 import type { Config } from '../platform/config/config.ts';
 import { spawnerOf } from '../platform/config/profile-spawner.ts';
@@ -9,7 +8,6 @@ import { forwardingOf } from '../platform/protocol/identity-headers.ts';
 import { startSpawner, startSpawnHook } from '../plugin/host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
-import type { RouteTable } from '../traffic/proxy/route-table.ts';
 import { createActivityLog, flushIntervalMs } from '../workloads/servers/activity.ts';
 import { createAddressReports } from '../workloads/servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../workloads/servers/launch-plan.ts';
@@ -44,39 +42,31 @@ import {
 import { createStartHooks, type NamedSpawnHook } from '../workloads/servers/start-hooks.ts';
 import { createLimitRules } from '../workloads/servers/time-limits.ts';
 import { createUserServers } from '../workloads/servers/user-servers.ts';
-import type { ComposedInstances } from './compose-instances.ts';
-import type { ComposedOAuth } from './compose-oauth.ts';
-import type { Site } from './compose-site.ts';
-import type { Foundation } from './foundation.ts';
-
-/** The life of users' servers. */
-export type ComposedServers = Awaited<ReturnType<typeof composeServers>>;
+import { grow } from './grow.ts';
+import type { Identity } from './identity.ts';
+import { openLoads } from './loads.ts';
 
 /** How long it may take until another process reads what was sent to be stored. */
 const storingMs = 5_000;
 /** How many servers are asked at once whether they answer. */
 const parallelProbes = 64;
 
-export async function composeServers(
-  { config, database, stores, instance, metrics, log, disposables, hubId }: Foundation,
-  deps: {
-    readonly plugins: PreparedPlugins;
-    readonly site: Site;
-    readonly oauth: ComposedOAuth;
-    readonly routes: RouteTable;
-    readonly spawnHooks: SpawnHooks;
-    readonly instances: Pick<ComposedInstances, 'directory' | 'caller' | 'channel'>;
-    /** The hub's own environment. */
-    readonly environment: Readonly<Record<string, string | undefined>>;
-    readonly stopsServersAtEnd: () => boolean;
-  },
-) {
-  const { plugins, oauth, spawnHooks } = deps;
-  const { Hub, Spawner: spawnerConfig, basePath } = config;
-  const isShared = database.dialect === 'postgres';
+/** The record with users' servers. */
+export type Working = Awaited<ReturnType<typeof openWork>>;
+
+/** Users' servers, and how busy all is. */
+export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) =>
+  grow(identity)
+    .with((hub) => openServers(hub, stopsServersAtEnd))
+    .with(openLoads).grown;
+
+async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
+  const { config, database, isShared, instance, metrics, log, disposables, plugins } = hub;
+  const { accessTokens, serverStore, systemAccounts, spawnHooks, directory, caller, channel } = hub;
+  const { Hub, Spawner: spawnerConfig } = config;
   const resolvePath = (path: string) => (isAbsolute(path) ? path : join(config.directory, path));
 
-  const spawner = await startSpawners({ plugins, config, hubId, log, servers: stores.servers });
+  const spawner = await startSpawners(hub);
   disposables.defer(async () => spawner[Symbol.asyncDispose]?.());
 
   const hooks: NamedSpawnHook[] = [];
@@ -89,21 +79,19 @@ export async function composeServers(
   const timeoutMs = spawnerConfig.hook_timeout * 1000;
   const startHooks = createStartHooks({ hooks, timeoutMs, log });
 
-  const routes = createServerRoutes({
-    routes: deps.routes,
-    basePath,
-    origins: deps.site.origins,
+  const serverRoutes = createServerRoutes({
+    ...hub,
     access: spawnerConfig.access === 'gateway' ? 'gateway' : 'server',
     forwarding: forwardingOf(spawnerConfig),
   });
   const events: UnitEvents = {
     onReady(server, url) {
       limitWatch.runSoon();
-      return routes.open(server, url);
+      return serverRoutes.open(server, url);
     },
-    onUnavailable: (server) => routes.close(server),
+    onUnavailable: (server) => serverRoutes.close(server),
     async onGone(server) {
-      await stores.accessTokens.revokeByServer(server.id);
+      await accessTokens.revokeByServer(server.id);
       await spawnHooks.afterStop(server.userName, server.name);
       await startHooks.afterStop(identityOf(server));
     },
@@ -112,18 +100,12 @@ export async function composeServers(
 
   const addressReports = createAddressReports();
   const planner = createLaunchPlanner({
-    config,
-    origins: deps.site.origins,
-    apiUrl: deps.site.apiUrl,
-    environment: deps.environment,
+    ...hub,
     spawner,
     profileOptionsOf: (profile) =>
       plugins.spawners
         .find(({ profileOptions }) => profileOptions.has(profile))
         ?.profileOptions.get(profile),
-    groups: stores.groups,
-    tokenIssuer: oauth.tokenIssuer,
-    roles: stores.roles,
     beforeSpawn: spawnHooks.beforeSpawn,
     hooks: startHooks,
     addressReports,
@@ -133,65 +115,59 @@ export async function composeServers(
   const lifecycle = disposables.use(
     createServerLifecycle({
       database,
-      store: stores.servers,
+      store: serverStore,
       instance,
       isShared,
       canTakeOver: plugins.spawners.length > 0,
       spawner,
       planResume: planner.planResume,
       events,
-      routes,
+      routes: serverRoutes,
       limits: {
         concurrentSpawns: Hub.concurrent_spawn_limit,
         activeServers: Hub.active_server_limit,
       },
       pollIntervalMs: spawnerConfig.poll_interval * 1000,
       stopGraceMs: spawnerConfig.stop_timeout * 1000,
-      stopsServersAtEnd: deps.stopsServersAtEnd,
+      stopsServersAtEnd,
       log,
     }),
   );
   const servers = createUserServers({
-    config,
+    ...hub,
     isConfigured: plugins.spawners.length > 0,
-    users: stores.users,
-    store: stores.servers,
+    store: serverStore,
     lifecycle,
     spawner,
-    groups: stores.groups,
     planLaunch: planner.plan,
-    accessTokens: stores.accessTokens,
     decideAccount: createDecideAccount(
       spawnerConfig,
-      stores.systemAccounts,
+      systemAccounts,
       spawner.needsAccounts === true,
     ),
-    accounts: stores.systemAccounts,
+    accounts: systemAccounts,
     beforeStop: spawnHooks.beforeStop,
-    requireNoMaintenance: stores.notices.requireNoMaintenance,
-    audit: database.audit,
+    requireNoMaintenance: hub.notices.requireNoMaintenance,
     async recordUse(serverId) {
       activityLog.noteServer(serverId);
       await activityLog.flush();
     },
     onStopAtLimit: metrics.countStopAtLimit,
-    log,
   });
 
-  const { directory, caller, channel } = deps.instances;
   const remoteProgress = createRemoteProgress({
     directory,
     caller,
     lifecycle,
-    urlOf: (server) => deps.site.origins.urlOf(servers.prefixOf(server)),
+    urlOf: (server) => hub.origins.urlOf(servers.prefixOf(server)),
   });
   channel.handle(progressOperation, async (question) =>
     answerProgress((serverId) => lifecycle.unitOf(serverId)?.progress, question),
   );
 
-  const output = createServerOutput({
+  const serverOutput = createServerOutput({
     lifecycle,
-    store: stores.servers,
+    store: serverStore,
     here: instance,
     directory,
     caller,
@@ -208,9 +184,9 @@ export async function composeServers(
 
   const activityLog = disposables.use(
     createActivityLog({
-      users: stores.users,
-      servers: stores.servers,
-      collectTraffic: () => routes.collectTraffic(),
+      users: hub.users,
+      servers: serverStore,
+      collectTraffic: () => serverRoutes.collectTraffic(),
       log,
     }),
   );
@@ -231,8 +207,8 @@ export async function composeServers(
     spawner,
     lifecycle,
     servers,
-    routes,
-    output,
+    serverRoutes,
+    serverOutput,
     activityLog,
     reportedAddresses,
     remoteProgress,
@@ -244,13 +220,13 @@ export async function startSpawners({
   plugins,
   config,
   hubId,
-  servers,
+  serverStore,
   log,
 }: {
   readonly plugins: Pick<PreparedPlugins, 'spawners'>;
   readonly config: Config;
   readonly hubId: string;
-  readonly servers: Pick<ServerStore, 'activeAmong'>;
+  readonly serverStore: Pick<ServerStore, 'activeAmong'>;
   readonly log: Logger;
 }): Promise<SpawnerSet> {
   const runtimeDirectory = resolve(config.directory, config.Hub.log_dir, 'servers');
@@ -262,7 +238,7 @@ export async function startSpawners({
         log: createPluginLog(log, { spawner: name }),
         runtimeDirectory,
         hubId,
-        activeServers: (serverIds) => servers.activeAmong(serverIds),
+        activeServers: (serverIds) => serverStore.activeAmong(serverIds),
       });
       started.push({ name, spawner });
     }
