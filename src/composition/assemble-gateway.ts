@@ -45,36 +45,36 @@ export interface GatewayBackend {
 }
 
 /** The guard, the server guard, the forwarders and the gateway over a proxy table. */
-export function assembleGateway(deps: {
-  readonly config: Pick<Config, 'Proxy' | 'publicUrl'>;
-  readonly site: Site;
-  /** Derived for the gateway. */
-  readonly secrets: readonly Secret[];
-  readonly backend: GatewayBackend;
-  readonly count: Metrics['countForwarded'];
-  readonly ways: Pick<
-    Parameters<typeof createGateway>[0],
-    'renderNotReadyPage' | 'leaveUpgrade' | 'isOutdated'
-  >;
-  /** How instances are reached on which a route runs, where there may be any. */
-  readonly createHops?: (
-    parts: Pick<
-      Parameters<typeof createHopForwarder>[0],
-      'liveConnections' | 'noteRefused' | 'answers' | 'clientAddress' | 'config' | 'log'
-    >,
-  ) => HopForwarder;
-  readonly log: Logger;
-  readonly disposables: AsyncDisposableStack;
-}) {
-  const { site, secrets, backend, log, disposables } = deps;
+export function assembleGateway(
+  deps: Site & {
+    readonly config: Pick<Config, 'Proxy' | 'publicUrl'>;
+    readonly gatewaySecrets: readonly Secret[];
+    readonly backend: GatewayBackend;
+    readonly count: Metrics['countForwarded'];
+    readonly ways: Pick<
+      Parameters<typeof createGateway>[0],
+      'renderNotReadyPage' | 'leaveUpgrade' | 'isOutdated'
+    >;
+    /** How instances are reached on which a route runs, where there may be any. */
+    readonly createHops?: (
+      parts: Pick<
+        Parameters<typeof createHopForwarder>[0],
+        'liveConnections' | 'noteRefused' | 'answers' | 'clientAddress' | 'config' | 'log'
+      >,
+    ) => HopForwarder;
+    readonly log: Logger;
+    readonly disposables: AsyncDisposableStack;
+  },
+) {
+  const { gatewaySecrets: secrets, backend, log, disposables } = deps;
+  const { clientAddress, errorAnswers, isHttps, origins, urls } = deps;
   const { routes, access, changes, userOfSession } = backend;
   const { Proxy: proxyConfig, publicUrl } = deps.config;
   const issuer = issuerOf(publicUrl);
-  const { errorAnswers } = site;
   const liveConnections = createLiveConnections();
   const traffic = createTraffic({
     accessLog: proxyConfig.access_log,
-    clientAddress: site.clientAddress,
+    clientAddress,
     userOfSession,
     count: deps.count,
     log,
@@ -97,23 +97,23 @@ export function assembleGateway(deps: {
   const hops = deps.createHops?.({
     config: proxyConfig,
     log,
-    clientAddress: site.clientAddress,
+    clientAddress,
     liveConnections,
     answers: errorAnswers,
     noteRefused: (req, res) =>
       void res.once('close', () => traffic.requestClosed(req, res, undefined, {})),
   });
   if (hops !== undefined) disposables.use(hops);
-  const consentCookies = createConsentCookies({ secrets, isSecure: site.isHttps });
+  const consentCookies = createConsentCookies({ secrets, isSecure: isHttps });
   const crossOriginLogin = createCrossOriginLogin({
     now: changes.now,
     secrets,
-    origins: site.origins,
-    clientAddress: site.clientAddress,
-    isSecure: site.isHttps,
-    path: `${site.urls.hub}arrive`,
-    questionUrl: site.urls.openServerThen,
-    sessionIdAliases: site.jupyterHub.sessionIdAliases,
+    origins,
+    clientAddress,
+    isSecure: isHttps,
+    path: `${urls.hub}arrive`,
+    questionUrl: urls.openServerThen,
+    sessionIdAliases: deps.jupyterHub.sessionIdAliases,
     answers: consentCookies,
   });
   const loginAccess = createLoginAccess({
@@ -121,7 +121,7 @@ export function assembleGateway(deps: {
     access,
     sessionIdsIn:
       crossOriginLogin?.sessionIdsIn ??
-      ((cookieHeader) => cookieValues(cookieHeader, site.serverGuardSessionIdCookie)),
+      ((cookieHeader) => cookieValues(cookieHeader, deps.serverGuardSessionIdCookie)),
   });
   const serverGuard = createServerGuard({
     database: changes,
@@ -133,15 +133,15 @@ export function assembleGateway(deps: {
       beginLogin: createBeginServerLogin({
         forwarder,
         publicUrl,
-        authorizePath: `${site.apiPath}oauth2/authorize`,
+        authorizePath: `${deps.apiPath}oauth2/authorize`,
       }),
-      loginUrl: site.urls.loginThen,
-      questionUrl: site.urls.openServerThen,
+      loginUrl: urls.loginThen,
+      questionUrl: urls.openServerThen,
     }),
   });
   const guard = createGuard({
     secrets,
-    origins: site.origins,
+    origins,
     publicUrl,
     issuer,
     database: changes,
@@ -169,27 +169,27 @@ export function assembleGateway(deps: {
   const gateway = createGateway({
     routes,
     hostRules: createHostRules({
-      origins: site.origins,
-      clientAddress: site.clientAddress,
-      hubPath: site.urls.hub,
-      apiPath: site.apiPath,
+      origins,
+      clientAddress,
+      hubPath: urls.hub,
+      apiPath: deps.apiPath,
     }),
     crossOriginLogin,
     guard,
     forwardAuth: createForwardAuth({
       routes,
       guard,
-      clientAddress: site.clientAddress,
+      clientAddress,
       kind: proxyConfig.forward_auth_headers,
       answers: errorAnswers,
       isOutdated: deps.ways.isOutdated ?? (() => false),
-      hubPath: site.urls.hub,
+      hubPath: urls.hub,
     }),
     serverGuard,
     forwarder,
     webSockets,
     hops,
-    clientAddress: site.clientAddress,
+    clientAddress,
     answers: errorAnswers,
     traffic,
     userOfSession,

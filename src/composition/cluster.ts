@@ -87,7 +87,7 @@ export async function openInstances({
     directory,
     caller,
     channel,
-    overview,
+    instances: overview,
     /** Which gateways there are, for the overview. */
     tellGateways(list: typeof gateways): void {
       gateways = list;

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { openInstanceLease } from '../cluster/instances/instance-lease.ts';
@@ -13,6 +14,7 @@ import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { describeInstance, instanceNameOf } from './describe-instance.ts';
 import { grow } from './grow.ts';
 import type { Site } from './site.ts';
+import type { StopRequest } from './stop-request.ts';
 import { createStores, keepHubId } from './stores.ts';
 
 export interface HubOptions {
@@ -39,6 +41,8 @@ export interface HubOptions {
 /** What is there before the hub touches anything. */
 export type Beginning = Omit<HubOptions, 'branding'> &
   Site & {
+    readonly listeners: { readonly publicServer: Server; readonly internalServer: Server };
+    readonly stop: StopRequest;
     /** Of the operator's own look at the start. */
     readonly brandingDigest: string;
     /** What parts open goes here, and is closed in reverse. */
@@ -82,10 +86,7 @@ export const openFoundation = (beginning: Beginning) =>
         basePath: config.basePath,
       };
     })
-    .with(({ database, secrets, log }) => {
-      const stores = createStores(database, secrets, log);
-      return { ...stores, stores };
-    })
+    .with(({ database, secrets, log }) => createStores(database, secrets, log))
     .with(async (hub) => ({
       /** The lease of this process among those on the database. */
       instance: hub.disposables.use(

@@ -64,7 +64,7 @@ export async function createGatewayProcess(
   const link = building.use(await connectToHub(options, signal));
   const { settings } = link;
   const config = readGatewayConfig(settings.config);
-  const secrets = settings.secrets.map((text) => new Secret(text));
+  const gatewaySecrets = settings.secrets.map((text) => new Secret(text));
   const site = await openSite({ config, log }, version);
   const { Proxy: proxyConfig } = config;
   const ended = Promise.withResolvers<string>();
@@ -146,16 +146,16 @@ export async function createGatewayProcess(
     ),
     forwarder: hubForwarder,
     webSockets: hubWebSockets,
-    proof: createHopProof(secrets),
+    proof: createHopProof(gatewaySecrets),
     clientAddress: site.clientAddress,
     answers: site.errorAnswers,
   });
 
   const figures = new ForwardedFigures();
   const { gateway, streams, webSockets } = assembleGateway({
+    ...site,
     config,
-    site,
-    secrets,
+    gatewaySecrets,
     backend: {
       ...remote,
       routes,

@@ -14,10 +14,14 @@ export function gatewayTokens(secrets: readonly Secret[]): readonly Secret[] {
 }
 
 /** What the gateways of a hub are run with, and its digest, by which a gateway of other settings is known. */
-export function gatewaySettings(
-  { config, gatewaySecrets }: Pick<Foundation, 'config' | 'gatewaySecrets'>,
-  version: string,
-): { readonly settings: GatewaySettings; readonly digest: string } {
+export function gatewaySettings({
+  config,
+  gatewaySecrets,
+  version,
+}: Pick<Foundation, 'config' | 'gatewaySecrets' | 'version'>): {
+  readonly settings: GatewaySettings;
+  readonly digest: string;
+} {
   const settings: GatewaySettings = {
     version,
     config: gatewayConfig(config),

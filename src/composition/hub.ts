@@ -1,46 +1,26 @@
 import type { Server } from 'node:http';
-import Koa, { type Context } from 'koa';
 import type { ReloadReport } from '../cluster/instances/reload-operation.ts';
-import { auditMiddleware } from '../entrances/api/audit-middleware.ts';
-import { callerMiddleware, callerOf } from '../entrances/api/caller-middleware.ts';
-import { endpoints } from '../entrances/api/endpoints.ts';
-import { createLiveCallers } from '../entrances/api/live-callers.ts';
-import { readinessMiddleware } from '../entrances/api/readiness.ts';
-import { createUserErrorPages } from '../entrances/pages/errors/error-page-renderer.ts';
-import { errorRoutes } from '../entrances/pages/errors/error-routes.ts';
 import type { Entrance } from '../entrances/pages/forms/binding.ts';
-import { formRedirects } from '../entrances/pages/login/interstitial-redirect.ts';
-import { authorise } from '../operations/authorise.ts';
-import type { HubInfo } from '../operations/info.ts';
-import type { Config } from '../platform/config/config.ts';
-import { addAccountPages } from './account-pages.ts';
-import { addAdminPages } from './admin-pages.ts';
+import { openAccounts } from './accounts.ts';
 import { createApp } from './app.ts';
-import { composeAccounts } from './compose-accounts.ts';
-import { composeAnnouncements } from './compose-announcements.ts';
+import { openBrowser } from './browser.ts';
 import { composeAudit } from './compose-audit.ts';
-import { composeBrowser } from './compose-browser.ts';
-import { composeGateway } from './compose-gateway.ts';
-import { composeGateways } from './compose-gateways.ts';
-import { addApi, composeOperations } from './compose-operations.ts';
-import { composeSharing } from './compose-sharing.ts';
 import { type HubOptions, openFoundation } from './foundation.ts';
+import { grow } from './grow.ts';
 import { openIdentity } from './identity.ts';
 import { takeInstanceLocks } from './instance-locks.ts';
-import { addLoginPages } from './login-pages.ts';
-import { createOAuthEndpoints } from './oauth-endpoints.ts';
 import { openListeners } from './open-listeners.ts';
 import { openProxyApi } from './open-proxy-api.ts';
+import { openOperations } from './operations.ts';
 import { startPurging } from './purge.ts';
-import { createReadiness } from './readiness.ts';
 import { recordLife } from './record-life.ts';
 import { registerMetricSources } from './register-metric-sources.ts';
 import { createReload, onReload, type ReloadedConfig, type ReloadListeners } from './reload.ts';
-import { addOuterPages, addServerPages } from './server-pages.ts';
 import { openWork } from './servers.ts';
 import { watchSettings } from './settings-difference.ts';
 import { openSite } from './site.ts';
 import { createStopRequest } from './stop-request.ts';
+import { openTraffic } from './traffic.ts';
 
 /** A running hub. Disposing of it stops everything it started, in reverse. */
 export interface Hub extends AsyncDisposable {
@@ -73,8 +53,7 @@ export interface Hub extends AsyncDisposable {
 export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
   const { branding, ...rest } = options;
-  const { config, version, environment, log, droppedLogLines, signal } = options;
-  const { Hub } = config;
+  const { config, version, log, signal } = options;
 
   const site = await openSite({ config, log }, version);
   site.setBranding(branding);
@@ -82,226 +61,70 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await takeInstanceLocks(config, building);
   signal?.throwIfAborted();
   const ending = new AbortController();
-  const stopping = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
   const foundation = await openFoundation({
     ...rest,
     ...site,
+    listeners,
+    stop: createStopRequest({ stopsServers: config.Hub.cleanup_servers }),
     brandingDigest: branding.digest,
     disposables: building,
-    stopping,
+    stopping: AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]),
   });
-  const { database, metrics } = foundation;
   composeAudit(foundation);
   building.use(startPurging(foundation));
   signal?.throwIfAborted();
   let isReady = false;
-  const stop = createStopRequest({ stopsServers: Hub.cleanup_servers });
-  const hub = await openWork(
+  const working = await openWork(
     await openIdentity(foundation),
     // A start that fails or is ended leaves alone what runs.
-    () => isReady && stop.stopsServers(),
+    () => isReady && foundation.stop.stopsServers(),
   );
-  const { authorizer, jupyterHub, logins, registry, revalidation, routes } = hub;
-  const [instances, services, oauth, login, servers, loads] = [hub, hub, hub, hub, hub, hub];
-  const gateway = composeGateway(foundation, {
-    site,
-    oauth,
-    authorizer,
-    logins,
-    services,
-    servers,
-    instances,
-    revalidation,
-  });
-  const announcements = await composeAnnouncements(foundation, site);
-  const gateways = composeGateways(foundation, {
-    announcements,
-    gateway,
-    authorizer,
-    version,
-    branding: site.publishedBranding,
-    environment,
-    program: options.program ?? [],
-  });
-  instances.tellGateways(gateways.list);
-  await gateways.requirePort();
-  const { publicServer, internalServer } = listeners;
-  const readiness = createReadiness(
-    foundation,
-    // With gateways, they listen in public.
-    Hub.gateways > 0 ? [internalServer] : [publicServer, internalServer],
-  );
-  registerMetricSources(foundation, {
-    services,
-    instances,
-    version,
-    servers,
-    loads,
-    gateway,
-    gateways,
-    readiness,
-    droppedLogLines,
-  });
+  const served = await openTraffic(working);
+  served.tellGateways(served.gateways.list);
+  await served.gateways.requirePort();
+  registerMetricSources(served);
+  const visited = await openBrowser(await openAccounts(served));
+  const hub = await grow(visited).with(openOperations).grown;
+  createApp(hub);
 
-  const accounts = composeAccounts(foundation, {
-    site,
-    login,
-    logins,
-    authorizer,
-    servers,
-    services,
-  });
-  const sharing = composeSharing(foundation, { authorizer, site, servers, accounts });
-  const app = new Koa();
-  const browser = composeBrowser(foundation, {
-    announcements,
-    app,
-    site,
-    authorizer,
-    logins,
-    accounts,
-    servers,
-    revalidation,
-  });
-  const identify = callerMiddleware({
-    tokens: hub.tokenVerifier,
-    authorizer,
-    csrf: browser.csrf,
-    hasCurrentLogin: revalidation.hasCurrentLogin,
-    logins,
-  });
-  const liveCallers = building.use(
-    createLiveCallers({ database, onSessionEnd: logins.onEnd, log }),
-  );
-  async function requireMetricsAccess(ctx: Context): Promise<void> {
-    if (!Hub.authenticate_prometheus) return;
-    authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
-  }
-  const entrances: Entrance[] = [];
-  /** Each takes what it needs of them. */
-  const composed = {
-    site,
-    browser,
-    authorizer,
-    oauth,
-    login,
-    logins,
-    accounts,
-    servers,
-    services,
-    gateway,
-    gateways,
-    instances,
-    loads,
-    sharing,
-    liveCallers,
-  };
-  const perform = composeOperations(foundation, {
-    ...composed,
-    stop,
-    info: hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion }),
-  });
-  const parts = { ...composed, perform, entrances };
-  createApp({
-    ...site,
-    pictureOrigins: Hub.picture_origins,
-    app,
-    basePath: config.basePath,
-    log,
-    metrics,
-    renderErrorPage: createUserErrorPages(browser.pages, browser.csrf),
-    audit: auditMiddleware(database.audit),
-    compatibilityHeaders: jupyterHub.headers,
-    sessions: browser.sessions.middleware,
-    formRedirects: formRedirects(browser.pages, config.publicUrl),
-    csrf: browser.csrf,
-    callerMiddleware: identify,
-    readiness: readinessMiddleware({
-      check: readiness.check,
-      requireDetailAccess: (ctx) => identify(ctx, () => requireMetricsAccess(ctx)),
-    }),
-    oauth: createOAuthEndpoints(foundation, { oauth, authorizer, browser, login }),
-    async requireMetricsAccess(ctx, next) {
-      await requireMetricsAccess(ctx);
-      await next();
-    },
-    addApiRoutes: (router) => addApi(router, foundation, parts),
-    addPageRoutes(router) {
-      errorRoutes(router, browser);
-      addLoginPages(router, foundation, { ...parts, endUpstreamLogins: hub.endUpstreamLogins });
-      addServerPages(router, foundation, parts);
-      addAccountPages(router, foundation, parts);
-      addAdminPages(router, foundation, parts);
-    },
-    addOuterRoutes: (router) => addOuterPages(router, foundation, parts),
-  });
-
+  const { database, gateways, lifecycle, registry } = hub;
   signal?.throwIfAborted();
-  const { restored, gone } = await servers.lifecycle.restore();
+  const { restored, gone } = await lifecycle.restore();
   if (restored + gone > 0) log.info({ restored, gone }, 'servers of earlier run restored');
   await registry.watchExternal();
   signal?.throwIfAborted();
-  listeners.serve({ app, gateway, instances, gateways });
-  await openProxyApi(foundation, { routes, site });
-  void instances.checkOwnAddress();
-  if (database.dialect === 'postgres') building.use(watchSettings(foundation, instances));
+  listeners.serve(hub);
+  await openProxyApi(hub);
+  void hub.checkOwnAddress();
+  if (hub.isShared) building.use(watchSettings(hub));
   await registry.start(signal);
   signal?.throwIfAborted();
-  const setUpUrl = await accounts.firstAdministrator.issueLink();
+  const setUpUrl = await hub.firstAdministrator.issueLink();
 
   // After the starts: pages follow these to their end.
-  building.defer(() => liveCallers[Symbol.dispose]());
+  building.defer(() => hub.liveCallers[Symbol.dispose]());
   // Before requests in flight are waited for: some of them follow a start to its end.
-  building.defer(() => servers.lifecycle.close());
+  building.defer(() => lifecycle.close());
   building.defer(() => ending.abort());
   building.defer(() => gateways.close());
 
   await gateways.open(signal);
-  building.use(await recordLife(foundation, version));
+  building.use(await recordLife(hub));
   const built = building.move();
   isReady = true;
   return {
     publicServer: listeners.publicServer,
     internalServer: listeners.internalServer,
-    publicUrl: config.publicUrl,
+    publicUrl: hub.publicUrl,
     setUpUrl: setUpUrl?.href,
-    entrances,
+    entrances: hub.entrances,
     isServiceStarting: () =>
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
-    stopRequested: stop.requested,
+    stopRequested: hub.stop.requested,
     endGateways: () => gateways.endThem(),
-    reload: createReload(foundation, {
-      login,
-      services,
-      browser,
-      site,
-      gateways,
-      languages: site.languages,
-      brandingDigest: branding.digest,
-      catalogue: hub.catalogue,
-      ...accounts,
-    }),
-    requestReload: () => database.requestReload(instances.instance.id),
-    onReloadRequested: (listeners) => onReload(listeners, { database, instances, log }),
+    reload: createReload(hub),
+    requestReload: () => database.requestReload(hub.instance.id),
+    onReloadRequested: (listeners) => onReload(listeners, hub),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
-  };
-}
-
-/** What `GET /hub/api/info` says of the program. */
-function hubInfo(
-  { spawners, authenticators }: Config,
-  program: { readonly version: string; readonly nodeVersion: string; readonly apiVersion: string },
-): HubInfo {
-  const { version, nodeVersion, apiVersion } = program;
-  return {
-    version,
-    apiVersion,
-    nodeVersion,
-    spawner: spawners[0]?.class ?? '',
-    spawners: spawners.map(({ name, class: className }) => ({ name, class: className })),
-    authenticators: authenticators.map(({ name, class: className }) => ({
-      name,
-      class: className,
-    })),
   };
 }

@@ -17,23 +17,20 @@ import { openFilesLimit } from '../spawning/processes/open-files.ts';
 import { isForwardAuth } from '../traffic/gateway/forward-auth.ts';
 import { createHopReceiver, isHop } from '../traffic/gateway/hop-receiver.ts';
 import { hopToHub } from '../traffic/gateway/hub-forwarding.ts';
-import type { ComposedGateway } from './compose-gateway.ts';
-import type { ComposedGateways } from './compose-gateways.ts';
 import type { Foundation } from './foundation.ts';
-import type { Identity } from './identity.ts';
 import type { Site } from './site.ts';
+import type { Served } from './traffic.ts';
 
 /** The addresses of the hub, taken before anything else and answering 503 until there is a hub. */
 export interface Listeners {
   readonly publicServer: Server;
   readonly internalServer: Server;
   /** Answers from now on, and until the stack is disposed of. */
-  serve(deps: {
-    readonly app: Koa;
-    readonly gateway: ComposedGateway;
-    readonly instances: Identity;
-    readonly gateways: Pick<ComposedGateways, 'hopProof'>;
-  }): void;
+  serve(
+    hub: Pick<Served, 'gateway' | 'streams' | 'gateways' | 'instance' | 'channel' | 'hopProof'> & {
+      readonly app: Koa;
+    },
+  ): void;
 }
 
 const internalGraceMs = 5_000;
@@ -44,10 +41,9 @@ type Upgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 /** Listens for browsers on `Hub.bind_url`, and for servers and services on `Hub.hub_bind_url`. */
 export async function openListeners(
   { config, log, disposables }: Pick<Foundation, 'config' | 'log' | 'disposables'>,
-  site: Site,
+  { urls, apiPath, errorAnswers }: Site,
 ): Promise<Listeners> {
   const { Hub, Proxy: proxyConfig } = config;
-  const { urls, apiPath, errorAnswers } = site;
   const refuse: Answer = (req, res) =>
     errorAnswers.respond(req, res, starting(), { isExpected: true });
   let answerPublic = refuse;
@@ -84,8 +80,7 @@ export async function openListeners(
   return {
     publicServer: publicServer.server,
     internalServer: internalServer.server,
-    serve({ app, gateway: { gateway, streams }, instances, gateways }) {
-      const { instance, channel } = instances;
+    serve({ app, gateway, streams, gateways, instance, channel, hopProof }) {
       const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
       const answer = createFairListener(app.callback(), urgentPaths, [
         publicServer.server,
@@ -93,7 +88,7 @@ export async function openListeners(
       ]);
       const hops = createHopReceiver({
         senders: [
-          { kind: 'instance', to: instance.id, proof: instances.hopProof },
+          { kind: 'instance', to: instance.id, proof: hopProof },
           { kind: 'gateway', to: hopToHub, proof: gateways.hopProof },
         ],
         gateway,

@@ -2,47 +2,27 @@ import { createHubServer } from '../platform/http/server/http-server.ts';
 import { listen } from '../platform/http/server/listener.ts';
 import { createProxyApi } from '../traffic/gateway/proxy-api.ts';
 import { createSavedRoutes } from '../traffic/gateway/saved-routes.ts';
-import type { RouteTable } from '../traffic/proxy/route-table.ts';
 import { instanceNameOf } from './describe-instance.ts';
-import type { Foundation } from './foundation.ts';
-import type { Site } from './site.ts';
+import type { Served } from './traffic.ts';
 
 /** Listens for a JupyterHub that uses the hub as its proxy (`Hub.proxy_api`). */
-export async function openProxyApi(
-  {
-    config,
-    database,
-    stores,
-    log,
-    disposables,
-  }: Pick<Foundation, 'config' | 'database' | 'stores' | 'log' | 'disposables'>,
-  {
-    routes,
-    site,
-  }: {
-    readonly routes: RouteTable;
-    readonly site: Pick<Site, 'clientAddress' | 'errorAnswers'>;
-  },
-): Promise<void> {
-  const { Hub, basePath, publicUrl } = config;
+export async function openProxyApi(hub: Served): Promise<void> {
+  const { config, log, disposables } = hub;
+  const { Hub, publicUrl } = config;
   const api = Hub.proxy_api;
   if (api === undefined) return;
   const savedRoutes = disposables.use(
-    createSavedRoutes({ settings: stores.settings, instanceName: instanceNameOf(config), log }),
+    createSavedRoutes({ ...hub, instanceName: instanceNameOf(config) }),
   );
   const server = createHubServer({
     config: config.Proxy,
     log,
     request: createProxyApi({
-      routes,
+      ...hub,
       token: api.auth_token,
       host: api.host,
-      basePath,
       ownUrls: [Hub.bind_url, Hub.hub_bind_url, api.bind_url, publicUrl.href],
-      answers: site.errorAnswers,
-      clientAddress: site.clientAddress,
-      audit: database.audit,
-      log,
+      answers: hub.errorAnswers,
       kept: await savedRoutes.load(),
       onChange: savedRoutes.saveSoon,
     }),

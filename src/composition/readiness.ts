@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import { createBoundedCheck } from '../platform/concurrency/bounded-check.ts';
 import { HubError } from '../platform/errors.ts';
 import type { Foundation } from './foundation.ts';
@@ -21,20 +20,21 @@ const limitMs = 1_500;
 const freshMs = 1_000;
 
 /** Logs when the hub stops being ready and when it is again, as far as anyone asks. */
-export function createReadiness(
-  {
-    database,
-    keyv,
-    stores,
-    instance,
-    log,
-  }: Pick<Foundation, 'database' | 'keyv' | 'stores' | 'instance' | 'log'>,
-  servers: readonly Server[],
-): Readiness {
+export function createReadiness({
+  config,
+  database,
+  keyv,
+  settings,
+  instance,
+  listeners: { publicServer, internalServer },
+  log,
+}: Foundation): Readiness {
+  // With gateways, they listen in public.
+  const servers = config.Hub.gateways > 0 ? [internalServer] : [publicServer, internalServer];
   const limits = { describe, limitMs, freshMs };
   const checkDatabase = createBoundedCheck({
     ...limits,
-    check: () => stores.settings.find('hub_id'),
+    check: () => settings.find('hub_id'),
   });
   const space = keyv.space('readiness');
   const checkStore = createBoundedCheck({ ...limits, check: () => space.get('any') });

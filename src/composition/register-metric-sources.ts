@@ -1,31 +1,10 @@
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
-import type { ComposedGateway } from './compose-gateway.ts';
-import type { ComposedGateways } from './compose-gateways.ts';
-import type { Foundation } from './foundation.ts';
-import type { Identity } from './identity.ts';
-import type { Readiness } from './readiness.ts';
-import type { Working } from './servers.ts';
+import type { Served } from './traffic.ts';
 
 /** Registers what the metrics read from the running hub at each scrape. */
-export function registerMetricSources(
-  { metrics, stores, database, instance }: Foundation,
-  deps: {
-    readonly services: Identity;
-    readonly instances: Identity;
-    readonly version: string;
-    readonly servers: Working;
-    readonly loads: Pick<Working, 'serversTogether'>;
-    readonly gateway: ComposedGateway;
-    readonly gateways: Pick<ComposedGateways, 'openWebSockets' | 'list'>;
-    readonly readiness: Readiness;
-    readonly droppedLogLines: () => number;
-  },
-): void {
-  const { readiness } = deps;
-  const { registry } = deps.services;
-  const { lifecycle } = deps.servers;
-  const { webSockets } = deps.gateway;
+export function registerMetricSources(hub: Served): void {
+  const { metrics, database, instance, readiness, registry, gateways } = hub;
   metrics.observe({
     serviceStates,
     services: () =>
@@ -44,32 +23,32 @@ export function registerMetricSources(
         })),
     serversByState() {
       const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };
-      for (const { state } of lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
+      for (const { state } of hub.lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
       return totals;
     },
-    serversTogether: deps.loads.serversTogether,
-    instance: { name: instance.name, version: deps.version },
+    serversTogether: hub.serversTogether,
+    instance: { name: instance.name, version: hub.version },
     instancesByState() {
-      const instances = deps.instances.directory.list();
+      const instances = hub.directory.list();
       const up = instances.filter(({ isLive }) => isLive).length;
       return { up, down: instances.length - up };
     },
     async isInMaintenance() {
       const { database: problem } = await readiness.check();
       if (problem !== undefined) return false;
-      return (await stores.notices.current()).maintenance !== undefined;
+      return (await hub.notices.current()).maintenance !== undefined;
     },
     async users() {
       const { database } = await readiness.check();
-      return database === undefined ? await stores.users.count() : undefined;
+      return database === undefined ? await hub.users.count() : undefined;
     },
     async storagesUp() {
       const { database, store } = await readiness.check();
       return { database: database === undefined, store: store === undefined };
     },
-    openWebSockets: () => webSockets.openWebSockets + deps.gateways.openWebSockets(),
-    gateways: () => deps.gateways.list().following.length,
-    droppedLogLines: deps.droppedLogLines,
+    openWebSockets: () => hub.webSockets.openWebSockets + gateways.openWebSockets(),
+    gateways: () => gateways.list().following.length,
+    droppedLogLines: hub.droppedLogLines,
     changeFeed: () => ({
       ageSeconds: (monotonicMs() - database.changeFeed.knownAtMs()) / 1000,
       losses: database.changeFeed.lossCount,

@@ -1,29 +1,19 @@
-import type { Logger } from 'pino';
 import {
   type ReloadOutcome,
   type ReloadReport,
   reloadOperation,
 } from '../cluster/instances/reload-operation.ts';
-import type { ConfiguredRights } from '../identity/accounts/configured-rights.ts';
 import { loadDirectory } from '../identity/accounts/load-directory.ts';
-import type { RoleAdministration } from '../identity/accounts/role-administration.ts';
-import type { SecondFactorRule } from '../identity/accounts/second-factor-rule.ts';
-import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import type { SiteBranding } from '../platform/branding/branding.ts';
 import { brandingSettings } from '../platform/config/branding-schema.ts';
 import type { Config } from '../platform/config/config.ts';
 import { languageSettingsOf } from '../platform/config/language-settings.ts';
 import type { ConfigProblem } from '../platform/errors.ts';
-import type { HubDatabase } from '../platform/store/database.ts';
-import type { Languages } from '../platform/texts/languages.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { removeShadowedServices } from '../workloads/services/service-administration.ts';
-import type { ComposedBrowser } from './compose-browser.ts';
-import type { ComposedGateways } from './compose-gateways.ts';
 import { digestSettings } from './describe-instance.ts';
-import type { Foundation } from './foundation.ts';
 import type { Identity } from './identity.ts';
-import type { Site } from './site.ts';
+import type { Whole } from './operations.ts';
 
 /** A configuration that has passed every check, with its plugins. */
 export interface ReloadedConfig {
@@ -72,48 +62,30 @@ const reservedAuthenticatorSettings = new Set([
 ]);
 
 /** Takes over services, roles, groups and authenticators of a new, already checked configuration. */
-export function createReload(
-  { config, stores, database, instance, log }: Foundation,
-  deps: {
-    readonly login: Pick<Identity, 'reloadLogin'>;
-    readonly services: Identity;
-    readonly browser: Pick<ComposedBrowser, 'announcements'>;
-    readonly site: Pick<Site, 'origins' | 'setBranding'>;
-    readonly gateways: Pick<ComposedGateways, 'publishBranding'>;
-    readonly languages: Pick<Languages, 'reload'>;
-    readonly catalogue: ScopeCatalogue;
-    /** Of the look at the start. */
-    readonly brandingDigest: string;
-    readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
-    readonly secondFactorRule: Pick<SecondFactorRule, 'configure'>;
-    readonly configuredRights: Pick<ConfiguredRights, 'configure'>;
-  },
-): (reloaded: ReloadedConfig) => Promise<ReloadReport> {
-  const { login, catalogue } = deps;
-  const { registry, extraRoutes } = deps.services;
-  const { announcements } = deps.browser;
+export function createReload(hub: Whole): (reloaded: ReloadedConfig) => Promise<ReloadReport> {
+  const { config, runtimeServiceStore, instance, log } = hub;
   let current = config;
-  let currentBrandingDigest = deps.brandingDigest;
+  let currentBrandingDigest = hub.brandingDigest;
   let reloading: Promise<unknown> = Promise.resolve();
 
   async function reload(reloaded: ReloadedConfig): Promise<ReloadReport> {
     const { config: next, plugins, branding, warnings } = reloaded;
     const { changed, needRestart } = compareSettings(current, next);
     // First, since it is what may still fail: then everything stays as it was.
-    await login.reloadLogin(next, plugins);
+    await hub.reloadLogin(next, plugins);
     // Before the names get it.
-    deps.configuredRights.configure(next);
-    await removeShadowedServices(next.Hub.services, { store: stores.runtimeServiceStore, log });
-    const given = await loadDirectory(next, { ...stores, catalogue, log });
-    deps.roleAdministration.configure(next.Hub.load_roles);
-    deps.secondFactorRule.configure(next.Authenticator);
-    const services = await registry.applyConfig(next.Hub.services);
-    extraRoutes.apply(next);
-    announcements.update(next.Hub);
-    await deps.languages.reload(languageSettingsOf(next));
-    deps.site.setBranding(branding);
-    deps.gateways.publishBranding();
-    database.announceChange({ kind: 'rights_changed' });
+    hub.configuredRights.configure(next);
+    await removeShadowedServices(next.Hub.services, { store: runtimeServiceStore, log });
+    const given = await loadDirectory(next, hub);
+    hub.roleAdministration.configure(next.Hub.load_roles);
+    hub.secondFactorRule.configure(next.Authenticator);
+    const services = await hub.registry.applyConfig(next.Hub.services);
+    hub.extraRoutes.apply(next);
+    hub.announcements.update(next.Hub);
+    await hub.languages.reload(languageSettingsOf(next));
+    hub.setBranding(branding);
+    hub.gateways.publishBranding();
+    hub.database.announceChange({ kind: 'rights_changed' });
     current = next;
     const filesChanged =
       branding.digest !== currentBrandingDigest && !changed.some((name) => ofTheBranding.has(name));
@@ -121,7 +93,7 @@ export function createReload(
     await instance.setSettingsDigest(digestSettings(next, branding.digest));
     for (const { path, message } of warnings) log.warn({ setting: path }, message);
     log.info({ services }, 'new configuration applied');
-    await database.audit.recordAlone({
+    await hub.audit.recordAlone({
       action: 'hub.reload',
       target: { kind: 'hub', name: instance.name },
       detail: { needs_restart: needRestart },
@@ -172,16 +144,11 @@ function compareSettings(before: Config, after: Config) {
 /** Calls back when another instance has reloaded, and when an operator asks for it, who is told what came of it. */
 export function onReload(
   listeners: ReloadListeners,
-  deps: {
-    readonly database: Pick<HubDatabase, 'onChange'>;
-    readonly instances: Pick<Identity, 'instance' | 'directory' | 'channel'>;
-    readonly log: Logger;
-  },
+  { database, instance, directory, channel, log }: Identity,
 ): void {
-  const { instance, directory, channel } = deps.instances;
-  deps.database.onChange((subject) => {
+  database.onChange((subject) => {
     if (subject.kind !== 'reload_requested' || subject.instanceId === instance.id) return;
-    deps.log.info({ by: directory.find(subject.instanceId)?.name }, 'reload requested');
+    log.info({ by: directory.find(subject.instanceId)?.name }, 'reload requested');
     listeners.byInstance();
   });
   channel.handle(reloadOperation, () => listeners.byOperator());

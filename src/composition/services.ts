@@ -118,5 +118,12 @@ export async function openServices(hub: Foundation & Awaited<ReturnType<typeof o
       log,
     }),
   );
-  return { routes, extraRoutes, serviceTokens: tokens, registry, runtimeServices };
+  return {
+    routes,
+    extraRoutes,
+    serviceTokens: tokens,
+    registry,
+    serviceNames: () => registry.services().map(({ name }) => name),
+    runtimeServices,
+  };
 }

@@ -1,24 +1,19 @@
-import type { InstanceDirectory } from '../cluster/instances/instance-directory.ts';
-import type { InstanceLease } from '../cluster/instances/instance-lease.ts';
-import type { Foundation } from './foundation.ts';
+import type { Identity } from './identity.ts';
 
 /** A reload reaches the others within this time. */
 const settledAfterMs = 5_000;
 
 /** Says in the log which instances have other settings than this one, whenever that changes. */
 export function watchSettings(
-  { database, log }: Pick<Foundation, 'database' | 'log'>,
-  deps: {
-    readonly instance: Pick<InstanceLease, 'id'>;
-    readonly directory: Pick<InstanceDirectory, 'refresh'>;
-  },
+  hub: Pick<Identity, 'database' | 'log' | 'instance' | 'directory'>,
 ): Disposable {
+  const { database, log } = hub;
   let reported = '';
   let timer: NodeJS.Timeout | undefined;
 
   async function compare(): Promise<void> {
-    const live = (await deps.directory.refresh()).filter(({ isLive }) => isLive);
-    const own = live.find(({ id }) => id === deps.instance.id);
+    const live = (await hub.directory.refresh()).filter(({ isLive }) => isLive);
+    const own = live.find(({ id }) => id === hub.instance.id);
     if (own === undefined) return;
     const others = live
       .filter(({ settingsDigest }) => settingsDigest !== own.settingsDigest)

@@ -21,7 +21,7 @@ export interface HubInfo {
 
 export interface Deps extends ServiceDeps {
   readonly info: HubInfo;
-  readonly directory: UserDirectory;
+  readonly userDirectory: UserDirectory;
   readonly assertions: Pick<AssertionSigner, 'keySet'>;
   /** The OpenAPI document; anyone may ask for it, so that it is written only once. */
   readonly describe: () => {
@@ -119,7 +119,7 @@ export const infoOperations = [
       if (service === undefined) throw missingCredentials();
       return { status: 200, body: { ...(await describeService(service, deps)), ...identity } };
     }
-    const details = await deps.directory.detailsOf(user);
+    const details = await deps.userDirectory.detailsOf(user);
     // Every token may know whose it is, also when it holds no scope for that.
     const model = presentUser(details, may, ['read:users:name', 'read:users:groups']);
     return { status: 200, body: { ...model, ...identity } };

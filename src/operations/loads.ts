@@ -14,7 +14,7 @@ export interface Deps extends ServiceDeps {
   readonly users: Pick<UserStore, 'getByName'>;
   readonly serverStore: Pick<ServerStore, 'find'>;
   readonly loads: Pick<LoadReader, 'read' | 'readEach' | 'readHere'>;
-  readonly instanceNames: Pick<InstanceDirectory, 'find'>;
+  readonly directory: Pick<InstanceDirectory, 'find'>;
 }
 
 const query = z.object({
@@ -111,7 +111,7 @@ export const loadOperations = [
   }).handle(async ({ query: { span } }, deps: Deps) => {
     const { byInstance, together } = await deps.loads.readEach(loadKeys.instance, span);
     const named = [...byInstance].map(
-      ([id, series]) => [deps.instanceNames.find(id)?.name ?? id, presentSeries(series)] as const,
+      ([id, series]) => [deps.directory.find(id)?.name ?? id, presentSeries(series)] as const,
     );
     return {
       status: 200,

@@ -21,7 +21,7 @@ export interface Deps {
   readonly authStates: AuthStates;
   readonly userProfiles: Pick<UserProfiles, 'change'>;
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
-  readonly directory: UserDirectory;
+  readonly userDirectory: UserDirectory;
   readonly userPages: CachedPages<ModelOf<typeof userModel>>;
   /** Lets the stores know of activity that was only noted so far. */
   readonly flushActivity: () => Promise<void>;
@@ -119,7 +119,7 @@ export const userOperations = [
             }),
         ...(rows === 'all' ? {} : { onlyNames: listedUserNames(rows, membership) }),
       });
-      const details = await deps.directory.detailsOfAll(items, {
+      const details = await deps.userDirectory.detailsOfAll(items, {
         withStoppedServers: query.include_stopped_servers ?? false,
         withUserOptions: query.include_user_options ?? false,
       });
@@ -151,7 +151,7 @@ export const userOperations = [
     const { usernames, admin, authenticator } = body;
     const options = { isAdmin: admin, authenticator };
     const { created } = await deps.accounts.create(caller, usernames, options);
-    const details = await deps.directory.detailsOfAll(created);
+    const details = await deps.userDirectory.detailsOfAll(created);
     return { status: 201, body: details.map((entry) => presentUser(entry, may)) };
   }),
   operation({
@@ -167,7 +167,7 @@ export const userOperations = [
     answers: { 200: { description: 'What the caller may see.', schema: userModel } },
   }).handle(async ({ params, query, caller, may }, deps: Deps) => {
     await deps.flushActivity();
-    const details = await deps.directory.detailsOf(await deps.users.getByName(params.name), {
+    const details = await deps.userDirectory.detailsOf(await deps.users.getByName(params.name), {
       withStoppedServers: query.include_stopped_servers ?? false,
     });
     const authState = may('admin:auth_state', { kind: 'user', name: params.name })
@@ -198,7 +198,7 @@ export const userOperations = [
       created: [user],
     } = await deps.accounts.create(caller, [params.name], options);
     if (user === undefined) throw new HubError('conflict', text`This user exists already.`);
-    const details = await deps.directory.detailsOf(user);
+    const details = await deps.userDirectory.detailsOf(user);
     return { status: 201, body: presentUser(details, may) };
   }),
   operation({
@@ -238,7 +238,7 @@ export const userOperations = [
       ...(body.admin === undefined ? {} : { isAdmin: body.admin }),
       ...(body.system_account === undefined ? {} : { systemAccount: body.system_account }),
     });
-    const details = await deps.directory.detailsOf(user);
+    const details = await deps.userDirectory.detailsOf(user);
     const may = createMay(caller, await deps.authorizer.membershipFor(caller.scopes));
     // A right to the old name is none to the new one, which the caller chose.
     return {

@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import Koa from 'koa';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/composition/app.ts';
-import { addApi } from '../../src/composition/compose-operations.ts';
+import { addApi } from '../../src/composition/operations.ts';
 import { createOpenApiDocument, declarations } from '../../src/entrances/api/openapi.ts';
 import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.ts';
 import { parameterNames } from '../../src/operations/operation.ts';
@@ -17,50 +17,31 @@ const anything: never = new Proxy(() => anything, {
 /** Every address below `/hub/api/` that the app answers, as `METHOD /path`. */
 function registeredOperations(): string[] {
   const app = new Koa();
-  createApp({
+  const hub: Partial<Record<keyof Parameters<typeof createApp>[0], unknown>> = {
     app,
     basePath: '/',
-    isHttps: false,
-    pictureOrigins: [],
+    config: { Hub: {}, Proxy: {} },
     origins: anything,
     log: anything,
-    clientAddress: anything,
     metrics: anything,
-    assets: anything,
-    faviconUrl: anything,
-    errorAnswers: anything,
-    renderErrorPage: anything,
-    audit: anything,
     sessions: anything,
-    formRedirects: anything,
-    csrf: anything,
     callerMiddleware: anything,
-    readiness: anything,
-    requireMetricsAccess: anything,
+    confirmLogin: anything,
+    csrf: anything,
+    jupyterHub: { headers: {} },
     oauth: {
+      ...Object.fromEntries(
+        ['token', 'introspection', 'revocation', 'metadata'].map((name) => [name, anything]),
+      ),
       showAuthorization: anything,
       decideAuthorization: anything,
-      token: anything,
-      introspection: anything,
-      revocation: anything,
-      metadata: anything,
       metadataPaths: ['/.well-known/oauth-authorization-server'],
     },
-    addApiRoutes(router) {
-      const config = {
-        Hub: { hub_bind_url: 'http://hub' },
-        Proxy: {},
-        Spawner: {},
-        Authenticator: {},
-        publicUrl: new URL('http://hub/'),
-      };
-      const foundation = { config, database: anything, stores: anything, disposables: anything };
-      addApi(router, foundation as never, anything);
-    },
-    addPageRoutes: () => undefined,
-    addOuterRoutes: () => undefined,
-    compatibilityHeaders: {},
-  });
+    pages: anything,
+    publicUrl: new URL('http://hub/'),
+    readiness: anything,
+  };
+  createApp(hub as never, { addApi, addPages: () => undefined, addOuterPages: () => undefined });
   return (
     app.middleware
       .flatMap((middleware) => (middleware as { router?: Router }).router?.stack ?? [])

@@ -23,7 +23,7 @@ describe.skipIf(!hasPostgres())('work for all processes on a PostgreSQL', () => 
     const database = await openDatabase(url, { directory: '.', log });
     opened.push(database);
     const stores = createStores(database, [new Secret('0123456789abcdef0123456789abcdef')], log);
-    const purging = startPurging({ stores, database, config: { Hub: auditSettings }, log });
+    const purging = startPurging({ ...stores, database, config: { Hub: auditSettings }, log });
     opened.push(purging);
     return { database, stores, purging };
   }

@@ -1,0 +1,138 @@
+import Koa from 'koa';
+import { callerMiddleware } from '../entrances/api/caller-middleware.ts';
+import { createLiveCallers } from '../entrances/api/live-callers.ts';
+import type { Entrance } from '../entrances/pages/forms/binding.ts';
+import { createConfirmLogin } from '../entrances/pages/login/confirm-login.ts';
+import { sendToLogin } from '../entrances/pages/login/external-login-routes.ts';
+import { createLogIn } from '../entrances/pages/login/log-in.ts';
+import { showConsent } from '../entrances/pages/login/show-consent.ts';
+import { createWaitingForms } from '../entrances/pages/login/waiting-forms.ts';
+import { createPageContext, type PageContext } from '../entrances/pages/page-context.ts';
+import { createSavedInput } from '../entrances/pages/saved-input.ts';
+import { createLanding } from '../entrances/pages/servers/landing.ts';
+import { hasOpenedServer } from '../entrances/pages/servers/opened-servers.ts';
+import { createAuthorizationEndpoint } from '../identity/oauth/endpoints/authorization-endpoint.ts';
+import { createIntrospectionEndpoint } from '../identity/oauth/endpoints/introspection-endpoint.ts';
+import {
+  createMetadataEndpoint,
+  issuerOf,
+  metadataPaths,
+} from '../identity/oauth/endpoints/metadata-endpoint.ts';
+import { createRevocationEndpoint } from '../identity/oauth/endpoints/revocation-endpoint.ts';
+import { createTokenEndpoint } from '../identity/oauth/endpoints/token-endpoint.ts';
+import { type CsrfProtection, createCsrfProtection } from '../identity/sessions/csrf.ts';
+import { createBrowserSessions, loginOf } from '../identity/sessions/session-middleware.ts';
+import { createKeyedHash } from '../platform/crypto/keyed-hash.ts';
+import { createSealer } from '../platform/crypto/sealer.ts';
+import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
+import type { Accounted } from './accounts.ts';
+import { grow } from './grow.ts';
+
+/** The record with what pages need of a browser: its session, its forms, its login; and with who asks. */
+export type Visited = Awaited<ReturnType<typeof openBrowser>>;
+
+export const openBrowser = (accounted: Accounted) =>
+  grow(accounted)
+    .with((hub) => ({
+      app: new Koa(),
+      entrances: [] as Entrance[],
+      liveCallers: hub.disposables.use(
+        createLiveCallers({ ...hub, onSessionEnd: hub.logins.onEnd }),
+      ),
+      csrf: createCsrfProtection({
+        keyedHash: createKeyedHash(hub.secrets, 'csrf'),
+        publicUrl: hub.publicUrl,
+        cookiePath: hub.urls.hub,
+      }),
+    }))
+    .with(openSessions)
+    .with((hub) => ({
+      landing: createLanding({ ...hub, config: hub.config.Hub, store: hub.serverStore }),
+    }))
+    .with((hub) => ({
+      logIn: createLogIn({
+        ...hub,
+        sealer: createSealer(hub.secrets, 'login-step'),
+        isSecure: hub.isHttps,
+      }),
+    }))
+    .with((hub) => ({
+      confirmLogin: createConfirmLogin({
+        ...hub,
+        waitingForms: createWaitingForms({
+          sealer: createSealer(hub.secrets, 'waiting-form'),
+          formLimitBytes: hub.config.Proxy.api_body_size,
+          now: hub.now,
+        }),
+        kept: hub.keyv.space('waiting-forms'),
+      }),
+      oauth: createOAuthEndpoints(hub),
+      callerMiddleware: callerMiddleware({
+        ...hub,
+        tokens: hub.tokenVerifier,
+        hasCurrentLogin: hub.revalidation.hasCurrentLogin,
+      }),
+    })).grown;
+
+function openSessions(hub: Accounted & { readonly app: Koa; readonly csrf: CsrfProtection }) {
+  const { config, keyv, secrets, urls } = hub;
+  return {
+    sessions: createBrowserSessions({
+      ...hub,
+      store: keyv.space('sessions'),
+      sealer: createSealer(secrets, 'login-cookie'),
+      isSecure: hub.isHttps,
+      lifetimeSeconds: config.loginLifetimeSeconds,
+      sessionIdCookies: new Set([
+        sessionIdCookie,
+        hub.serverGuardSessionIdCookie,
+        ...hub.jupyterHub.sessionIdAliases,
+      ]),
+      // Logging out works whatever the provider says.
+      revalidate: async (found, ctx) =>
+        ctx.path === urls.logout ? found : hub.revalidation.revalidate(found),
+    }),
+    pages: createPageContext({
+      ...hub,
+      savedInput: createSavedInput({
+        ...hub,
+        sealer: createSealer(secrets, 'kept-input'),
+        store: keyv.space('kept-input'),
+        cookiePath: urls.hub,
+      }),
+      formLimitBytes: config.Proxy.api_body_size,
+    }),
+  };
+}
+
+/** The authorization server over HTTP. */
+export function createOAuthEndpoints(
+  hub: Accounted & { readonly csrf: CsrfProtection; readonly pages: PageContext },
+) {
+  const { publicUrl, catalogue } = hub;
+  const issuer = issuerOf(publicUrl);
+  const countRefusal = hub.metrics.countOAuthRefusal;
+  const authorization = createAuthorizationEndpoint({
+    ...hub,
+    issuer,
+    findRole: (name) => hub.roles.findByName(name),
+    currentLogin: async (ctx) => {
+      const current = loginOf(ctx);
+      return current && { user: current.user, sessionId: current.session.sessionId };
+    },
+    redirectToLogin: (ctx) => sendToLogin(ctx, hub),
+    showConsent: (ctx, view) => showConsent(ctx, view, hub.pages),
+    hasOpened: (ctx, { serverId: id }) => id !== undefined && hasOpenedServer(ctx, { id }),
+    requireCsrf: (ctx, form) => hub.csrf.require(ctx, form.get('_csrf') ?? undefined),
+    countRefusal,
+  });
+  return {
+    showAuthorization: authorization.show,
+    decideAuthorization: authorization.decide,
+    token: createTokenEndpoint({ ...hub, countRefusal }),
+    introspection: createIntrospectionEndpoint({ ...hub, issuer, countRefusal }),
+    revocation: createRevocationEndpoint({ ...hub, countRefusal }),
+    metadata: createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names }),
+    metadataPaths: metadataPaths(publicUrl),
+  };
+}
