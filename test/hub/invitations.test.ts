@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { submitTo } from '../support/pages.ts';
 import {
   acceptInvitation,
   createPasswordHub,
@@ -73,6 +75,47 @@ test('a reset link replaces the password and ends every login with its tokens', 
   expect((await browser.request(`${hub.url}hub/home`)).status).toBe(302);
   await expect(hub.logIn('bob', testPassword)).rejects.toThrow('401');
   await hub.logIn('bob', 'quiet morning rivers');
+});
+
+describe('a link ends', () => {
+  const works = async (url: string) => (await new FakeBrowser().request(url)).status === 200;
+  const chosen = 'quiet morning rivers';
+
+  const ways: Record<string, (name: string) => Promise<unknown>> = {
+    'sets it by command': (name) =>
+      runCommand(hub.directory, ['user', 'passwd', name, '--password-stdin'], { piped: chosen }),
+    async 'changes it themselves'(name) {
+      const browser = await hub.logIn(name, testPassword);
+      const page = await browser.request(`${hub.url}hub/account`);
+      const fields = { current_password: testPassword, new_password: chosen };
+      await submitTo(browser, page, '/hub/account/password', {
+        ...fields,
+        repeat_password: chosen,
+      });
+    },
+  };
+
+  test.each(Object.entries(ways))('once somebody %s', async (_how, choose) => {
+    const name = `linked${Object.values(ways).indexOf(choose)}`;
+    await acceptInvitation(hub, (await inviteUser(hub, name)).secret, testPassword);
+    const { url, secret } = await inviteUser(hub, name);
+    expect(await works(url)).toBe(true);
+    await choose(name);
+    await hub.logIn(name, chosen);
+    expect(await works(url)).toBe(false);
+    expect(
+      (await acceptInvitation(hub, secret, 'of a thief of mail').catch(() => undefined))?.status,
+    ).not.toBe(303);
+    await hub.logIn(name, chosen);
+  });
+
+  test('once the user is renamed', async () => {
+    const { url } = await inviteUser(hub, 'former');
+    const body = JSON.stringify({ name: 'renamed' });
+    const answer = await hub.api('/users/former', 'admin-service-token', { method: 'PATCH', body });
+    expect(answer.status).toBe(200);
+    expect(await works(url)).toBe(false);
+  });
 });
 
 test('a link can be taken back, and only by who may administer the user', async () => {

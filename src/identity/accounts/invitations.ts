@@ -104,8 +104,6 @@ export function createInvitations(deps: {
       if (problem !== undefined) throw new HubError('bad_request', problem);
       if ((await store.takeInvitation(hashSecret(secret), now())) === undefined) throw usedUp();
       await passwords.set(found.user, password, options);
-      // A user who has chosen a password needs no other link that is still on its way.
-      for (const { id } of await store.listForUser(found.user.id, now())) await store.delete(id);
       return found.user;
     },
   };

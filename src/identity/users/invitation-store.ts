@@ -156,6 +156,16 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
   };
 }
 
+/** Ends the unused links of a user, in the transaction of what makes them pointless; tells how many. */
+export async function endLinksOf(transaction: Kysely<Tables>, userId: string): Promise<number> {
+  const { numDeletedRows } = await transaction
+    .deleteFrom('invitations')
+    .where('user_id', '=', userId)
+    .where('used_at', 'is', null)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
 function toInvitation(row: Row<'invitations'>): Invitation {
   return {
     id: row.id,

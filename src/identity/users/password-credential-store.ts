@@ -6,6 +6,7 @@ import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { deleteMadeWith } from '../../platform/store/token-makers.ts';
 import { text } from '../../platform/texts/text.ts';
+import { endLinksOf } from './invitation-store.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** What is stored of a password. */
@@ -31,7 +32,10 @@ export interface PasswordRehash {
 /** The hashes of the passwords of the hub's own accounts. */
 export interface PasswordCredentialStore {
   findPasswordHash(userName: string): Promise<PasswordCredential | undefined>;
-  /** Clears `mustChange` unless asked otherwise. Throws `not_found` for the user. */
+  /**
+   * Clears `mustChange` unless asked otherwise. Links with which the user could choose a password end: a forgotten one
+   * must not replace it. Throws `not_found` for the user.
+   */
   setPasswordHash(
     userName: string,
     passwordHash: string,
@@ -79,10 +83,14 @@ export function createPasswordCredentialStore(database: HubDatabase): PasswordCr
               await deleteApiTokens(transaction, userId, database.now()),
             )
           : [];
+        const endedLinks = await endLinksOf(transaction, userId);
         await database.audit.record(transaction, {
           action: 'password.change',
           target: { kind: 'user', name: normaliseUserName(userName) },
-          ...(endsApiTokens && { detail: { revoked_tokens: revoked.length } }),
+          detail: {
+            ...(endsApiTokens && { revoked_tokens: revoked.length }),
+            ...(endedLinks > 0 && { revoked_links: endedLinks }),
+          },
         });
         return revoked;
       });

@@ -11,6 +11,7 @@ import type { Row, Tables } from '../../platform/store/tables.ts';
 import { deleteMadeWith, forgetClient } from '../../platform/store/token-makers.ts';
 import { userNameOf } from '../../platform/store/user-name-of.ts';
 import { text } from '../../platform/texts/text.ts';
+import { endLinksOf } from './invitation-store.ts';
 import { type LastAdministrator, requireAdministrator } from './last-administrator-store.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import { countUsers, filterUsers, type UserCounts, type UserFilter } from './user-filters-store.ts';
@@ -289,6 +290,8 @@ export function createUserStore(
           .set({ name: newName })
           .where('id', '=', id);
         await refuseTakenName(renamed.execute());
+        // Made for the person of the former name, and sent to an address of theirs.
+        await endLinksOf(transaction, id);
         await transaction
           .updateTable('role_assignments')
           .set({ subject_name: newName })

@@ -32,6 +32,7 @@ export const detailLabels = {
   properties: text`Properties`,
   purpose: text`Purpose`,
   reason: text`Reason`,
+  revoked_links: text`Links ended`,
   revoked_tokens: text`Tokens revoked`,
   role: text`Role`,
   scopes: text`Scopes`,
