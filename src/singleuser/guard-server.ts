@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import {
@@ -15,17 +15,41 @@ import { createPeriodic } from '../platform/concurrency/periodic.ts';
 import { HubError } from '../platform/errors.ts';
 import { writeAnswer } from '../platform/http/answer.ts';
 import { canonicalPath, withoutPrefix } from '../platform/http/canonical-path.ts';
+import { createTrustedPeer } from '../platform/http/client-address.ts';
+import { budgetConnections } from '../platform/http/connection-budget.ts';
+import { createConnectionLimits } from '../platform/http/connection-limits.ts';
 import { prefersHtml } from '../platform/http/content-negotiation.ts';
-import { serveMessages } from '../platform/http/server/serve-messages.ts';
+import { createHubServer, type HubServer } from '../platform/http/server/http-server.ts';
 import { answerOnSocket } from '../platform/http/socket-response.ts';
 import {
   type IdentityHeaderNames,
   identityHeaders,
 } from '../platform/protocol/identity-headers.ts';
+import { openFilesLimit } from '../spawning/processes/open-files.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
 
 /** Browsers and programs that are rechecked more often than this would keep the hub busy. */
 const minRecheckMs = 1_000;
+
+/**
+ * In seconds and bytes; 0 is no limit. What a stranger can do who reaches the port. How fast bodies and answers go is up
+ * to the gateway before it, whose limits are configured.
+ */
+const limits = {
+  // More than the gateway takes by default, and what it adds.
+  max_header_size: 64 * 1024,
+  headers_timeout: 30,
+  request_timeout: 0,
+  idle_timeout: 75,
+  client_body_timeout: 0,
+  client_read_timeout: 0,
+  max_unread_size: 64 * 1024 * 1024,
+} as const;
+/** That of the gateway does not count, where it is on this machine. */
+const maxConnectionsPerAddress = 5_000;
+
+/** Peers on this machine, such as the hub's gateway. */
+export const localPeers = ['127.0.0.0/8', '::1'];
 
 /** The HTTP server in front of the app: it checks who asks, then forwards. */
 export function createGuardServer(options: {
@@ -37,7 +61,7 @@ export function createGuardServer(options: {
   readonly identityHeaders: IdentityHeaderNames;
   readonly onTraffic: () => void;
   readonly log: Logger;
-}): Server {
+}): HubServer {
   const { hubAuth, stripsPrefix, onTraffic, log } = options;
   const prefix = hubAuth.service_prefix;
 
@@ -115,8 +139,19 @@ export function createGuardServer(options: {
     };
   }
 
-  const server = createServer({ requestTimeout: 0 });
-  serveMessages(server, {
+  const { maxConnections, maxRefusals } = budgetConnections({
+    configured: undefined,
+    openFiles: openFilesLimit(),
+  });
+  return createHubServer({
+    config: limits,
+    log,
+    limits: createConnectionLimits({
+      perAddress: maxConnectionsPerAddress,
+      inAll: maxConnections,
+      isTrustedPeer: createTrustedPeer(localPeers),
+    }),
+    maxRefusals,
     request(request, response) {
       serve(request, response).catch((error: unknown) => {
         log.error({ err: error }, 'request failed unexpectedly');
@@ -130,7 +165,6 @@ export function createGuardServer(options: {
       });
     },
   });
-  return server;
 }
 
 function stillStarting(): HubError {

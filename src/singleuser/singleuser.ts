@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { lstat, unlink } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { type Environment, missing } from '../client/client-options.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
@@ -16,7 +15,7 @@ import { reportAddress } from './address-report.ts';
 import { choosePort, chooseSocket } from './app-address.ts';
 import { fillCommand } from './app-command.ts';
 import { createAppForwarder } from './app-forwarder.ts';
-import { answerFailure, createGuardServer } from './guard-server.ts';
+import { answerFailure, createGuardServer, localPeers } from './guard-server.ts';
 import { type GuardedApp, startGuardedApp } from './guarded-app.ts';
 
 /** What the command line says. */
@@ -72,11 +71,11 @@ export async function startSingleuser(
   if (activity !== undefined) disposables.use(activity);
 
   // What connects here is the hub's gateway, or is on the same machine.
-  const readClient = createClientAddressReader(['127.0.0.0/8', '::1'], {
+  const readClient = createClientAddressReader(localPeers, {
     trustForwardedHost: true,
   });
   const { stripsPrefix, forwarding } = options;
-  const server = createGuardServer({
+  const guard = createGuardServer({
     hubAuth,
     forwarder: () => app?.forwarder,
     stripsPrefix,
@@ -84,13 +83,9 @@ export async function startSingleuser(
     onTraffic: () => activity?.touch(),
     log,
   });
-  const connections = new Set<Socket>();
-  server.on('connection', (socket) => {
-    connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
-  });
+  const { server } = guard;
   await listen(server, serviceUrl);
-  disposables.defer(() => close(server, connections));
+  disposables.defer(() => guard.close(0));
   const addressUrl = environment['HUB_ADDRESS_URL'];
   const port = ownPortOf(server, serviceUrl);
   if (addressUrl && port !== undefined) {
@@ -203,11 +198,4 @@ function ownPortOf(server: Server, serviceUrl: string): number | undefined {
 async function removeStaleSocket(path: string): Promise<void> {
   const file = await lstat(path).catch(() => undefined);
   if (file?.isSocket() === true) await unlink(path);
-}
-
-/** WebSockets included, which the server itself does not know any more. */
-async function close(server: Server, connections: Iterable<Socket>): Promise<void> {
-  server.close();
-  for (const socket of connections) socket.destroy();
-  await once(server, 'close');
 }

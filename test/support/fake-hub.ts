@@ -37,6 +37,8 @@ export interface FakeHub extends AsyncDisposable {
   gate: Promise<void>;
   /** Lookups of tokens so far. */
   lookups: number;
+  /** With those that are held back. */
+  lookupsBegun: number;
   readonly activity: { readonly path: string; readonly body: unknown }[];
   readonly authorizeRequests: URLSearchParams[];
 }
@@ -61,6 +63,7 @@ export async function startFakeHub(): Promise<FakeHub> {
     failure: undefined,
     gate: Promise.resolve(),
     lookups: 0,
+    lookupsBegun: 0,
     activity: [],
     authorizeRequests: [],
     async [Symbol.asyncDispose]() {
@@ -76,6 +79,7 @@ export async function startFakeHub(): Promise<FakeHub> {
   ): Promise<ServerResponse> {
     const url = new URL(request.url ?? '/', origin);
     const body = await text(request);
+    if (url.pathname === '/hub/api/user') hub.lookupsBegun += 1;
     await hub.gate;
     if (url.pathname === '/hub/api/oauth2/authorize') return authorize(url, response);
     if (hub.failure !== undefined) return json(response, hub.failure, { message: 'failing' });
