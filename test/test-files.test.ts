@@ -43,7 +43,7 @@ function startProblems({ path, text }: TestFile): string[] {
 
 /** What depends on how fast the machine is; bench/ measures, and a deadline of `until()` ends a hang. */
 function clockProblems({ path, text }: TestFile): string[] {
-  const clock = /performance\.now\(\)|hrtime|\b\w+Ms\b|\bms\b/;
+  const clock = /performance\.now\(\)|\bDate\.now\(\)|hrtime|\b\w+Ms\b|\bms\b/;
   const asserted = [...text.matchAll(/expect\((.*?)\)\s*\.toBeLessThan/g)]
     .map(([, measured = '']) => measured)
     .filter((measured) => clock.test(measured) && !measured.includes('\n'));
@@ -75,6 +75,7 @@ test('nothing is asserted of how long it took, or of the processor', () => {
   expect(testFiles().flatMap(clockProblems)).toEqual([]);
   const problemsOf = (text: string) => clockProblems({ path: 'a.test.ts', text });
   expect(problemsOf('expect(performance.now() - since).toBeLessThan(5_000);')).toHaveLength(1);
+  expect(problemsOf('expect(Math.abs(Date.now() - at)).toBeLessThan(60_000);')).toHaveLength(1);
   expect(problemsOf('expect(closedAfterMs).toBeLessThanOrEqual(limit);')).toHaveLength(1);
   expect(problemsOf('const { user } = process.cpuUsage(before);')).toHaveLength(1);
   expect(problemsOf('expect(lines.length).toBeLessThan(10);')).toEqual([]);
