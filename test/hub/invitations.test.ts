@@ -8,7 +8,7 @@ import {
   inviteUser,
   testPassword,
 } from '../support/password-hub.ts';
-import { submitForm, type TestHub } from '../support/test-hub.ts';
+import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -107,6 +107,27 @@ describe('a link ends', () => {
       (await acceptInvitation(hub, secret, 'of a thief of mail').catch(() => undefined))?.status,
     ).not.toBe(303);
     await hub.logIn(name, chosen);
+  });
+
+  test('while the user is suspended, as does a login that has yet to choose a password', async () => {
+    const suspension = (method: string) =>
+      hub.api('/users/absent/suspension', 'admin-service-token', { method });
+    await acceptInvitation(hub, (await inviteUser(hub, 'absent')).secret, testPassword);
+    const args = ['user', 'passwd', 'absent', '--password-stdin', '--must-change'];
+    await runCommand(hub.directory, args, { piped: testPassword });
+    const browser = new FakeBrowser();
+    await submitLogin(browser, hub.url, 'absent', testPassword);
+    const page = await browser.request(`${hub.url}hub/login/password`);
+    expect(page.status).toBe(200);
+    const { url, secret } = await inviteUser(hub, 'absent');
+    expect((await suspension('PUT')).status).toBe(204);
+    expect(await works(url)).toBe(false);
+    await acceptInvitation(hub, secret, chosen).catch(() => undefined);
+    const passwords = { new_password: chosen, repeat_password: chosen };
+    expect((await submitForm(browser, page, passwords)).headers.location).toBe('/hub/login');
+    expect((await suspension('DELETE')).status).toBe(204);
+    await expect(hub.logIn('absent', chosen)).rejects.toThrow('401');
+    expect(await works(url)).toBe(true);
   });
 
   test('once the user is renamed', async () => {

@@ -68,7 +68,8 @@ export function createInvitations(deps: {
   async function find(secret: string) {
     const invitation = await store.findInvitation(hashSecret(secret), now());
     const user = invitation && (await users.findById(invitation.userId));
-    return invitation === undefined || user === undefined ? undefined : { invitation, user };
+    const isShutOut = user === undefined || user.isSuspended;
+    return invitation === undefined || isShutOut ? undefined : { invitation, user };
   }
 
   return {

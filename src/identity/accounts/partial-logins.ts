@@ -137,14 +137,14 @@ export function createPartialLogins(deps: {
     async find(key, step) {
       const login = await findRecord(key);
       const user = login?.step === step ? await users.findById(login.userId) : undefined;
-      if (login === undefined || user === undefined) return undefined;
+      if (login === undefined || user === undefined || user.isSuspended) return undefined;
       return login.passwordTag === (await passwordTagOf(user)) ? { login, user } : undefined;
     },
 
     async completeStep(key) {
       const login = await take(key);
       const user = login && (await users.findById(login.userId));
-      if (login === undefined || user === undefined) return undefined;
+      if (login === undefined || user === undefined || user.isSuspended) return undefined;
       const hasNewPassword = login.passwordTag !== (await passwordTagOf(user));
       if (hasNewPassword && login.step !== 'new-password') return undefined;
       if (login.step === 'second-factor' && login.mustChangePassword) {
