@@ -66,66 +66,64 @@ export function assembleGateway(
     readonly disposables: AsyncDisposableStack;
   },
 ) {
-  const { gatewaySecrets: secrets, backend, log, disposables } = deps;
-  const { clientAddress, errorAnswers, isHttps, origins, urls } = deps;
-  const { routes, access, changes, userOfSession } = backend;
+  const { backend, disposables, urls, errorAnswers } = deps;
   const { Proxy: proxyConfig, publicUrl } = deps.config;
-  const issuer = issuerOf(publicUrl);
+  const { changes, userOfSession } = backend;
   const liveConnections = createLiveConnections();
+  /** Under the names by which the features ask for it. */
+  const base = {
+    ...backend,
+    config: proxyConfig,
+    publicUrl,
+    issuer: issuerOf(publicUrl),
+    secrets: deps.gatewaySecrets,
+    origins: deps.origins,
+    clientAddress: deps.clientAddress,
+    answers: errorAnswers,
+    isSecure: deps.isHttps,
+    hubPath: urls.hub,
+    database: changes,
+    liveConnections,
+    log: deps.log,
+  };
   const traffic = createTraffic({
+    ...base,
     accessLog: proxyConfig.access_log,
-    clientAddress,
-    userOfSession,
     count: deps.count,
-    log,
   });
-  const assertions = createAssertionSigner({ secrets, issuer });
+  const assertions = createAssertionSigner(base);
   const forwarder = disposables.use(
     createForwarder({
-      config: proxyConfig,
-      log,
-      routes,
-      liveConnections,
+      ...base,
       onClosed: (req, res, tags) => traffic.requestClosed(req, res, tags.route, tags),
       // What an upstream did is logged where it was seen.
       answerError: (req, res, error) => errorAnswers.respond(req, res, error, { isExpected: true }),
     }),
   );
-  const webSockets = disposables.use(
-    createWebSocketForwarder({ config: proxyConfig, log, liveConnections }),
-  );
+  const webSockets = disposables.use(createWebSocketForwarder(base));
   const hops = deps.createHops?.({
-    config: proxyConfig,
-    log,
-    clientAddress,
-    liveConnections,
-    answers: errorAnswers,
+    ...base,
     noteRefused: (req, res) =>
       void res.once('close', () => traffic.requestClosed(req, res, undefined, {})),
   });
   if (hops !== undefined) disposables.use(hops);
-  const consentCookies = createConsentCookies({ secrets, isSecure: isHttps });
+  const consentCookies = createConsentCookies(base);
   const crossOriginLogin = createCrossOriginLogin({
+    ...base,
     now: changes.now,
-    secrets,
-    origins,
-    clientAddress,
-    isSecure: isHttps,
     path: `${urls.hub}arrive`,
     questionUrl: urls.openServerThen,
     sessionIdAliases: deps.jupyterHub.sessionIdAliases,
     answers: consentCookies,
   });
   const loginAccess = createLoginAccess({
-    findVisitor: backend.findVisitor,
-    access,
+    ...base,
     sessionIdsIn:
       crossOriginLogin?.sessionIdsIn ??
       ((cookieHeader) => cookieValues(cookieHeader, deps.serverGuardSessionIdCookie)),
   });
   const serverGuard = createServerGuard({
-    database: changes,
-    access,
+    ...base,
     logins: loginAccess,
     answers: consentCookies,
     ways: createLoginRedirects({
@@ -140,59 +138,35 @@ export function assembleGateway(
     }),
   });
   const guard = createGuard({
-    secrets,
-    origins,
-    publicUrl,
-    issuer,
-    database: changes,
+    ...base,
     assertions,
-    clients: { allowedScopes: backend.allowedScopes },
-    hubApi: {
-      access,
-      authorizer: { groupNamesOf: backend.groupNamesOf },
-      infoOf: backend.infoOf,
-      exchangeCode: backend.exchangeCode,
-    },
+    clients: backend,
+    hubApi: { ...backend, authorizer: backend },
   });
   disposables.use(
     createLiveAccess({
+      ...base,
       connections: liveConnections,
-      database: changes,
-      routes,
-      access,
       loginAccess,
       logins: { find: userOfSession, onEnd: backend.onSessionEnd },
-      groupNamesOf: backend.groupNamesOf,
-      log,
     }),
   );
   const gateway = createGateway({
-    routes,
-    hostRules: createHostRules({
-      origins,
-      clientAddress,
-      hubPath: urls.hub,
-      apiPath: deps.apiPath,
-    }),
+    ...base,
+    hostRules: createHostRules({ ...base, apiPath: deps.apiPath }),
     crossOriginLogin,
     guard,
     forwardAuth: createForwardAuth({
-      routes,
+      ...base,
       guard,
-      clientAddress,
       kind: proxyConfig.forward_auth_headers,
-      answers: errorAnswers,
       isOutdated: deps.ways.isOutdated ?? (() => false),
-      hubPath: urls.hub,
     }),
     serverGuard,
     forwarder,
     webSockets,
     hops,
-    clientAddress,
-    answers: errorAnswers,
     traffic,
-    userOfSession,
     ...deps.ways,
   });
   const streams = {

@@ -12,27 +12,17 @@ import { isOfOneMachine } from '../platform/config/bind-address.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The instances of the hub, and how they reach each other. */
-export async function openInstances({
-  urls,
-  database,
-  isShared,
-  instanceStore,
-  secrets,
-  instance,
-  log,
-  disposables,
-}: Foundation) {
-  const path = urls.hub + channelPath;
+export async function openInstances(hub: Foundation) {
+  const { secrets, instance, log, disposables } = hub;
+  const path = hub.urls.hub + channelPath;
   const signature = createChannelSignature(secrets);
   const shared = { path, self: instance, signature, log };
   const caller = createChannelCaller(shared);
   const directory = disposables.use(
     await openInstanceDirectory({
-      store: instanceStore,
-      database,
-      isShared,
+      ...hub,
+      store: hub.instanceStore,
       here: instance,
-      log,
     }),
   );
 
@@ -78,7 +68,7 @@ export async function openInstances({
   const overview = createInstanceOverview({
     here: instance,
     directory,
-    store: instanceStore,
+    store: hub.instanceStore,
     caller,
     report,
   });

@@ -3,8 +3,8 @@ import type { ReloadReport } from '../cluster/instances/reload-operation.ts';
 import type { Entrance } from '../entrances/pages/forms/binding.ts';
 import { openAccounts } from './accounts.ts';
 import { createApp } from './app.ts';
+import { recordLife, watchAudit } from './audit.ts';
 import { openBrowser } from './browser.ts';
-import { composeAudit } from './compose-audit.ts';
 import { type HubOptions, openFoundation } from './foundation.ts';
 import { grow } from './grow.ts';
 import { openIdentity } from './identity.ts';
@@ -13,7 +13,6 @@ import { openListeners } from './open-listeners.ts';
 import { openProxyApi } from './open-proxy-api.ts';
 import { openOperations } from './operations.ts';
 import { startPurging } from './purge.ts';
-import { recordLife } from './record-life.ts';
 import { registerMetricSources } from './register-metric-sources.ts';
 import { createReload, onReload, type ReloadedConfig, type ReloadListeners } from './reload.ts';
 import { openWork } from './servers.ts';
@@ -70,7 +69,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     disposables: building,
     stopping: AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]),
   });
-  composeAudit(foundation);
+  watchAudit(foundation);
   building.use(startPurging(foundation));
   signal?.throwIfAborted();
   let isReady = false;

@@ -62,7 +62,7 @@ export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) =
 
 async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   const { config, database, isShared, instance, metrics, log, disposables, plugins } = hub;
-  const { accessTokens, serverStore, systemAccounts, spawnHooks, directory, caller, channel } = hub;
+  const { accessTokens, serverStore, systemAccounts, spawnHooks, channel } = hub;
   const { Hub, Spawner: spawnerConfig } = config;
   const resolvePath = (path: string) => (isAbsolute(path) ? path : join(config.directory, path));
 
@@ -114,10 +114,8 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   });
   const lifecycle = disposables.use(
     createServerLifecycle({
-      database,
+      ...hub,
       store: serverStore,
-      instance,
-      isShared,
       canTakeOver: plugins.spawners.length > 0,
       spawner,
       planResume: planner.planResume,
@@ -130,7 +128,6 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
       pollIntervalMs: spawnerConfig.poll_interval * 1000,
       stopGraceMs: spawnerConfig.stop_timeout * 1000,
       stopsServersAtEnd,
-      log,
     }),
   );
   const servers = createUserServers({
@@ -156,8 +153,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   });
 
   const remoteProgress = createRemoteProgress({
-    directory,
-    caller,
+    ...hub,
     lifecycle,
     urlOf: (server) => hub.origins.urlOf(servers.prefixOf(server)),
   });
@@ -166,28 +162,25 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   );
 
   const serverOutput = createServerOutput({
+    ...hub,
     lifecycle,
     store: serverStore,
     here: instance,
-    directory,
-    caller,
   });
   channel.handle(serverOutputOperation, (question) => answerServerOutput(lifecycle, question));
 
   channel.handle(addressOperation, (report) => takeAddress(addressReports, report));
   const reportedAddresses = createReportedAddresses({
+    ...hub,
     reports: addressReports,
-    directory,
-    caller,
     self: instance,
   });
 
   const activityLog = disposables.use(
     createActivityLog({
-      users: hub.users,
+      ...hub,
       servers: serverStore,
       collectTraffic: () => serverRoutes.collectTraffic(),
-      log,
     }),
   );
   const limitWatch = disposables.use(

@@ -6,13 +6,7 @@ import type { AuditRow } from '../platform/store/tables.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Counts what is recorded, and writes it to `Hub.audit_file` where there is one. */
-export function composeAudit({
-  config,
-  database,
-  metrics,
-  log,
-  disposables,
-}: Pick<Foundation, 'config' | 'database' | 'metrics' | 'log' | 'disposables'>): void {
+export function watchAudit({ config, audit, metrics, log, disposables }: Foundation): void {
   const { audit_file: file } = config.Hub;
   const lines =
     file === undefined
@@ -20,10 +14,23 @@ export function composeAudit({
       : disposables.use(openAuditFile({ file: resolve(config.directory, file), log }));
   const calm = lines && disposables.use(createAlikeEntries((row) => lines.write(present(row))));
   metrics.observeAuditFile(() => lines?.droppedLines ?? 0);
-  database.audit.onRecord((row) => {
+  audit.onRecord((row) => {
     metrics.countAudit(row.result);
     calm?.add(row);
   });
+}
+
+/** Records in the audit log that this instance has started; that it stops, when it is disposed of. */
+export async function recordLife({
+  audit,
+  instance,
+  version,
+}: Pick<Foundation, 'audit' | 'instance' | 'version'>): Promise<AsyncDisposable> {
+  const target = { kind: 'hub', name: instance.name } as const;
+  await audit.recordAlone({ action: 'hub.start', target, detail: { version } });
+  return {
+    [Symbol.asyncDispose]: () => audit.recordAlone({ action: 'hub.stop', target }),
+  };
 }
 
 /** As the API presents a row, but for its id, which the database gives. */
