@@ -58,12 +58,8 @@ export const openAccounts = (served: Served) =>
       }),
     }))
     .with((hub) => ({
-      acting: createActingOnUsers({ ...hub, configured: hub.configuredRights }),
-      firstAdministrator: createFirstAdministrator({
-        ...hub,
-        link: hub.setUpLink,
-        names: hub.userNames,
-      }),
+      acting: createActingOnUsers(hub),
+      firstAdministrator: createFirstAdministrator(hub),
     }))
     .with(openSecondFactors)
     .with((hub) => ({
@@ -71,12 +67,10 @@ export const openAccounts = (served: Served) =>
       partialLogins: createPartialLogins({
         ...hub,
         records: hub.keyv.space<PartialLogin>('login-steps'),
-        rule: hub.secondFactorRule,
         accountOwner: () => accountOwnerOf(hub.authenticators)?.name,
       }),
       recentLogin: createRecentLogin({
         ...hub,
-        now: () => new Date(hub.now()),
         maxAgeSeconds: hub.config.Authenticator.recent_login_seconds,
       }),
     }))
@@ -87,27 +81,19 @@ export const openAccounts = (served: Served) =>
 function openSecondFactors(
   hub: Served & { readonly secondFactorRule: ReturnType<typeof createSecondFactorRule> },
 ) {
-  const { keyv, secrets, titleForAll: hubTitle, passkeyStore, secondFactorRule: rule } = hub;
+  const { keyv, secrets } = hub;
   const throttle = hub.throttles.secondFactor;
   return {
     secondFactors: createSecondFactors({
       ...hub,
-      now: () => new Date(hub.now()),
-      store: hub.secondFactorStore,
-      passkeys: passkeyStore,
       throttle,
-      rule,
       sealer: createSealer(secrets, 'second-factor-set-up'),
-      hubTitle,
     }),
     passkeys: createPasskeys({
       ...hub,
-      store: passkeyStore,
-      rule,
       used: keyv.space('passkey-challenges'),
       sealer: createSealer(secrets, 'passkey'),
       throttle,
-      hubTitle,
     }),
   };
 }
@@ -124,8 +110,6 @@ function openAdministration(
   return {
     accounts: createAccounts({
       ...hub,
-      names: hub.userNames,
-      configured: hub.configuredRights,
       withoutServersOf: (user, work) => servers.withoutServersOf(user, work),
       deleteServersOf: (user) => servers.deleteAllOf(user),
       async onDelete(userName) {
@@ -135,18 +119,14 @@ function openAdministration(
     }),
     invitations: createInvitations({
       ...hub,
-      now: () => new Date(hub.now()),
-      store: hub.invitationStore,
       pageUrl: new URL(hub.urls.invitation, config.publicUrl).href,
     }),
     userProfiles: createUserProfiles({
       ...hub,
-      store: hub.userInfo,
       pictureOrigins: config.Hub.picture_origins,
     }),
     roleAdministration: createRoleAdministration({
       ...hub,
-      changes: hub.roleChanges,
       configured: config.Hub.load_roles,
       managesRoles: config.Authenticator.manage_roles,
     }),
@@ -175,7 +155,6 @@ function openSharing(hub: Served & { readonly acting: ActingOnUsers }) {
   return {
     sharing: createSharing({
       ...hub,
-      servers: hub.serverStore,
       failures: createFailureLimit({
         counts: hub.keyv.space<FailureWindow>('share-code-failures'),
         now: hub.now,

@@ -47,7 +47,7 @@ export const openBrowser = (accounted: Accounted) =>
     }))
     .with(openSessions)
     .with((hub) => ({
-      landing: createLanding({ ...hub, config: hub.config.Hub, store: hub.serverStore }),
+      landing: createLanding({ ...hub, config: hub.config.Hub }),
     }))
     .with((hub) => ({
       logIn: createLogIn({

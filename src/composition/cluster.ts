@@ -66,9 +66,8 @@ export async function openInstances(hub: Foundation) {
   const report = (): InstanceReport => ({ ...readFigures(), gateways: gateways() });
   channel.handle(figuresOperation, async () => report());
   const overview = createInstanceOverview({
-    here: instance,
+    ...hub,
     directory,
-    store: hub.instanceStore,
     caller,
     report,
   });

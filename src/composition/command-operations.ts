@@ -50,8 +50,8 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     database,
     log,
   });
-  const configured = createConfiguredRights(config, () => Hub.services);
-  const acting = createActingOnUsers({ authorizer, roles: stores.roles, configured });
+  const configuredRights = createConfiguredRights(config, () => Hub.services);
+  const acting = createActingOnUsers({ authorizer, roles: stores.roles, configuredRights });
   const passwordHasher = createPasswordHasher();
 
   async function startAuthenticators(
@@ -99,9 +99,9 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     users,
     accounts: createAccounts({
       ...stores,
-      names: userNames,
+      userNames,
       binding,
-      configured,
+      configuredRights,
       acting,
       logins: { endAllOfUser },
       async withoutServersOf(user, work) {
@@ -109,12 +109,12 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
         return work();
       },
       async deleteServersOf(user) {
-        const { serverStore, systemAccounts: accounts } = stores;
+        const { serverStore, systemAccounts } = stores;
         const hubId = await keepHubId(settings);
         const { startSpawners } = await import('./servers.ts');
         const spawner = await startSpawners({ plugins, config, hubId, serverStore, log });
         opened.defer(async () => spawner[Symbol.asyncDispose]?.());
-        await createServerDeletion({ spawner, store: serverStore, accounts }).ofUser(user);
+        await createServerDeletion({ spawner, serverStore, systemAccounts }).ofUser(user);
       },
       async onDelete(userName) {
         const file = resolve(directory, Hub.cookie_secret_file);

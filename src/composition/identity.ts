@@ -105,7 +105,6 @@ function openOAuth(hub: WithServices) {
     originOf: hub.origins.of,
     servers: createServerClients({
       ...hub,
-      servers: hub.serverStore,
       allowedScopes: Spawner.oauth_client_allowed_scopes,
     }),
   });

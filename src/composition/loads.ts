@@ -102,7 +102,7 @@ export function openLoads(
     }),
   );
   return {
-    loads: createLoadReader({ ...hub, here: hub.instance, histories }),
+    loads: createLoadReader({ ...hub, histories }),
     /** What the servers of this instance used when they were measured last. */
     serversTogether() {
       let cpuCores = 0;

@@ -100,7 +100,6 @@ function addLoginPages(router: Router, hub: Whole): void {
 function addServerPages(router: Router, bound: BoundPages, hub: Whole): void {
   const shared = {
     ...hub,
-    store: hub.serverStore,
     implicitSpawnSeconds: hub.config.Hub.implicit_spawn_seconds,
   };
   servicesRoutes(bound);
@@ -117,5 +116,5 @@ function addServerPages(router: Router, bound: BoundPages, hub: Whole): void {
 export function addOuterPages(router: Router, hub: Whole): void {
   const { basePath, landing, urls } = hub;
   router.get([basePath, urls.hub, urls.hub.slice(0, -1)], landing.middleware);
-  userUrlRoutes(router, { ...hub, store: hub.serverStore });
+  userUrlRoutes(router, hub);
 }

@@ -133,7 +133,6 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   const servers = createUserServers({
     ...hub,
     isConfigured: plugins.spawners.length > 0,
-    store: serverStore,
     lifecycle,
     spawner,
     planLaunch: planner.plan,
@@ -142,7 +141,6 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
       systemAccounts,
       spawner.needsAccounts === true,
     ),
-    accounts: systemAccounts,
     beforeStop: spawnHooks.beforeStop,
     requireNoMaintenance: hub.notices.requireNoMaintenance,
     async recordUse(serverId) {
@@ -164,16 +162,13 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   const serverOutput = createServerOutput({
     ...hub,
     lifecycle,
-    store: serverStore,
-    here: instance,
   });
   channel.handle(serverOutputOperation, (question) => answerServerOutput(lifecycle, question));
 
   channel.handle(addressOperation, (report) => takeAddress(addressReports, report));
   const reportedAddresses = createReportedAddresses({
     ...hub,
-    reports: addressReports,
-    self: instance,
+    addressReports,
   });
 
   const activityLog = disposables.use(

@@ -57,13 +57,13 @@ const figuresTimeoutMs = 2_000;
 const askedAtOnce = 16;
 
 export function createInstanceOverview(deps: {
-  readonly here: Pick<Instance, 'id' | 'machineId'>;
+  readonly instance: Pick<Instance, 'id' | 'machineId'>;
   readonly directory: Pick<InstanceDirectory, 'refresh' | 'addressOf'>;
-  readonly store: Pick<InstanceStore, 'listOwned'>;
+  readonly instanceStore: Pick<InstanceStore, 'listOwned'>;
   readonly caller: Pick<ChannelCaller, 'call'>;
   readonly report: () => InstanceReport;
 }): InstanceOverview {
-  const { here, directory, store, caller } = deps;
+  const { instance: here, directory, instanceStore: store, caller } = deps;
 
   async function ask(instance: Instance): Promise<Answer> {
     if (instance.id === here.id) return { report: deps.report(), problem: undefined };

@@ -55,7 +55,7 @@ export function answerLoads(histories: Pick<LoadHistories, 'read'>, question: un
 }
 
 export function createLoadReader(deps: {
-  readonly here: Pick<Instance, 'id' | 'machineId'>;
+  readonly instance: Pick<Instance, 'id' | 'machineId'>;
   /** Whether other instances may use the database. */
   readonly isShared: boolean;
   readonly directory: Pick<InstanceDirectory, 'list' | 'addressOf'>;
@@ -63,7 +63,7 @@ export function createLoadReader(deps: {
   readonly histories: Pick<LoadHistories, 'read'>;
   readonly timeoutMs?: number;
 }): LoadReader {
-  const { here, directory, caller, histories, timeoutMs = answerMs } = deps;
+  const { instance: here, directory, caller, histories, timeoutMs = answerMs } = deps;
   const limit = createLimiter(askedAtOnce);
 
   function others(): readonly Instance[] {

@@ -48,9 +48,9 @@ export const maxNewUsers = 500;
 export function createAccounts(deps: {
   readonly users: UserStore;
   readonly systemAccounts: Pick<SystemAccountStore, 'give'>;
-  readonly names: Pick<UserNameRules, 'resolveNew'>;
+  readonly userNames: Pick<UserNameRules, 'resolveNew'>;
   readonly binding: Pick<AccountBinding, 'choose'>;
-  readonly configured: Pick<ConfiguredRights, 'givesRightsTo'>;
+  readonly configuredRights: Pick<ConfiguredRights, 'givesRightsTo'>;
   readonly acting: ActingOnUsers;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
   /** Stops the user's servers, and lets none start until the work is done. */
@@ -59,7 +59,7 @@ export function createAccounts(deps: {
   readonly deleteServersOf: (user: User) => Promise<void>;
   readonly onDelete: (userName: string) => Promise<void>;
 }): Accounts {
-  const { users, names: nameRules, acting, logins } = deps;
+  const { users, userNames, acting, logins } = deps;
 
   return {
     async create(caller, names, { isAdmin, authenticator }) {
@@ -71,7 +71,7 @@ export function createAccounts(deps: {
       }
       if (isAdmin) await acting.requireAdminPower(caller);
       const madeFor = deps.binding.choose(authenticator);
-      const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
+      const wanted = [...new Set(names.map((name) => userNames.resolveNew(name)))];
       const { items } = await users.list({ limit: wanted.length, onlyNames: wanted });
       const known = new Set(items.map(({ name }) => name));
       const missing = wanted.filter((name) => !known.has(name));
@@ -87,7 +87,7 @@ export function createAccounts(deps: {
       const user = await users.getByName(userName);
       await acting.requireMayTakeOver(caller, user);
       const newName =
-        name === undefined || name === user.name ? user.name : nameRules.resolveNew(name);
+        name === undefined || name === user.name ? user.name : userNames.resolveNew(name);
       // Before anything is changed: a request is done as a whole or not at all.
       if (newName !== user.name) await acting.requireMayUseName(caller, newName);
       const changesAdmin = isAdmin !== undefined && isAdmin !== user.isAdmin;
@@ -130,7 +130,7 @@ export function createAccounts(deps: {
         throw new HubError('bad_request', text`You cannot delete your own account.`);
       }
       // Else deleting the account and making it again would take it over with the rights that its name will get.
-      const hasConfiguredRights = deps.configured.givesRightsTo(user.name);
+      const hasConfiguredRights = deps.configuredRights.givesRightsTo(user.name);
       const isTakeOver = user.isAdmin || hasConfiguredRights;
       if (isTakeOver) await acting.requireMayTakeOver(caller, user);
       else await acting.requireMayActOn(caller, user, ['delete:users']);

@@ -64,11 +64,11 @@ const isAbout = (userName: string) => (scope: string) => scope.endsWith(`!user=$
 export function createActingOnUsers({
   authorizer,
   roles,
-  configured,
+  configuredRights: configured,
 }: {
   readonly authorizer: Authorizer;
   readonly roles: Pick<RoleStore, 'heldBy' | 'list'>;
-  readonly configured: ConfiguredRights;
+  readonly configuredRights: ConfiguredRights;
 }): ActingOnUsers {
   const { catalogue } = authorizer;
 

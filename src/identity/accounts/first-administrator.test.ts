@@ -22,7 +22,7 @@ function createParts(database: HubDatabase, authenticators: readonly Authenticat
   const users = createUserStore(database);
   const credentials = createPasswordCredentialStore(database);
   const firstAdministrator = createFirstAdministrator({
-    link: createSetUpLink({
+    setUpLink: createSetUpLink({
       settings: createSettingStore(database),
       users,
       credentials,
@@ -31,7 +31,7 @@ function createParts(database: HubDatabase, authenticators: readonly Authenticat
     }),
     users,
     firstRun: createFirstRun(createSettingStore(database)),
-    names: { resolveNew: (name) => name },
+    userNames: { resolveNew: (name) => name },
     authenticators: {
       list: authenticators.map((authenticator, index) => ({ name: `${index}`, authenticator })),
     },

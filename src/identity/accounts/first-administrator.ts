@@ -24,14 +24,14 @@ export interface FirstAdministrator {
 }
 
 export function createFirstAdministrator(deps: {
-  readonly link: SetUpLink;
+  readonly setUpLink: SetUpLink;
   readonly users: Pick<UserStore, 'create' | 'findByName' | 'setAdmin'>;
-  readonly names: Pick<UserNameRules, 'resolveNew'>;
+  readonly userNames: Pick<UserNameRules, 'resolveNew'>;
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly passwords: Pick<AccountPasswords, 'problemWith' | 'set'>;
   readonly firstRun: Pick<FirstRun, 'begin'>;
 }): FirstAdministrator {
-  const { link, users, authenticators, passwords } = deps;
+  const { setUpLink: link, users, authenticators, passwords } = deps;
 
   return {
     isValid: link.isValid,
@@ -44,7 +44,7 @@ export function createFirstAdministrator(deps: {
 
     async create({ secret, name, password }) {
       if (!(await link.isValid(secret)) || (await link.hasAdministrator())) throw usedUp();
-      const userName = deps.names.resolveNew(name);
+      const userName = deps.userNames.resolveNew(name);
       const problem = passwords.problemWith(password, userName);
       if (problem !== undefined) throw new HubError('bad_request', problem);
       // Of two requests at once, at whatever instances, one has it.

@@ -48,16 +48,17 @@ export const invitationLifetimeSeconds = {
 } as const satisfies Record<InvitationPurpose, number>;
 
 export function createInvitations(deps: {
-  readonly store: InvitationStore;
+  readonly invitationStore: InvitationStore;
   readonly users: Pick<UserStore, 'getByName' | 'findById'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly passwords: AccountPasswords;
   readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
   /** URL of the page that such a link opens. */
   readonly pageUrl: string;
-  readonly now?: () => Date;
+  readonly now: () => number;
 }): Invitations {
-  const { store, users, passwords, now = () => new Date() } = deps;
+  const { invitationStore: store, users, passwords } = deps;
+  const now = () => new Date(deps.now());
 
   async function userFor(caller: Caller, userName: string): Promise<User> {
     const user = await users.getByName(userName);

@@ -70,11 +70,11 @@ export function createPartialLogins(deps: {
   readonly users: Pick<UserStore, 'findById'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly secondFactors: Pick<SecondFactors, 'find'>;
-  readonly rule: Pick<SecondFactorRule, 'isRequiredOf' | 'isLeftTo'>;
+  readonly secondFactorRule: Pick<SecondFactorRule, 'isRequiredOf' | 'isLeftTo'>;
   /** Name of the authenticator whose accounts have their password, and so their second factor, here. */
   readonly accountOwner: () => string | undefined;
 }): PartialLogins {
-  const { records, users, secondFactors, rule } = deps;
+  const { records, users, secondFactors, secondFactorRule: rule } = deps;
 
   const findRecord = (key: string) => records.get(hashSecret(key));
 

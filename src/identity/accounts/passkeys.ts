@@ -105,24 +105,24 @@ const loadWebAuthn = () => import('./webauthn.ts');
  * would have ended by themselves, where all processes of the hub see them.
  */
 export function createPasskeys(deps: {
-  readonly store: PasskeyStore;
+  readonly passkeyStore: PasskeyStore;
   readonly users: Pick<UserStore, 'findById'>;
-  readonly rule: Pick<SecondFactorRule, 'isRequiredOf'>;
+  readonly secondFactorRule: Pick<SecondFactorRule, 'isRequiredOf'>;
   readonly used: Pick<KeyvSpace<true>, 'update'>;
   readonly sealer: Sealer;
   readonly throttle: LoginThrottle;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly publicUrl: URL;
-  readonly hubTitle: () => string;
+  readonly titleForAll: () => string;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }): Passkeys {
-  const { store, sealer, now, log, publicUrl } = deps;
+  const { passkeyStore: store, sealer, now, log, publicUrl } = deps;
   const party: RelyingParty = {
     id: publicUrl.hostname,
     get name() {
-      return deps.hubTitle();
+      return deps.titleForAll();
     },
     origin: publicUrl.origin,
   };
@@ -283,7 +283,7 @@ export function createPasskeys(deps: {
     },
 
     async remove(user, id) {
-      const mayBeLast = !(await deps.rule.isRequiredOf(user));
+      const mayBeLast = !(await deps.secondFactorRule.isRequiredOf(user));
       if (!(await store.remove(user.id, id, { mayBeLast }))) throw noSuchPasskey();
     },
   };

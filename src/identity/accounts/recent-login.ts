@@ -60,9 +60,9 @@ export function createRecentLogin(deps: {
   readonly secondFactors: Pick<SecondFactors, 'find' | 'check'>;
   readonly passkeys: Pick<Passkeys, 'unusable' | 'check'>;
   readonly log: Logger;
-  readonly now?: () => Date;
+  readonly now: () => number;
 }): RecentLogin {
-  const { authenticators, loginService, secondFactors, passkeys, now = () => new Date() } = deps;
+  const { authenticators, loginService, secondFactors, passkeys } = deps;
 
   /** A proxy that names the user in each request vouches for this one too, or it does not. */
   async function isNamedBy(login: Login, request: LoginRequest): Promise<boolean> {
@@ -126,7 +126,7 @@ export function createRecentLogin(deps: {
     async isRecent(login, request) {
       if (deps.maxAgeSeconds === 0) return true;
       const { authenticatedAt } = login;
-      const ageMs = now().getTime() - (authenticatedAt?.getTime() ?? Number.NEGATIVE_INFINITY);
+      const ageMs = deps.now() - (authenticatedAt?.getTime() ?? Number.NEGATIVE_INFINITY);
       return ageMs < deps.maxAgeSeconds * 1000 || (await isNamedBy(login, request));
     },
 

@@ -64,7 +64,7 @@ const kinds = ['user', 'group', 'service'] as const;
 
 export function createRoleAdministration(deps: {
   readonly roles: Pick<RoleStore, 'listAssignments'>;
-  readonly changes: RoleChangeStore;
+  readonly roleChanges: RoleChangeStore;
   readonly acting: Pick<ActingOnUsers, 'excessScopes'>;
   readonly catalogue: ScopeCatalogue;
   readonly serviceNames: () => readonly string[];
@@ -73,7 +73,7 @@ export function createRoleAdministration(deps: {
   /** `Authenticator.manage_roles`. */
   readonly managesRoles: boolean;
 }): RoleAdministration {
-  const { roles, changes, acting, catalogue, managesRoles } = deps;
+  const { roles, roleChanges: changes, acting, catalogue, managesRoles } = deps;
   let { configured } = deps;
 
   async function requireMayGive(caller: Caller, scopes: readonly string[]): Promise<void> {

@@ -124,18 +124,20 @@ const setUpContext = ({ user, login }: Omit<BegunSetUp, 'state'>) =>
 
 /** Attempts are counted apart from those at passwords. */
 export function createSecondFactors(deps: {
-  readonly store: SecondFactorStore;
-  readonly passkeys: Pick<PasskeyStore, 'countOfUser' | 'removeAllOfUser'>;
+  readonly secondFactorStore: SecondFactorStore;
+  readonly passkeyStore: Pick<PasskeyStore, 'countOfUser' | 'removeAllOfUser'>;
   readonly recoveryCodes: RecoveryCodeStore;
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
-  readonly rule: Pick<SecondFactorRule, 'isRequiredOf'>;
+  readonly secondFactorRule: Pick<SecondFactorRule, 'isRequiredOf'>;
   readonly sealer: Sealer;
-  readonly hubTitle: () => string;
+  readonly titleForAll: () => string;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
-  readonly now?: () => Date;
+  readonly now: () => number;
 }): SecondFactors {
-  const { store, passkeys, recoveryCodes, throttle, rule, hubTitle, now = () => new Date() } = deps;
+  const { secondFactorStore: store, passkeyStore, recoveryCodes, throttle } = deps;
+  const { secondFactorRule: rule } = deps;
+  const now = () => new Date(deps.now());
 
   async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
     const factor = await store.find(user.id);
@@ -170,7 +172,7 @@ export function createSecondFactors(deps: {
     async find(userId) {
       const [factor, passkeyCount, recoveryCodesLeft] = await Promise.all([
         store.find(userId),
-        passkeys.countOfUser(userId),
+        passkeyStore.countOfUser(userId),
         recoveryCodes.countOfUser(userId),
       ]);
       const hasApp = factor !== undefined;
@@ -185,7 +187,7 @@ export function createSecondFactors(deps: {
       const content = { secret, expiresAt: now().getTime() + setUpLifetimeMs };
       return {
         secret,
-        uri: totpUri({ issuer: hubTitle(), userName: begun.user.name, secret }),
+        uri: totpUri({ issuer: deps.titleForAll(), userName: begun.user.name, secret }),
         state:
           resumed === undefined
             ? deps.sealer.seal(JSON.stringify(content), setUpContext(begun))
@@ -248,7 +250,7 @@ export function createSecondFactors(deps: {
 
     async removeAll(userId) {
       await store.delete(userId, { mayBeLast: true });
-      await passkeys.removeAllOfUser(userId);
+      await passkeyStore.removeAllOfUser(userId);
     },
   };
 }

@@ -33,14 +33,14 @@ export interface UserProfile {
 }
 
 export function createUserProfiles(deps: {
-  readonly store: UserInfoStore;
+  readonly userInfo: UserInfoStore;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
   /** `Hub.picture_origins`. */
   readonly pictureOrigins: readonly string[];
 }): UserProfiles {
-  const { store, identities, authenticators } = deps;
+  const { userInfo: store, identities, authenticators } = deps;
   const origins = new Set(deps.pictureOrigins.map((origin) => new URL(origin).origin));
 
   async function read({ id }: Pick<User, 'id'>): Promise<UserProfile> {

@@ -25,12 +25,12 @@ export async function takeAddress(reports: AddressReports, report: unknown): Pro
 }
 
 export function createReportedAddresses(deps: {
-  readonly reports: AddressReports;
+  readonly addressReports: AddressReports;
   readonly directory: Pick<InstanceDirectory, 'addressOf'>;
   readonly caller: Pick<ChannelCaller, 'call'>;
-  readonly self: { readonly id: string };
+  readonly instance: { readonly id: string };
 }): ReportedAddresses {
-  const { reports, directory, caller, self } = deps;
+  const { addressReports: reports, directory, caller, instance: self } = deps;
   return {
     async tell({ id: serverId, instance }, reported) {
       const isRemote = instance !== undefined && instance.id !== self.id;

@@ -6,12 +6,12 @@ import type { ServerStore } from './server-store.ts';
 /** Users' servers as OAuth clients of the hub: each that is on record, running or not. */
 export function createServerClients(deps: {
   readonly users: Pick<UserStore, 'findByName'>;
-  readonly servers: Pick<ServerStore, 'find'>;
+  readonly serverStore: Pick<ServerStore, 'find'>;
   readonly basePath: string;
   /** `Spawner.oauth_client_allowed_scopes`. */
   readonly allowedScopes: readonly string[];
 }): ServerClientSource {
-  const { users, servers, basePath, allowedScopes } = deps;
+  const { users, serverStore: servers, basePath, allowedScopes } = deps;
   return {
     allowedScopes,
     isUser: async (userName) => (await users.findByName(userName)) !== undefined,

@@ -21,10 +21,10 @@ const deleteTimeoutMs = 60_000;
 
 export function createServerDeletion(deps: {
   readonly spawner: Pick<SpawnerSet, 'delete'>;
-  readonly store: Pick<ServerStore, 'listOfUser'>;
-  readonly accounts: Pick<SystemAccountStore, 'find'>;
+  readonly serverStore: Pick<ServerStore, 'listOfUser'>;
+  readonly systemAccounts: Pick<SystemAccountStore, 'find'>;
 }): ServerDeletion {
-  const { spawner, store, accounts } = deps;
+  const { spawner, serverStore: store, systemAccounts: accounts } = deps;
 
   async function deleteOne(
     server: Pick<Server, 'id' | 'userId' | 'userName' | 'name'>,

@@ -38,12 +38,12 @@ export function answerServerOutput(
 
 export function createServerOutput(deps: {
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
-  readonly store: Pick<ServerStore, 'findById'>;
-  readonly here: { readonly id: string };
+  readonly serverStore: Pick<ServerStore, 'findById'>;
+  readonly instance: { readonly id: string };
   readonly directory: Pick<InstanceDirectory, 'addressOf'>;
   readonly caller: Pick<ChannelCaller, 'call'>;
 }): ServerOutput {
-  const { lifecycle, store, here, directory, caller } = deps;
+  const { lifecycle, serverStore: store, instance: here, directory, caller } = deps;
   return {
     of: (serverId) => ({
       // Looked up at each read: a follower goes with its server.

@@ -99,14 +99,14 @@ export function createUserServers(deps: {
   readonly config: Pick<Config, 'Hub' | 'Spawner' | 'spawners' | 'basePath' | 'directory'>;
   readonly isConfigured: boolean;
   readonly users: Pick<UserStore, 'findByName'>;
-  readonly store: ServerStore;
+  readonly serverStore: ServerStore;
   readonly lifecycle: ServerLifecycle;
   readonly spawner: Pick<SpawnerSet, 'forms' | 'delete'>;
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
   readonly planLaunch: (launch: Launch) => LaunchPlan;
   readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
   readonly decideAccount: DecideAccount;
-  readonly accounts: Pick<SystemAccountStore, 'find'>;
+  readonly systemAccounts: Pick<SystemAccountStore, 'find'>;
   readonly beforeStop: BeforeStop;
   /** Throws `unavailable` while no servers are started. */
   readonly requireNoMaintenance: () => Promise<void>;
@@ -117,7 +117,7 @@ export function createUserServers(deps: {
   readonly onStopAtLimit: (reason: LimitKind) => void;
   readonly log: Logger;
 }): UserServers {
-  const { config, store, lifecycle, spawner, accessTokens, log } = deps;
+  const { config, serverStore: store, lifecycle, spawner, accessTokens, log } = deps;
   const { Hub, Spawner: spawnerConfig, basePath } = config;
   const { profiles } = spawnerConfig;
   const deletion = createServerDeletion(deps);

@@ -100,7 +100,7 @@ const maxCodeLength = 200;
 export function createSharing(deps: {
   readonly shares: ShareStore;
   readonly shareCodes: ShareCodeStore;
-  readonly servers: Pick<ServerStore, 'find' | 'ensure'>;
+  readonly serverStore: Pick<ServerStore, 'find' | 'ensure'>;
   readonly users: Pick<UserStore, 'findByName'>;
   readonly groups: Pick<GroupStore, 'getByName'>;
   readonly authorizer: Pick<Authorizer, 'catalogue' | 'membershipFor'>;
@@ -109,7 +109,7 @@ export function createSharing(deps: {
   /** Milliseconds since 1970, by a clock that all processes share. */
   readonly now: () => number;
 }): Sharing {
-  const { shares, shareCodes, servers, users, authorizer, failures } = deps;
+  const { shares, shareCodes, serverStore: servers, users, authorizer, failures } = deps;
 
   async function userNamed(name: string): Promise<User> {
     const user = await users.findByName(name);

@@ -19,11 +19,11 @@ export function createLanding(deps: {
   readonly config: Pick<HubConfig, 'default_url' | 'redirect_to_server'>;
   readonly basePath: string;
   readonly urls: PageUrls;
-  readonly store: Pick<ServerStore, 'find'>;
+  readonly serverStore: Pick<ServerStore, 'find'>;
   readonly servers: Pick<UserServers, 'isConfigured' | 'launchedName' | 'prefixOf'>;
   readonly pages: Pick<PageContext, 'nextOf'>;
 }): Landing {
-  const { config, basePath, urls, store, servers, pages } = deps;
+  const { config, basePath, urls, serverStore, servers, pages } = deps;
   const here = new Set([basePath, urls.hub, urls.hub.slice(0, -1)]);
   const leadsToServer = config.redirect_to_server && servers.isConfigured;
   const { default_url: chosen } = config;
@@ -31,7 +31,7 @@ export function createLanding(deps: {
 
   async function ownServer(userName: string, query: URLSearchParams): Promise<string> {
     const name = servers.launchedName;
-    const server = await store.find(userName, name);
+    const server = await serverStore.find(userName, name);
     const stopped = name === '' ? urls.ownSpawn : urls.spawn(userName, name);
     const path = server?.state === 'running' ? servers.prefixOf(server) : stopped;
     return withQuery(path, query);

@@ -22,12 +22,12 @@ export function userUrlRoutes(
   deps: {
     readonly pages: PageContext;
     readonly basePath: string;
-    readonly store: Pick<ServerStore, 'find'>;
+    readonly serverStore: Pick<ServerStore, 'find'>;
     readonly servers: Pick<UserServers, 'prefixOf' | 'launchedName'>;
     readonly lifecycle: Pick<ServerLifecycle, 'reaches'>;
   },
 ): void {
-  const { pages, store, servers, lifecycle, basePath } = deps;
+  const { pages, serverStore: store, servers, lifecycle, basePath } = deps;
   const hubPath = pages.urls.hub;
 
   const answerStopped = async (ctx: Context): Promise<void> => {
@@ -105,7 +105,7 @@ export function stoppedServerRoutes(
   { page, pages }: BoundPages,
   deps: StandingDeps & {
     readonly basePath: string;
-    readonly store: Pick<ServerStore, 'find'>;
+    readonly serverStore: Pick<ServerStore, 'find'>;
     /** `Hub.implicit_spawn_seconds`. */
     readonly implicitSpawnSeconds: number;
   },
@@ -122,7 +122,7 @@ export function stoppedServerRoutes(
       }),
     {
       params: async (_visitor, ctx) => ({
-        server: await serverAt(ctx, String(ctx['params']['name']), deps.store),
+        server: await serverAt(ctx, String(ctx['params']['name']), deps.serverStore),
       }),
     },
   );
