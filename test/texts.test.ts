@@ -70,6 +70,7 @@ const saidRemotely: Readonly<Record<string, string>> = {
     'the authenticator says what is wrong with a password',
   'identity/accounts/invitations.ts': 'the authenticator says what is wrong with a password',
   'identity/accounts/role-administration.ts': 'definitionProblem and fixedMembers of the same file',
+  'identity/accounts/user-imports.ts': 'judge of the same file',
   'traffic/gateway/forward-auth.ts': 'another error says it, with another code',
   'platform/http/error-response.ts': 'error-page-renderer.ts',
   'cluster/instances/channel-caller.ts': 'another instance says it',

@@ -21,6 +21,7 @@ import { createRoleAdministration } from '../identity/accounts/role-administrati
 import { createSecondFactorRule } from '../identity/accounts/second-factor-rule.ts';
 import { createSecondFactors } from '../identity/accounts/second-factors.ts';
 import { createSetUpLink } from '../identity/accounts/set-up-link.ts';
+import { createUserImports } from '../identity/accounts/user-imports.ts';
 import { createUserProfiles } from '../identity/accounts/user-profiles.ts';
 import {
   type AccountPasswords,
@@ -76,6 +77,7 @@ export const openAccounts = (served: Served) =>
     }))
     .with((hub) => ({ passwordCallers: createPasswordCallers(hub) }))
     .with(openAdministration)
+    .with((hub) => ({ userImports: createUserImports({ ...hub, names: hub.userNames }) }))
     .with(openSharing).grown;
 
 function openSecondFactors(

@@ -13,6 +13,7 @@ import { adminRoleRoutes } from '../entrances/pages/admin/role-routes.ts';
 import { adminRuntimeServiceRoutes } from '../entrances/pages/admin/runtime-service-routes.ts';
 import { adminServiceRoutes } from '../entrances/pages/admin/service-routes.ts';
 import { adminUserActRoutes } from '../entrances/pages/admin/user-act-routes.ts';
+import { adminUserImportRoutes } from '../entrances/pages/admin/user-import-routes.ts';
 import { adminUserListRoutes } from '../entrances/pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../entrances/pages/admin/user-routes.ts';
 import { errorRoutes } from '../entrances/pages/errors/error-routes.ts';
@@ -64,6 +65,7 @@ export function addPages(router: Router, hub: Whole): void {
   const admin = createBoundPages(router, { ...hub, areaScope: 'admin-ui' });
   adminUserActRoutes(admin, hub);
   adminUserListRoutes(admin);
+  adminUserImportRoutes(admin, hub);
   adminUserRoutes(admin, { newLinks: createShownOnce(shownOnce, 'link') });
   adminGroupRoutes(admin);
   adminRoleRoutes(admin);

@@ -29,6 +29,7 @@ import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
 import { tokenOperations } from './tokens.ts';
 import { userBatchOperations } from './user-batches.ts';
+import { userImportOperations } from './user-imports.ts';
 import { userListOperations } from './user-list.ts';
 import { userPageOperations } from './user-page.ts';
 import { userOperations } from './users.ts';
@@ -43,6 +44,7 @@ const lists = [
   userOperations,
   userListOperations,
   userBatchOperations,
+  userImportOperations,
   userPageOperations,
   accountOperations,
   activityOperations,

@@ -6,6 +6,7 @@ import { mayStartInMaintenance } from '../workloads/servers/maintenance.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
 import { operation, view } from './operation.ts';
+import { type Deps as FollowUpDeps, followUpOf } from './user-imports.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -62,9 +63,9 @@ export const userBatchOperations = [
     path: '/admin/batches/{batch}',
     scopes: ['list:users'],
     target: 'users',
-  }).handle(async ({ params, caller }, { batches }: Deps) => {
+  }).handle(async ({ params, caller }, { batches, ...deps }: Deps & FollowUpDeps) => {
     const report = await batches.find(params['batch'] ?? '', caller.user?.id ?? '');
-    if (report !== undefined) return report;
+    if (report !== undefined) return { report, followUp: await followUpOf(report, deps) };
     throw new HubError('not_found', text`Nothing is known of this any more.`, {
       hint: text`What was done is told for a day, to those who began it.`,
     });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { LoadReader } from '../cluster/instances/load-reader.ts';
-import { type Accounts, maxNewUsers } from '../identity/accounts/accounts.ts';
+import { maxNewUsers } from '../identity/accounts/accounts.ts';
 import type { Invitations } from '../identity/accounts/invitations.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import type { Caller } from '../identity/rbac/caller.ts';
@@ -26,8 +26,7 @@ export interface Deps {
   readonly servers: Pick<UserServers, 'prefixOf' | 'isConfigured'>;
   readonly loads: Pick<LoadReader, 'readHere'>;
   readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
-  readonly accounts: Pick<Accounts, 'create'>;
-  readonly invitations: Pick<Invitations, 'isUsed' | 'create'>;
+  readonly invitations: Pick<Invitations, 'isUsed'>;
   readonly invitationStore: Pick<InvitationStore, 'listByUser'>;
   /** Milliseconds since 1970, by the clock of the database. */
   readonly now: () => number;
@@ -35,8 +34,6 @@ export interface Deps {
 
 /** Of all that match. */
 const maxMatching = 200_000;
-
-const link = z.object({ userName: z.string(), url: z.string() });
 
 /** The list of users, and more of them. */
 export const userListOperations = [
@@ -74,43 +71,8 @@ export const userListOperations = [
     return deps.users.listNames(filter, maxMatching);
   }),
   view({ id: 'viewNewUsers', path: '/admin/new-users', scopes: ['admin:users'] }).handle(
-    (_request, { invitations }: Pick<Deps, 'invitations'>) => ({ canInvite: invitations.isUsed }),
+    () => ({}),
   ),
-  operation({
-    id: 'addUsers',
-    audience: 'page',
-    method: 'POST',
-    path: '/admin/new-users',
-    audit: ['user.create', 'invitation.create'],
-    tag: 'users',
-    summary: 'Create users that do not exist yet, with links if wanted',
-    scopes: ['admin:users'],
-    needsRecentLogin: true,
-    body: z.object({ usernames: names, admin: z.boolean(), invite: z.boolean() }),
-    answers: {
-      201: {
-        description: 'The new users, those that existed, and the links, this once.',
-        schema: z.object({ created: names, existing: names, links: z.array(link).optional() }),
-      },
-    },
-  }).handle(async ({ body, caller }, { accounts, invitations }: Deps) => {
-    const options = { isAdmin: body.admin };
-    const { created, existing } = await accounts.create(caller, body.usernames, options);
-    const links: z.output<typeof link>[] = [];
-    const isInviting = body.invite && invitations.isUsed;
-    for (const { name } of isInviting ? created : []) {
-      const { user, url } = await invitations.create(caller, name);
-      links.push({ userName: user.name, url });
-    }
-    return {
-      status: 201,
-      body: {
-        created: created.map(({ name }) => name),
-        existing,
-        ...(isInviting && { links }),
-      },
-    };
-  }),
   operation({
     id: 'writeLinks',
     audience: 'page',

@@ -208,8 +208,12 @@ describe('a name to which the configuration gives rights', () => {
     expect((await asUlla('/users', 'POST', { usernames: ['new', name] })).status).toBe(403);
     expect((await asUlla('/users/new', 'GET')).status).toBe(404);
     const browser = await hub.logIn('ulla');
-    const byPage = await send(hub, browser, 'admin/new-users', 'admin/new-users', { names: name });
-    expect([400, 403]).toContain(byPage.status);
+    const people = { people: name };
+    const shown = await send(hub, browser, 'admin/new-users', 'admin/new-users', people);
+    expect(shown.body).toContain('0 users will be created.');
+    const act = { act: 'import' };
+    const byPage = await submitTo(browser, shown, '/hub/admin/import-users', act);
+    expect(byPage.status).toBe(409);
     expect((await asUlla(`/users/${name}`, 'GET')).status).toBe(404);
     expect((await asUlla(`/users/${name}`, 'GET')).status).toBe(404);
     expect((await asUlla('/users/new', 'POST')).status).toBe(201);

@@ -194,7 +194,7 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
 
   test('a form that waits in one session cannot be sent on in another, nor elsewhere', async () => {
     const own = await hub.logIn('bob', testPassword);
-    const fields = { names: 'x1', admin: 'true' };
+    const fields = { people: 'x1', admin: 'true' };
     const { body } = await post(thief, 'admin/new-users', fields);
     const waiting = /name="waiting_form" value="([^"]+)"/.exec(body)?.[1] ?? '';
     expect(waiting).not.toBe('');

@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateSync } from 'otplib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { readCsv } from '../../src/platform/protocol/csv.ts';
 import { hasChromium, openProfile, startChromium } from '../support/chromium.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { type TestHub, until } from '../support/test-hub.ts';
@@ -45,6 +46,14 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await page.getByLabel('User name').fill(name);
     await page.getByLabel('Password', { exact: true }).fill(password);
     await page.getByRole('button', { name: 'Log in' }).click();
+  }
+
+  /** Of the page of an import, by the names of their users. */
+  async function downloadedLinks(page: Page): Promise<ReadonlyMap<string, string>> {
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download invitation links' }).click();
+    const { lines } = readCsv(await readFile(await (await downloading).path(), 'utf8'));
+    return new Map(lines.slice(1).map(({ cells: [name = '', , url = ''] }) => [name, url]));
   }
 
   async function logIn(name: string): Promise<Page> {
@@ -112,13 +121,10 @@ describe.runIf(hasChromium())('in a real browser', () => {
     const ada = await logIn('ada');
     await ada.getByRole('link', { name: 'Admin' }).click();
     await ada.getByRole('link', { name: 'Add users' }).click();
-    await ada.getByLabel('User names').fill('carol\ndave');
-    await ada.getByRole('button', { name: 'Add users' }).click();
-    const link = (await ada.locator('#link-0').textContent()) ?? '';
-    // The script of the page makes them once it has loaded.
-    const copying = ada.getByRole('button', { name: 'Copy the link of' });
-    await expect.poll(() => copying.count()).toBe(2);
-    expect(await ada.getByRole('button', { name: 'Copy all' }).isVisible()).toBe(true);
+    await ada.getByLabel('Users').fill('carol\ndave');
+    await ada.getByRole('button', { name: 'Check the list' }).click();
+    await ada.getByRole('button', { name: 'Create 2 users' }).click();
+    const [link = ''] = [...(await downloadedLinks(ada)).values()];
 
     const carol = await newPage();
     await carol.goto(link);
@@ -136,6 +142,24 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByText('All logins have ended.').waitFor();
     await carol.goto(`${hub.url}hub/home`);
     expect(carol.url()).toContain('/hub/login');
+  });
+
+  test('60 students of a CSV file are there after three clicks, none of its wrong lines', async () => {
+    const ada = await logIn('ada');
+    await ada.goto(`${hub.url}hub/admin/new-users`);
+    const lines = Array.from({ length: 60 }, (_, n) => `stud${n};Zoë ${n};stud${n}@uni.org`);
+    const csv = ['Benutzername;Name;E-Mail', ...lines, 'ada;;', 'x/y;;', 'stud1;;'].join('\r\n');
+    const file = { name: 's.csv', mimeType: 'text/csv', buffer: Buffer.from(csv, 'latin1') };
+    await ada.getByLabel('Or a CSV file').setInputFiles(file);
+    await expect.poll(() => ada.getByLabel('Users').inputValue()).toContain('Zoë 59');
+    await ada.getByRole('button', { name: 'Check the list' }).click();
+    await ada.getByText('3 lines are left out.').waitFor();
+    await ada.getByRole('button', { name: 'Create 60 users' }).click();
+    await ada.getByText('Finished for all.').waitFor();
+    await ada.reload();
+    expect([...(await downloadedLinks(ada)).keys()]).toHaveLength(60);
+    const last = await (await hub.api('/users/stud59', 'admin-service-token')).json();
+    expect(last).toMatchObject({ user_info: { display_name: 'Zoë 59' } });
   });
 
   test('a user sets up a second factor, logs in with it, and turns it off', async () => {
@@ -201,13 +225,13 @@ describe.runIf(hasChromium())('in a real browser', () => {
   test("another site's page can neither log a user out nor act for them", async () => {
     const ada = await logIn('ada');
     const page = `<a href="${hub.url}hub/logout">Go</a>
-      <form method="post" action="${hub.url}hub/admin/new-users"><input name="names" value="intruder"><button>Win</button></form>`;
+      <form method="post" action="${hub.url}hub/admin/import-users"><input name="people" value="intruder"><input name="act" value="import"><button>Win</button></form>`;
     await ada.route('http://localhost:9/', (route) =>
       route.fulfill({ contentType: 'text/html', body: page }),
     );
     await ada.goto('http://localhost:9/');
     await ada.getByRole('button', { name: 'Win' }).click();
-    await ada.waitForURL('**/hub/admin/new-users');
+    await ada.waitForURL('**/hub/admin/import-users');
     expect((await hub.api('/users/intruder', 'admin-service-token')).status).toBe(404);
     await ada.goto('http://localhost:9/');
     await ada.getByRole('link', { name: 'Go' }).click();

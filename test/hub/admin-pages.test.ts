@@ -194,26 +194,6 @@ describe('users', () => {
     }
   });
 
-  test('are added with links that work', async () => {
-    const form = await ada.request(at('/new-users'));
-    const answer = await submitMain(ada, form, {
-      names: 'Ingrid\r\n  jon , bob\n',
-      invite: 'true',
-    });
-    expect(answer.status).toBe(200);
-    const shown = answer.body.matchAll(
-      /<code id="link-\d">(http:[^<]*invitation\?secret=[\w-]+)</g,
-    );
-    const links = [...shown].map(([, url = '']) => url);
-    expect(links).toHaveLength(2);
-    expect(answer.body).toContain('No link for 1 user: bob: A user with this name exists already.');
-    const page = await new FakeBrowser().request(links[0] ?? '');
-    expect(page.body).toContain('Welcome, ingrid');
-    expect((await ada.request(at('?search=ingrid'))).body).toContain('Invited');
-    // Shown once, and by no page after.
-    expect((await ada.request(at('/users/ingrid'))).body).not.toContain('secret=');
-  });
-
   test('get a link that loading its page again does not end', async () => {
     const user = await ada.request(at('/users/zo%C3%AB%20%C3%B6'));
     const path = '/hub/admin/users/zo%C3%AB%20%C3%B6/invitation';
@@ -223,19 +203,6 @@ describe('users', () => {
     expect(again.status).toBe(302);
     expect(again.headers.location).toBe('/hub/admin/users/zo%C3%AB%20%C3%B6');
     expect((await new FakeBrowser().request(link)).status).toBe(200);
-  });
-
-  test('with names that cannot be are refused, and what was typed stays', async () => {
-    const form = await ada.request(at('/new-users'));
-    for (const [names, message] of [
-      ['a/b', 'cannot be the name'],
-      ['bob', 'exist already'],
-      [' \n , ', 'at least one name'],
-    ] as const) {
-      const answer = await submitMain(ada, form, { names });
-      expect(answer.status).toBe(400);
-      expect(answer.body).toContain(message);
-    }
   });
 
   test('become administrators and cease to be, but not by their own hand', async () => {

@@ -38,10 +38,14 @@ const csrfOf = (page: string) => /name="_csrf" value="([^"]+)"/.exec(page)?.[1] 
 test('a page and the API record the same deed, each with who did it', async () => {
   const ada = await hub.logIn('ada', testPassword);
   const page = await ada.request(`${hub.url}hub/admin/new-users`);
-  await ada.request(`${hub.url}hub/admin/new-users`, {
+  await ada.request(`${hub.url}hub/admin/import-users`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({ _csrf: csrfOf(page.body), names: 'by-page' }).toString(),
+    body: new URLSearchParams({
+      _csrf: csrfOf(page.body),
+      people: 'by-page',
+      act: 'import',
+    }).toString(),
   });
   await hub.api('/users/by-api', 'admin-service-token', { method: 'POST' });
   const [byApi, byPage] = await entriesOf('action=user.create&limit=2');

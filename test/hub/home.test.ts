@@ -203,11 +203,11 @@ describe('a form that is sent when the login has ended', () => {
   /** More than a cookie holds, however it is packed. */
   const manyNames = Array.from({ length: 900 }, () => randomUUID()).join('\n');
   const ownForms = [
-    ['hub/admin/new-users', 'hub/admin/new-users', { names: 'eve\nfay' }, '>eve\nfay</textarea>'],
+    ['hub/admin/new-users', 'hub/admin/new-users', { people: 'eve\nfay' }, '>eve\nfay</textarea>'],
     [
       'hub/admin/new-users',
       'hub/admin/new-users',
-      { names: manyNames },
+      { people: manyNames },
       `${manyNames.slice(-60)}</textarea>`,
     ],
     ['hub/admin/groups', 'hub/admin/groups', { name: 'night "shift"' }, 'night &quot;shift&quot;'],
@@ -302,11 +302,11 @@ describe('a form that is sent when the login has ended', () => {
 
   test('from another site, from nowhere, or one too long, is not kept', async () => {
     const _csrf = csrfOf(await (await hub.logIn('root')).request(`${hub.url}hub/home`));
-    const send = (headers: Record<string, string>, names = 'eve') =>
+    const send = (headers: Record<string, string>, people = 'eve') =>
       new FakeBrowser().request(`${hub.url}hub/admin/new-users`, {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-        body: new URLSearchParams({ names, _csrf }).toString(),
+        body: new URLSearchParams({ people, _csrf }).toString(),
       });
     const referer = `${hub.url}hub/admin/new-users`;
     expect((await send({ referer })).status).toBe(303);
@@ -319,7 +319,7 @@ describe('a form that is sent when the login has ended', () => {
     const root = await hub.logIn('root');
     const page = await root.request(referer);
     root.setCookie('hub-hub-login', '', '/hub/');
-    const endless = { names: Array.from({ length: 2000 }, () => randomUUID()).join('\n') };
+    const endless = { people: Array.from({ length: 2000 }, () => randomUUID()).join('\n') };
     expect((await submitTo(root, page, '/hub/admin/new-users', endless)).status).toBe(403);
   });
 

@@ -22,6 +22,7 @@ import { lockoutsPage } from '../../src/entrances/pages/admin/lockouts-page.ts';
 import {
   invitationLinksPage,
   newUsersPage,
+  newUsersPreviewPage,
 } from '../../src/entrances/pages/admin/new-users-page.ts';
 import { adminRoleFormPage } from '../../src/entrances/pages/admin/role-form-page.ts';
 import { adminRolePage, adminRolesPage } from '../../src/entrances/pages/admin/roles-page.ts';
@@ -1176,6 +1177,37 @@ export function samplePages(
         returnTo: text('/hub/admin?show=failed'),
       },
     }),
+    'admin-import': batchPage({
+      layout,
+      report: {
+        id: text('b2'),
+        by: text('id'),
+        total: 3,
+        done: 2,
+        failed: 1,
+        problems: [{ name: text('bob'), message: text('This user exists already.') }],
+        startedAt: minutes(-2).getTime(),
+        updatedAt: sampleNow.getTime(),
+        finishedAt: sampleNow.getTime(),
+        isCutShort: false,
+        title: text('Create 3 users'),
+        returnTo: text('/hub/admin'),
+      },
+      followUp: {
+        canInvite: true,
+        isUndoable: true,
+        made: [
+          {
+            name: text('carol'),
+            email: text('c@example.org'),
+            state: 'sent',
+            expiresAt: minutes(9),
+          },
+          { name: text('dave'), email: undefined, state: 'none', expiresAt: undefined },
+          { name: text('erin'), email: undefined, state: 'used', expiresAt: undefined },
+        ],
+      },
+    }),
     'admin-user': adminUserPage({
       layout,
       user: {
@@ -1284,9 +1316,31 @@ export function samplePages(
     }),
     'admin-new-users': newUsersPage({
       layout,
-      canInvite: true,
-      typedNames: text('bob\ncarol x'),
-      problem: text('“carol x” has a space in it.'),
+      typed: text('name;email\nbob;"bob@example.org'),
+      problem: text('Line 2: a quotation mark is not closed.'),
+    }),
+    'admin-new-users-preview': newUsersPreviewPage({
+      layout,
+      typed: text('bob'),
+      file: {
+        columns: ['name', 'displayName', 'email', 'groups', 'roles', 'isAdmin'],
+        unused: [text('Matriculation')],
+        users: ['bob', 'carol x', '=1+1', 'Ada'].map((name, index) => ({
+          line: index + 2,
+          name: text(name),
+          displayName: text('Bob B.'),
+          email: text('bob@example.org'),
+          groups: [text('statistics-101'), text('staff')],
+          roles: [],
+          isAdmin: index === 0,
+        })),
+      },
+      verdicts: [
+        { name: text('bob'), verdict: 'create' },
+        { name: text('carol x'), verdict: 'create', reason: text('The user name has a space.') },
+        { name: text('=1+1'), verdict: 'invalid', reason: text('It is a formula.') },
+        { name: text('Ada'), verdict: 'alike' },
+      ],
     }),
     'admin-links': invitationLinksPage({
       layout,

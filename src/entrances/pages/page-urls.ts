@@ -86,6 +86,8 @@ export interface PageUrls {
 
   readonly admin: string;
   readonly adminNewUsers: string;
+  /** POST makes the users of a list, their links, or takes them back. */
+  readonly adminImportUsers: string;
   /** POST does something to many users, or asks first. */
   readonly adminActOnUsers: string;
   /** POST makes a CSV file of links that were just shown. */
@@ -211,6 +213,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
 
     admin: `${hub}admin`,
     adminNewUsers: `${hub}admin/new-users`,
+    adminImportUsers: `${hub}admin/import-users`,
     adminLinksCsv: `${hub}admin/links.csv`,
     adminActOnUsers: `${hub}admin/act-on-users`,
     adminBatch: (id) => below('admin/batches', id),

@@ -23,6 +23,8 @@ export interface BatchReport {
   readonly finishedAt?: number;
   /** Whether it ended before its end, because the hub stopped. */
   readonly isCutShort: boolean;
+  /** For whom it was done, where that is kept. */
+  readonly doneNames?: readonly string[];
   /** For the page that shows it. */
   readonly title: string;
   readonly returnTo: string;
@@ -36,6 +38,8 @@ export interface Batches extends AsyncDisposable {
     readonly title: string;
     readonly returnTo: string;
     readonly names: readonly string[];
+    /** Whether the report says for whom it was done. */
+    readonly keepsNames?: boolean;
     /** Does it for one; what it throws is counted and told. `too_many_requests` is tried again. */
     readonly work: (name: string) => Promise<void>;
     /**
@@ -88,6 +92,7 @@ export function createBatches(deps: {
     { work, workTogether }: Pick<Parameters<Batches['start']>[0], 'work' | 'workTogether'>,
   ): Promise<BatchReport> {
     let report = first;
+    const doneNames: string[] = [];
     const change = (more: Partial<BatchReport>) => {
       report = { ...report, ...more, updatedAt: now() };
     };
@@ -104,7 +109,8 @@ export function createBatches(deps: {
       if (stopping.signal.aborted) return;
       try {
         await attempt(() => work(name));
-        change({ done: report.done + 1 });
+        doneNames.push(name);
+        change({ done: report.done + 1, ...(first.doneNames && { doneNames }) });
       } catch (error) {
         if (stopping.signal.aborted) return;
         if (!(error instanceof HubError)) log.error({ err: error, user: name }, 'batch failed');
@@ -148,7 +154,7 @@ export function createBatches(deps: {
   }
 
   return {
-    async start({ by, title, returnTo, names, work, workTogether }) {
+    async start({ by, title, returnTo, names, keepsNames, work, workTogether }) {
       if (running.size >= maxBatches) {
         throw new HubError(
           'too_many_requests',
@@ -172,6 +178,7 @@ export function createBatches(deps: {
         isCutShort: false,
         title,
         returnTo,
+        ...(keepsNames === true && { doneNames: [] }),
       };
       const begun = reports.set(report.id, report, lifetimeMs);
       const finished = begun.then(() => run(report, names, { work, workTogether }));

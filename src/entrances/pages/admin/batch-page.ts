@@ -1,11 +1,14 @@
 import type { BatchReport } from '../../../identity/accounts/batches.ts';
-import { message, readPhrase, text } from '../../../platform/texts/text.ts';
+import { message, type Phrase, readPhrase, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
+import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
-import type { LayoutProps } from '../elements/layout-props.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { formatNumber } from '../elements/quantity.ts';
+import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
+import type { ModelOf } from '../forms/binding.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 
@@ -13,9 +16,12 @@ import { adminLayout } from './admin-layout.ts';
 export function batchPage({
   layout,
   report,
+  followUp,
 }: {
-  readonly layout: LayoutProps;
+  readonly layout: FormLayoutProps;
   readonly report: BatchReport;
+  /** Of users that were made by it. */
+  readonly followUp?: ModelOf<'viewBatch'>['followUp'];
 }): Html {
   const { title, total, done, failed, problems, startedAt, finishedAt } = report;
   const isOver = finishedAt !== undefined;
@@ -42,8 +48,9 @@ ${
       html`<li><div class="what">${adminLink(layout, 'user', name)}<p>${readPhrase(problem)}</p></div></li>`,
   )}</ul>${failed > problems.length && html`<p class="soft">${text`And ${failed - problems.length} more.`}</p>`}</section>`
 }
+${isOver && followUp !== undefined && followUp.made.length > 0 && madeUsers(layout, report.id, followUp)}
 </div>
-<p><a class="button${isOver && ' primary'}" href="${report.returnTo}">${text`Back to the list`}</a></p>`,
+<p><a class="button${isOver && followUp === undefined && ' primary'}" href="${report.returnTo}">${text`Back to the list`}</a></p>`,
   });
 }
 
@@ -55,4 +62,58 @@ function stateNotice({ finishedAt, isCutShort, failed }: BatchReport): Html | fa
   return failed > 0
     ? notice('warn', text`Finished, but not for all.`)
     : notice('good', text`Finished for all.`);
+}
+
+/** More are in the list of users. */
+const maxRows = 200;
+
+/** Users that were made together: who has been here, links for the others, and the way back. */
+function madeUsers(
+  layout: FormLayoutProps,
+  batch: string,
+  { made, canInvite, isUndoable }: NonNullable<ModelOf<'viewBatch'>['followUp']>,
+): Html {
+  const unused = made.filter(({ state }) => state !== 'used');
+  const hasAllLinks = unused.every(({ state }) => state === 'sent');
+  const button = (act: string, label: Phrase, style: string) =>
+    actionForm(layout, {
+      action: layout.urls.adminImportUsers,
+      label,
+      style,
+      fields: { act, batch },
+    });
+  return html`<section class="block stack"><h2>${text`Created users`}</h2>
+${
+  canInvite &&
+  unused.length > 0 &&
+  html`<p>${hasAllLinks ? text`Everyone has a link. New links end those made before.` : text`Each person chooses a password with a link of their own. The links are in the file alone.`}</p>`
+}
+<div class="actions">${
+    canInvite &&
+    unused.length > 0 &&
+    button(
+      'links',
+      hasAllLinks ? text`Download new links` : text`Download invitation links`,
+      hasAllLinks ? '' : 'primary',
+    )
+  }${isUndoable && unused.length > 0 && button('undo', text`Undo: delete those who have not logged in`, 'danger')}</div>
+${table(
+  text`Created users`,
+  [
+    { label: text`User`, style: 'name', cell: ({ name }) => adminLink(layout, 'user', name) },
+    { label: text`E-mail address`, cell: ({ email }) => email ?? '' },
+    {
+      label: text`Invitation`,
+      cell: ({ state, expiresAt }) =>
+        state === 'used'
+          ? text`Has logged in`
+          : expiresAt === undefined
+            ? text`No link that works`
+            : html`${text`Link works until`} ${timeElement(expiresAt, layout.now)}`,
+    },
+  ],
+  made.slice(0, maxRows),
+  { style: 'dense' },
+)}
+${made.length > maxRows && html`<p class="soft">${text`And ${made.length - maxRows} more.`}</p>`}</section>`;
 }

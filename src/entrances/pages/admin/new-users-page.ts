@@ -1,36 +1,121 @@
-import { joined, message, type Phrase, text } from '../../../platform/texts/text.ts';
-import { checkBox, csrfField, textArea } from '../elements/form.ts';
+import type { ImportVerdict } from '../../../identity/accounts/user-imports.ts';
+import type { NewUserColumn, NewUsersFile } from '../../../operations/new-users-file.ts';
+import { joined, message, type Phrase, readPhrase, text } from '../../../platform/texts/text.ts';
+import { csrfField, hiddenFields, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { copyableText, copyTexts } from '../elements/secret.ts';
-import { table } from '../elements/table.ts';
+import { type Column, table } from '../elements/table.ts';
 import { duration } from '../elements/time.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 
 export interface NewUsersView {
   readonly layout: FormLayoutProps;
-  readonly typedNames?: string | undefined;
+  readonly typed?: string | undefined;
   readonly problem?: Phrase | undefined;
-  /** Whether accounts have a password here, so that an invitation link makes sense. */
-  readonly canInvite: boolean;
 }
 
-/** The form that adds users: `names`, `admin`, `invite`. */
-export function newUsersPage({ layout, typedNames, problem, canInvite }: NewUsersView): Html {
+/** The form that users are listed in, as `people`; nothing is made by it. */
+export function newUsersPage({ layout, typed, problem }: NewUsersView): Html {
   return adminLayout(layout, {
     title: text`Add users`,
     tab: 'users',
-    body: html`${pageHead(text`Add users`)}
+    scripts: ['read-file.js'],
+    body: html`${pageHead(text`Add users`, text`You see what will be made of your list before anything is created.`)}
 <form class="fields" method="post" action="${layout.urls.adminNewUsers}">
 ${csrfField(layout)}
-${textArea({ name: 'names', label: text`User names`, value: typedNames, problem, help: text`One on each line.` })}
-${canInvite && checkBox({ name: 'invite', label: text`Make invitation links`, isChecked: true, help: text`Each link lets one person choose a password, once.` })}
-${checkBox({ name: 'admin', label: text`Administrators`, help: text`They may do everything on this hub, also for other users.` })}
-<div class="actions"><button class="button primary">${text`Add users`}</button><a class="button" href="${layout.urls.admin}">${text`Cancel`}</a></div>
+${textArea({ name: 'people', label: text`Users`, value: typed, problem, help: text`One on each line, or a table from a spreadsheet with headings such as ${'username, display name, email, groups, role'}.` })}
+<div class="field" hidden data-reads-into="field-people"><label for="field-file">${text`Or a CSV file`}</label><input class="input" id="field-file" type="file" accept=".csv,.tsv,.txt,text/csv,text/plain"></div>
+<div class="actions"><button class="button primary">${text`Check the list`}</button><a class="button" href="${layout.urls.admin}">${text`Cancel`}</a></div>
 </form>`,
   });
+}
+
+export interface NewUsersPreview {
+  readonly layout: FormLayoutProps;
+  /** As it was typed. */
+  readonly typed: string;
+  readonly file: NewUsersFile;
+  /** Of each user of the list. */
+  readonly verdicts: readonly {
+    readonly name: string;
+    readonly verdict: ImportVerdict['verdict'];
+    readonly reason?: unknown;
+  }[];
+}
+
+const columnLabels = {
+  name: text`User name`,
+  displayName: text`Display name`,
+  email: text`E-mail address`,
+  groups: text`Groups`,
+  roles: text`Roles`,
+  isAdmin: text`Administrator`,
+} as const satisfies Record<NewUserColumn, Phrase>;
+
+const verdictLabels = {
+  create: text`Will be created`,
+  exists: text`Exists already`,
+  duplicate: text`Listed twice`,
+  alike: text`Differs only by capital letters from another`,
+  invalid: text`Not possible`,
+} as const satisfies Record<ImportVerdict['verdict'], Phrase>;
+
+/** More are not shown, those with a problem first. */
+const maxPreviewRows = 200;
+
+/** What will become of a list, and the button that does it. */
+export function newUsersPreviewPage({ layout, typed, file, verdicts }: NewUsersPreview): Html {
+  const lines = verdicts.map((each, index) => ({ ...each, user: file.users[index] }));
+  const count = lines.filter(({ verdict }) => verdict === 'create').length;
+  const problems = lines.filter(
+    ({ verdict, reason }) => verdict !== 'create' || reason !== undefined,
+  );
+  const others = lines.filter((line) => !problems.includes(line));
+  const shown = [...problems, ...others].slice(0, maxPreviewRows);
+  const left = lines.length - count;
+  return adminLayout(layout, {
+    title: text`Check the list`,
+    tab: 'users',
+    body: html`${pageHead(text`Check the list`, text`Nothing is created yet.`)}
+<div class="stack-loose">
+${notice(left > 0 || count === 0 ? 'warn' : 'good', joined([message('{count, plural, one {# user will be created.} other {# users will be created.}}', { count }), ...(left > 0 ? [message('{count, plural, one {# line is left out.} other {# lines are left out.}}', { count: left })] : [])]))}
+${file.unused.length > 0 && notice('info', text`Nothing is made of these columns: ${file.unused.join(', ')}.`)}
+<form class="actions" method="post" action="${layout.urls.adminImportUsers}">${csrfField(layout)}${hiddenFields({ people: typed })}${
+      count > 0 &&
+      html`<button class="button primary" name="act" value="import">${message('{count, plural, one {Create # user} other {Create # users}}', { count })}</button>`
+    }<button class="button" name="edit" value="true" formaction="${layout.urls.adminNewUsers}">${text`Change the list`}</button><a class="button" href="${layout.urls.admin}">${text`Cancel`}</a></form>
+${table(
+  text`Users`,
+  [
+    { label: text`Line`, cell: ({ user }) => String(user?.line ?? '') },
+    ...file.columns.map(
+      (column): Column<(typeof shown)[number]> => ({
+        label: columnLabels[column],
+        ...(column === 'name' && { style: 'name' }),
+        cell: ({ user }) => cellOf(user?.[column]),
+      }),
+    ),
+    {
+      label: text`Result`,
+      cell: ({ verdict, reason }) =>
+        html`${verdictLabels[verdict]}${reason !== undefined && html`<br><small>${readPhrase(reason)}</small>`}`,
+    },
+  ],
+  shown,
+  { style: 'dense' },
+)}
+${lines.length > shown.length && html`<p class="soft">${text`And ${lines.length - shown.length} more.`}</p>`}
+</div>`,
+  });
+}
+
+function cellOf(value: string | boolean | readonly string[] | undefined): HtmlValue {
+  if (value === true) return text`Yes`;
+  if (value === undefined || value === false) return '';
+  return typeof value === 'string' ? value : value.join(', ');
 }
 
 export interface InvitationLinksView {

@@ -73,7 +73,7 @@ export function adminUserActRoutes(
   });
 
   page('/admin/batches/{batch}', 'viewBatch', ({ layout, model }) =>
-    batchPage({ layout, report: model }),
+    batchPage({ layout, ...model }),
   );
 }
 

@@ -1,20 +1,17 @@
-import { invitationLifetimeSeconds } from '../../../identity/accounts/invitations.ts';
 import { reachesOthers } from '../../../operations/authorise.ts';
 import { operationOf } from '../../../operations/operations.ts';
-import { joined, message, text } from '../../../platform/texts/text.ts';
+import { text } from '../../../platform/texts/text.ts';
 import { toCsv } from '../csv.ts';
 import { bordersOf } from '../elements/paging.ts';
 import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
-import { namesIn } from '../forms/names-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { summaryOf } from '../servers/server-views.ts';
 import { adminTabUrl } from './admin-layout.ts';
 import { adminTabsOf } from './admin-tabs.ts';
-import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { userActs } from './user-acts.ts';
 import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
 
-/** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
+/** `/hub/admin`: the list of users. */
 export function adminUserListRoutes({ page, form, pages }: BoundPages): void {
   const { urls } = pages;
 
@@ -33,7 +30,7 @@ export function adminUserListRoutes({ page, form, pages }: BoundPages): void {
         counts,
         known,
         acts: actsOf(shown),
-        mayAdd: may('addUsers'),
+        mayAdd: may('checkNewUsers'),
       });
     },
     {
@@ -44,45 +41,6 @@ export function adminUserListRoutes({ page, form, pages }: BoundPages): void {
       },
     },
   );
-
-  const showNew = page('/admin/new-users', 'viewNewUsers', ({ layout, model, failure }) =>
-    newUsersPage({
-      layout,
-      canInvite: model.canInvite,
-      typedNames: failure?.sent.get('names') ?? undefined,
-      problem: failure?.problem,
-    }),
-  );
-
-  form('/admin/new-users', 'addUsers', {
-    body: (sent) => ({
-      usernames: namesIn(sent),
-      admin: sent.get('admin') === 'true',
-      invite: sent.get('invite') === 'true',
-    }),
-    done({ result: { created, existing, links } }) {
-      if (links !== undefined) {
-        return {
-          show: (layout) =>
-            invitationLinksPage({
-              layout,
-              purpose: 'invitation',
-              links,
-              problems: existing.map(
-                (name) => text`${name}: ${text`A user with this name exists already.`}`,
-              ),
-              lifetimeSeconds: invitationLifetimeSeconds.invitation,
-            }),
-        };
-      }
-      const added = message('{count, plural, one {# user is added.} other {# users are added.}}', {
-        count: created.length,
-      });
-      const said = existing.length > 0 ? [added, text`The others were there already.`] : [added];
-      return { to: urls.admin, say: joined(said) };
-    },
-    again: showNew,
-  });
 
   form('/admin/links.csv', 'writeLinks', {
     body: (sent) => ({ links: sent.get('links') ?? '' }),

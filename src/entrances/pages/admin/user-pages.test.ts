@@ -3,7 +3,7 @@ import { adminPageLayout as layout, shownAt as now } from '../../../../test/supp
 import { sampleLoad } from '../../../../test/support/sample-pages.ts';
 import type { UsersQuery } from '../../../operations/users-query.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
+import { invitationLinksPage } from './new-users-page.ts';
 import { type AdminUserView, adminUserPage } from './user-page.ts';
 import { type UserRightsView, userRights } from './user-rights.ts';
 import { type AdminUsersView, adminUsersPage } from './users-page.ts';
@@ -265,11 +265,6 @@ test('an invitation link is shown with how long it works', () => {
   );
   expect(page).toContain('https://hub.example.org/hub/invitation?secret=x');
   expect(page).toContain('for 2 days');
-});
-
-test('invitations are offered only where accounts have passwords', () => {
-  expect(String(newUsersPage({ layout, canInvite: true }))).toContain('name="invite"');
-  expect(String(newUsersPage({ layout, canInvite: false }))).not.toContain('name="invite"');
 });
 
 test('a user’s page says through which group and provider a role is held', () => {

@@ -18,6 +18,7 @@ export type AssetName =
   | 'passkey.js'
   | 'password-toggle.js'
   | 'progress.js'
+  | 'read-file.js'
   | 'retry.js'
   | 'server-sent-events.js';
 
@@ -65,6 +66,7 @@ const files = [
   'passkey.js',
   'password-toggle.js',
   'progress.js',
+  'read-file.js',
   'retry.js',
   'server-sent-events.js',
 ] as const;

@@ -140,10 +140,14 @@ export interface Chosen {
   readonly sent: URLSearchParams;
   readonly visitor: Visitor;
   readonly language: Language;
-  /** What a view answers the visitor. */
+  /** What a view, or another operation that changes nothing, answers the visitor. */
   readonly read: <Id extends OperationId>(
     id: Id,
-    asked: { readonly params?: Parameters; readonly query?: Parameters },
+    asked: {
+      readonly params?: Parameters;
+      readonly query?: Parameters;
+      readonly body?: BodyOf<Id>;
+    },
   ) => Promise<ModelOf<Id>>;
   /**
    * Performs the chosen operation, also long after the request: with the rights that the visitor has by then, and no

@@ -249,7 +249,8 @@ export function createBoundPages(
             sent,
             visitor,
             language: pages.languageOf(ctx),
-            read: (asked, more) => read(asked, visitor, more),
+            read: (asked, { body, ...more }) =>
+              read(asked, visitor, { ...more, readBody: async () => body }),
             async perform({ params, body }) {
               const current = await logins.find(login.session.sessionId);
               if (current === undefined)

@@ -1,0 +1,41 @@
+import { array, assert, constantFrom, property, string } from 'fast-check';
+import papa from 'papaparse';
+import { expect, test } from 'vitest';
+import { readCsv } from './csv.ts';
+
+const cellsOf = (csv: string) => readCsv(csv).lines.map(({ cells }) => cells);
+
+test.for([
+  ['name,email\nada,ada@example.org\n'],
+  ['\uFEFFname;email\r\nada;ada@example.org\r\n'],
+  ['"name"\t"email"\n\n"ada"\t ada@example.org \n'],
+])('%j is read as a table of two columns', ([csv]) => {
+  expect(cellsOf(csv ?? '')).toEqual([
+    ['name', 'email'],
+    ['ada', 'ada@example.org'],
+  ]);
+});
+
+test('a line keeps its number when those before it are empty, and a name its comma when it is quoted', () => {
+  expect(readCsv('ada\n\n;\n"Lovelace, ""Ada"""').lines).toEqual([
+    { line: 1, cells: ['ada'] },
+    { line: 4, cells: ['Lovelace, "Ada"'] },
+  ]);
+});
+
+test('a quotation mark that is not closed is found, whatever it swallows', () => {
+  expect(readCsv('a,b\nada,"x\nbob,y\n').unclosed).toBe(2);
+  expect(readCsv('a,b\nada,"x"\n').unclosed).toBeUndefined();
+});
+
+test('whatever is written as a table is read back', () => {
+  const cell = string().map((text) => text.replaceAll(/^\uFEFF/g, '').trim());
+  const rows = array(array(cell, { minLength: 2, maxLength: 2 }), { minLength: 2, maxLength: 8 });
+  assert(
+    property(rows, constantFrom(',', ';', '\t'), (table, delimiter) => {
+      const filled = table.map(([first, second]) => [`x${first}`, `${second}y`]);
+      const csv = papa.unparse(filled, { delimiter, quotes: true });
+      expect(cellsOf(csv)).toEqual(filled);
+    }),
+  );
+});
