@@ -20,6 +20,7 @@ import { createForwarder } from '../traffic/proxy/forwarder.ts';
 import { createLiveConnections } from '../traffic/proxy/live-connections.ts';
 import { createRoute } from '../traffic/proxy/route.ts';
 import { createRouteTable } from '../traffic/proxy/route-table.ts';
+import { VerifyingAgent } from '../traffic/proxy/verifying-agent.ts';
 import { createWebSocketForwarder } from '../traffic/proxy/websocket-forwarder.ts';
 import { assembleGateway } from './assemble-gateway.ts';
 import { readGatewayConfig } from './gateway-settings.ts';
@@ -117,12 +118,13 @@ export async function createGatewayProcess(
   // The hub decides for itself what it believes of a request, so it gets its own connections and rules.
   const hubOptions = { config: { ...proxyConfig, max_body_size: 0 }, log };
   const hubConnections = createLiveConnections();
+  const verifyConnection = isLocal ? () => requireOwnHub(hubUrl) : undefined;
   const hubForwarder = building.use(
     createForwarder({
       ...hubOptions,
       config: { ...hubOptions.config, reconnect_timeout: hubReconnectSeconds },
       routes: createRouteTable(),
-      verifyConnection: isLocal ? () => requireOwnHub(hubUrl) : undefined,
+      verifyConnection,
       liveConnections: hubConnections,
       onClosed: () => {},
       answerError: (req, res, error) =>
@@ -130,7 +132,11 @@ export async function createGatewayProcess(
     }),
   );
   const hubWebSockets = building.use(
-    createWebSocketForwarder({ ...hubOptions, liveConnections: hubConnections }),
+    createWebSocketForwarder({
+      ...hubOptions,
+      liveConnections: hubConnections,
+      ...(verifyConnection && { httpAgent: new VerifyingAgent(verifyConnection) }),
+    }),
   );
   const hub = createHubForwarding({
     link,

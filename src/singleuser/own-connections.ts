@@ -1,10 +1,7 @@
-import { Agent, type ClientRequestArgs } from 'node:http';
-import { connect } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { Agent } from 'node:http';
 import type { Phrase } from '../platform/texts/text.ts';
 import { ExchangeFailure } from '../traffic/proxy/http1/exchange-failure.ts';
-
-type OnCreated = (error: Error | null, socket: Duplex) => void;
+import { VerifyingAgent } from '../traffic/proxy/verifying-agent.ts';
 
 /** Connections of which only those are used that lead to the app itself. */
 export interface OwnConnections {
@@ -27,29 +24,4 @@ export function createOwnConnections(
       throw new ExchangeFailure('UPSTREAM_GONE', String(foreignProcess));
   }
   return { verify, agent: new VerifyingAgent(verify) };
-}
-
-class VerifyingAgent extends Agent {
-  readonly #verify: () => Promise<void>;
-
-  constructor(verify: () => Promise<void>) {
-    super();
-    this.#verify = verify;
-  }
-
-  override createConnection({ host, port }: ClientRequestArgs, onCreated?: OnCreated): undefined {
-    const socket = connect({ host: String(host), port: Number(port) });
-    const fail = (error: Error) => {
-      socket.destroy();
-      onCreated?.(error, socket);
-    };
-    socket.once('error', fail);
-    socket.once('connect', () => {
-      // Asked once it stands: who had the port before and after has the connection.
-      this.#verify().then(() => {
-        socket.off('error', fail);
-        onCreated?.(null, socket);
-      }, fail);
-    });
-  }
 }

@@ -17,6 +17,7 @@ import { edgeService } from '../support/gateway-process.ts';
 import { createHubFolder, spawnHubProcess } from '../support/hub-process.ts';
 import { adminToken, callApi, createUsers, tokenOf } from '../support/server-hub.ts';
 import { createTestHub, type TestHub, testCookieSecret, until } from '../support/test-hub.ts';
+import { head, rawClient } from './proxy-harness.ts';
 
 const edgeToken = 'token-of-the-edge';
 const client = {
@@ -216,6 +217,44 @@ test.runIf(process.getuid?.() === 0)(
     expect((await fetch(`${folder.url}hub/login`)).status).toBe(200);
     second.signal('SIGINT');
     await second.exited;
+  },
+);
+
+test.runIf(process.getuid?.() === 0)(
+  'nor the handshake of a WebSocket that arrives before the gateway knows that the hub is gone',
+  async () => {
+    await using folder = await createHubFolder({ Hub: { gateways: 1, gateway_linger: 60 } });
+    const hubProcess = await folder.start();
+    const { pid } = hubProcess;
+    const gateways = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    const signal = (name: NodeJS.Signals) => {
+      for (const gateway of gateways) process.kill(Number(gateway), name);
+    };
+    const visitor = await rawClient(Number(new URL(folder.url).port), head('GET /hub/health'));
+    await visitor.until('200 OK');
+    const account = { uid: 65_534, gid: 65_534 };
+    const port = new URL(folder.apiUrl).port;
+    const other = spawn(process.execPath, ['-e', thief, port], { cwd: '/', ...account });
+    const [sent, said] = [text(other.stdout), wordsOf(other)];
+    await said.until('trying');
+
+    signal('SIGSTOP');
+    visitor.write(
+      head(
+        'GET /user/nobody/socket',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+        `Cookie: ${loginCookie}=the-login-of-a-visitor`,
+      ),
+    );
+    hubProcess.signal('SIGKILL');
+    await said.until('listening');
+    signal('SIGCONT');
+    await visitor.closed;
+    other.kill('SIGKILL');
+    expect((await sent).slice(0, 1_000)).toBe('');
   },
 );
 
