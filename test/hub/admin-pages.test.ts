@@ -333,6 +333,13 @@ describe('many users at once', () => {
     const done = await ada.follow(await submitMain(ada, changed, { to_group: 'winners' }));
     expect(done.body).toContain('7 users added to the group.');
     expect(await stateOf('crew06')).toMatchObject({ groups: ['crew', 'winners'] });
+    // Red is for who loses something.
+    expect(changed.body).toContain('class="button primary">Add to group');
+    const leave = await actOn(ada, at('?group=winners'), { act: 'ungroup', user: ['crew05'] });
+    expect(leave.body).toContain('class="button primary danger">Remove from group');
+    const left = await ada.follow(await submitMain(ada, leave, { to_group: 'winners' }));
+    expect(left.body).toContain('1 user is not in the group any more.');
+    expect(await stateOf('crew05')).toMatchObject({ groups: ['crew'] });
     expect(await stateOf('crew07')).toMatchObject({ groups: [] });
     const audit = await hub.api('/audit?action=group.add_members&limit=50', 'admin-service-token');
     const { entries } = (await audit.json()) as { entries: { target: object; users: string[] }[] };

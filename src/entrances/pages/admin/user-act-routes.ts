@@ -96,6 +96,7 @@ function ask(urls: PageUrls, asked: Asked, problem?: Phrase): Next {
         act.consequence,
       ].filter((line) => line !== false),
       label: act.button(names.length),
+      losesNothing: act.losesNothing,
       action: urls.adminActOnUsers,
       cancelUrl: usersUrl(urls, query),
       fields: {
@@ -107,7 +108,7 @@ function ask(urls: PageUrls, asked: Asked, problem?: Phrase): Next {
         confirmed: 'true',
       },
       questions:
-        name === 'group' &&
+        act.together !== undefined &&
         textField({
           name: 'to_group',
           label: text`Group`,
@@ -150,10 +151,10 @@ const groupIn = (sent: URLSearchParams) => (sent.get('to_group') ?? '').trim();
 
 /** What is wrong with the name of the group, where one is asked for. */
 async function groupProblem(
-  { name, sent }: Asked,
+  { act, sent }: Asked,
   { read }: Chosen,
 ): Promise<{ readonly problem: Phrase } | undefined> {
-  if (name !== 'group') return undefined;
+  if (act.together === undefined) return undefined;
   const group = groupIn(sent);
   if (group === '') return { problem: text`Type the name of a group.` };
   try {

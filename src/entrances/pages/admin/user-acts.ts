@@ -10,6 +10,8 @@ export interface UserAct {
   readonly label: Phrase;
   readonly question: (count: number) => Text;
   readonly consequence: Phrase;
+  /** Whether nobody loses anything by it. */
+  readonly losesNothing?: true;
   /** Of the button that does it to so many users. */
   readonly button: (count: number) => Phrase;
   /** What has happened, for so many users. */
@@ -34,6 +36,7 @@ export const userActs = {
         { count },
       ),
     consequence: text`They start with the options of their last start. Running servers keep running.`,
+    losesNothing: true,
     button: () => text`Start servers`,
     reported: (count) =>
       message(
@@ -67,10 +70,29 @@ export const userActs = {
         count,
       }),
     consequence: text`They may do at once what the roles of the group allow.`,
+    losesNothing: true,
     button: () => text`Add to group`,
     reported: (count) =>
       message(
         '{count, plural, one {# user added to the group.} other {# users added to the group.}}',
+        { count },
+      ),
+    asks: 'always',
+    together: (users, group) => ({ params: { group }, body: { users } }),
+  },
+  ungroup: {
+    operation: 'removeGroupMembers',
+    label: text`Remove from a group`,
+    question: (count) =>
+      message(
+        '{count, plural, one {Remove # user from a group?} other {Remove # users from a group?}}',
+        { count },
+      ),
+    consequence: text`They lose at once what they may do by the group alone.`,
+    button: () => text`Remove from group`,
+    reported: (count) =>
+      message(
+        '{count, plural, one {# user is not in the group any more.} other {# users are not in the group any more.}}',
         { count },
       ),
     asks: 'always',

@@ -14,6 +14,8 @@ export interface ConfirmView {
   readonly consequences: readonly HtmlValue[];
   /** Names the action, never just “OK”. */
   readonly label: Phrase;
+  /** Whether it is asked for another reason than that something is lost. */
+  readonly losesNothing?: true | undefined;
   readonly action: string;
   readonly cancelUrl: string;
   readonly fields?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
@@ -26,7 +28,7 @@ export interface ConfirmView {
   readonly changed?: ChangedMeanwhile | undefined;
 }
 
-/** The page that asks before something is destroyed. */
+/** The page that asks before something is destroyed, or done to many. */
 export function confirmPage(view: ConfirmView): Html {
   const {
     layout,
@@ -43,7 +45,7 @@ export function confirmPage(view: ConfirmView): Html {
     body: html`<div class="panel">
 <h1>${title}</h1>
 ${view.changed !== undefined && changedMeanwhile(view.changed, { isDeletion: true })}
-${consequences.length > 0 && notice('warn', html`<div class="stack">${consequences.map((line) => html`<p>${line}</p>`)}</div>`)}
+${consequences.length > 0 && notice(view.losesNothing ? 'info' : 'warn', html`<div class="stack">${consequences.map((line) => html`<p>${line}</p>`)}</div>`)}
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields(fields)}
 ${view.questions}
@@ -57,7 +59,7 @@ ${
     problem: view.problem,
   })
 }
-<div class="decision"><a class="button" href="${cancelUrl}">${text`Cancel`}</a><button class="button primary danger">${label}</button></div>
+<div class="decision"><a class="button" href="${cancelUrl}">${text`Cancel`}</a><button class="button primary${!view.losesNothing && ' danger'}">${label}</button></div>
 </form>
 </div>`,
   });
