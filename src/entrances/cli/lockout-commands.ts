@@ -14,8 +14,10 @@ export function addLockoutCommands(program: Command, io: CliIo): void {
     'list users and addresses that have to wait',
   );
   performing(list, io, ['listLockouts'], async (perform) => {
-    for (const { kind, subject, failures, locked_until } of (await perform('listLockouts'))
-      .lockouts)
+    const { lockouts: waiting } = await perform('listLockouts');
+    // Beside the output, which programs read line by line.
+    if (waiting.length === 0) io.stderr.write('No user and no address has to wait.\n');
+    for (const { kind, subject, failures, locked_until } of waiting)
       io.stdout.write(`${kind}\t${JSON.stringify(subject)}\t${failures}\t${locked_until}\n`);
   });
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { exactTime } from '../../platform/texts/exact-time.ts';
 import type { CliIo } from './cli-io.ts';
 import { parseDuration } from './parse-duration.ts';
 import { performing } from './performing.ts';
@@ -39,7 +40,12 @@ export function addTokenCommand(program: Command, io: CliIo): void {
     async (perform, typed: string, { note, expiresIn: expires_in, scopes }: TokenFlags) => {
       const { name } = await perform('viewAccount', { params: { name: typed } });
       const body = { note, expires_in, scopes };
-      io.stdout.write(`${(await perform('createToken', { params: { name }, body })).token}\n`);
+      const made = await perform('createToken', { params: { name }, body });
+      io.stdout.write(`${made.token}\n`);
+      const rights = scopes === undefined ? `all that ${name} may do` : made.scopes.join(', ');
+      const end = made.expires_at === null ? 'never' : exactTime(new Date(made.expires_at));
+      // Beside the output, which is the token alone.
+      io.stderr.write(`It is good for ${rights}, and ends: ${end}.\n`);
     },
   );
 }
