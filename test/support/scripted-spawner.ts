@@ -20,6 +20,8 @@ export interface SpawnerScript {
   poll?: () => Promise<PollResult>;
   /** Whether only polling tells that a server has ended. */
   tellsNoExit?: boolean;
+  /** Tells that a server has ended, before its exit. */
+  ended?: Promise<void>;
 }
 
 /** A spawner whose servers are entries of a map: in full the contract, in the hands of a test. */
@@ -56,6 +58,7 @@ export function createScriptedSpawner(reach: 'machine' | 'anywhere' = 'machine')
       state: { serverId, generation, engine },
       findForeignProcess: async () => spawner.script.foreignProcess,
       ...(spawner.script.tellsNoExit === true ? {} : { exited }),
+      ...(spawner.script.ended && { ended: spawner.script.ended }),
     };
   }
 

@@ -67,6 +67,11 @@ export interface SpawnedServer {
   }) => Promise<Phrase | undefined>;
   /** Resolves once when the server has ended; never rejects. Undefined when only polling can tell. */
   readonly exited?: Promise<ServerExit>;
+  /**
+   * Resolves when another program may get its address, where that is before `exited`, which waits for its last output;
+   * never rejects. From then on nothing is sent there.
+   */
+  readonly ended?: Promise<unknown>;
 }
 
 export interface ServerExit {

@@ -147,6 +147,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
       expect(await published.spawner.poll(one.state)).toEqual({ running: true });
       // Restarted by hand it gets another port, at which no visitor would find it.
       await docker.getContainer(String(one.state['container'])).restart({ t: 0 });
+      await one.ended;
       expect(await published.spawner.poll(one.state)).toMatchObject({
         running: false,
         exit: { reason: 'its container was restarted and has another address' },

@@ -108,15 +108,17 @@ export function createDockerSpawner(
   ): SpawnedServer {
     const { container, url } = state;
     const leave = new AbortController();
-    const ended = Promise.withResolvers<ServerExit>();
-    live.set(container, { state, release, leave, tellEnd: ended.resolve });
-    const watched = { container, isNew, onOutput, signal: leave.signal };
+    const told = Promise.withResolvers<ServerExit>();
+    const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
+    live.set(container, { state, release, leave, tellEnd: told.resolve });
+    const movedExit = (info: ContainerInspectInfo) => movedExitOf(state, info);
+    const watched = { container, isNew, onOutput, movedExit, onEnd, signal: leave.signal };
     const watching = watchContainer(watched, { engine, events, log }).then((exit): ServerExit => {
       if (exit.code === 0 || exit.reason !== undefined || image?.mismatch === undefined)
         return exit;
       return { ...exit, reason: image.mismatch };
     });
-    return { url, state, exited: Promise.race([watching, ended.promise]) };
+    return { url, state, exited: Promise.race([watching, told.promise]), ended };
   }
 
   async function forget(container: string): Promise<void> {
@@ -278,11 +280,8 @@ export function createDockerSpawner(
       try {
         const condition = await readCondition(engine, state.container);
         if (!condition.running) return { running: false, exit: condition.exit };
-        if (await hasMoved(state, condition.info)) {
-          const reason = text`its container was restarted and has another address`;
-          return { running: false, exit: { code: null, signal: null, reason } };
-        }
-        return { running: true };
+        const exit = condition.info && (await movedExitOf(state, condition.info));
+        return exit === undefined ? { running: true } : { running: false, exit };
       } catch (thrown) {
         if (!isUnreachable(thrown) && !isEngineAnswer(thrown)) throw thrown;
         return { running: 'unknown', reason: engineMessage(thrown) };
@@ -294,7 +293,7 @@ export function createDockerSpawner(
       if (state === undefined) return undefined;
       const { running, info } = await readCondition(engine, state.container);
       if (!running || info === undefined || !isOurs(info, state, hubId)) return undefined;
-      if (await hasMoved(state, info)) return undefined;
+      if ((await movedExitOf(state, info)) !== undefined) return undefined;
       const isOfHost = info.HostConfig.NetworkMode === 'host';
       const release = isOfHost ? addresses.keep(state.url, undefined) : async () => undefined;
       const server = follow(state, false, { onOutput, release });
@@ -315,10 +314,16 @@ export function createDockerSpawner(
     },
   };
 
-  async function hasMoved(state: ContainerState, info: ContainerInspectInfo | undefined) {
-    if (info === undefined || info.HostConfig.NetworkMode === 'host') return false;
+  /** What ends a server whose container has another address than the one that visitors are sent to. */
+  async function movedExitOf(
+    state: ContainerState,
+    info: ContainerInspectInfo,
+  ): Promise<ServerExit | undefined> {
+    if (info.HostConfig.NetworkMode === 'host') return undefined;
     const network = info.HostConfig.NetworkMode ?? options.network;
-    return urlOf(info, reachOf(network, await engine.remoteHost())) !== state.url;
+    if (urlOf(info, reachOf(network, await engine.remoteHost())) === state.url) return undefined;
+    const reason = text`its container was restarted and has another address`;
+    return { code: null, signal: null, reason };
   }
 }
 

@@ -31,6 +31,10 @@ export interface WatchedContainer {
   /** Whether it has just been started: its output is followed from the beginning. */
   readonly isNew: boolean;
   readonly onOutput: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** How a container ended for the hub that was restarted and has another address. */
+  readonly movedExit: (info: ContainerInspectInfo) => Promise<ServerExit | undefined>;
+  /** Told when nothing is to be sent to its address any more: before the last output is there. */
+  readonly onEnd: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -53,7 +57,7 @@ export async function watchContainer(
   watched: WatchedContainer,
   tools: WatchTools,
 ): Promise<ServerExit> {
-  const { container, signal } = watched;
+  const { container, signal, movedExit, onEnd } = watched;
   const { engine, events } = tools;
   const output = startReading(watched, tools);
 
@@ -61,9 +65,13 @@ export async function watchContainer(
     const changed = events.next(container, signal);
     try {
       const condition = await readCondition(engine, container, signal);
-      if (!condition.running) {
+      const exit = condition.running
+        ? condition.info && (await movedExit(condition.info))
+        : condition.exit;
+      if (exit !== undefined) {
+        onEnd();
         await output.finish();
-        return condition.exit;
+        return exit;
       }
     } catch {
       // The engine is away, and its containers may outlive it: it is asked again when it is back.

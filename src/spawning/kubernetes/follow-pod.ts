@@ -5,14 +5,18 @@ import { systemClock } from '../processes/clock.ts';
 import { ApiRefusal, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { followOutput, readLastOutput } from './pod-output.ts';
-import { exitOf, hasEnded } from './pod-view.ts';
-import type { PodKey, Pods } from './pods.ts';
+import { exitOf, hasEnded, type PodView } from './pod-view.ts';
+import type { PodCondition, PodKey, Pods } from './pods.ts';
 
 export interface FollowedPod {
   readonly key: PodKey;
   /** Whether it has just been started: its output is followed from the beginning. */
   readonly isNew: boolean;
   readonly onOutput: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** How a pod ended for the hub that has another address by now. */
+  readonly movedExit: (view: PodView) => ServerExit | undefined;
+  /** Told when nothing is to be sent to its address any more: before the last output is there. */
+  readonly onEnd: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -34,23 +38,30 @@ const lastLinesMs = 2_000;
  * on as it comes while the server starts, and the last lines of it when it has ended.
  */
 export async function followPod(followed: FollowedPod, tools: FollowTools): Promise<ServerExit> {
-  const { key, signal } = followed;
+  const { key, signal, movedExit, onEnd } = followed;
   const output = startReading(followed, tools);
   for (;;) {
     const changed = tools.pods.next(key.uid, { signal });
     const condition = await tools.pods.find(key);
     if (signal.aborted) return new Promise<never>(() => undefined);
-    if (condition.is === 'gone') {
-      await output.finish(false);
-      return condition.exit;
-    }
-    if (condition.is === 'there' && hasEnded(condition.view)) {
-      await output.finish(true);
-      return exitOf(condition.view);
+    const exit = exitNow(condition, movedExit);
+    if (exit !== undefined) {
+      onEnd();
+      await output.finish(condition.is === 'there');
+      return exit;
     }
     await changed;
     if (signal.aborted) return new Promise<never>(() => undefined);
   }
+}
+
+function exitNow(
+  condition: PodCondition,
+  movedExit: FollowedPod['movedExit'],
+): ServerExit | undefined {
+  if (condition.is === 'gone') return condition.exit;
+  if (condition.is !== 'there') return undefined;
+  return hasEnded(condition.view) ? exitOf(condition.view) : movedExit(condition.view);
 }
 
 /** Follows the output for a while; `finish` waits for the rest of it, or asks for the last lines. */

@@ -69,6 +69,25 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     expect(await list('secrets')).toEqual([]);
   });
 
+  test.for(['ended', 'moved'])('a pod that has %s gets no more visitors at once', async (what) => {
+    const before = await create();
+    const { state } = await before.spawner.start(request());
+    const { spawner, logged } = await create({ api_timeout: 1 });
+    const server = await spawner.restore?.(state, { onOutput: () => undefined });
+    // Its last lines do not come, and its address may be that of another pod meanwhile.
+    await api().addFault({ path: '/log', delayMs: 600_000 });
+    const pod = podOf({ state });
+    if (what === 'ended') await api().killForMemory(api().namespace, pod);
+    else {
+      const status = { podIP: '127.9.9.9', podIPs: [{ ip: '127.9.9.9' }] };
+      await api().request('PATCH', `${collection('pods')}/${pod}/status`, { status }, mergePatch);
+    }
+    await server?.ended;
+    expect(logged).toEqual([]);
+    await server?.exited;
+    expect(logged.join()).toContain('pod output cannot be read');
+  });
+
   test('needs no more rights than the Role of the documentation', async () => {
     await using role = await giveRole();
     const claims = [{ name: 'home-{username}', mount_path: '/home/user' }];

@@ -100,13 +100,16 @@ export function createKubernetesSpawner(
     { isNew, onOutput }: Pick<StartCallbacks, 'onOutput'> & { readonly isNew: boolean },
   ): SpawnedServer {
     const leave = new AbortController();
-    const ended = Promise.withResolvers<ServerExit>();
-    live.set(state.uid, { leave, tellEnd: ended.resolve });
+    const told = Promise.withResolvers<ServerExit>();
+    const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
+    live.set(state.uid, { leave, tellEnd: told.resolve });
     const { signal } = leave;
-    const watching = followPod({ key: state, isNew, onOutput, signal }, followTools);
+    const movedExit = (view: PodView) => movedExitOf(view, state);
+    const followed = { key: state, isNew, onOutput, movedExit, onEnd, signal };
+    const watching = followPod(followed, followTools);
     // An ended pod is left over from now on.
     void watching.then(() => live.delete(state.uid));
-    return { url: state.url, state, exited: Promise.race([watching, ended.promise]) };
+    return { url: state.url, state, exited: Promise.race([watching, told.promise]), ended };
   }
 
   function forget(uid: string): void {
@@ -241,11 +244,8 @@ export function createKubernetesSpawner(
           reason: text`The node ${view.node ?? ''} does not answer`,
         };
       }
-      if (hasMoved(view, state)) {
-        const reason = text`its pod has another address`;
-        return { running: false, exit: { code: null, signal: null, reason } };
-      }
-      return { running: true };
+      const exit = movedExitOf(view, state);
+      return exit === undefined ? { running: true } : { running: false, exit };
     },
 
     async restore(stored, { onOutput }) {
@@ -256,7 +256,7 @@ export function createKubernetesSpawner(
       const condition = await pods.find(state);
       if (condition.is === 'unknown') throw new HubError('unavailable', condition.reason);
       if (condition.is === 'gone' || hasEnded(condition.view)) return undefined;
-      if (hasMoved(condition.view, state)) return undefined;
+      if (movedExitOf(condition.view, state) !== undefined) return undefined;
       return follow({ ...state, url }, { isNew: false, onOutput });
     },
 
@@ -274,8 +274,12 @@ export function createKubernetesSpawner(
   };
 }
 
-function hasMoved({ ip }: PodView, { url, port }: PodState): boolean {
-  return url !== undefined && ip !== undefined && urlOf(ip, port) !== url;
+/** What ends a server whose pod has another address than the one that visitors are sent to. */
+function movedExitOf({ ip }: PodView, { url, port }: PodState): ServerExit | undefined {
+  const hasMoved = url !== undefined && ip !== undefined && urlOf(ip, port) !== url;
+  return hasMoved
+    ? { code: null, signal: null, reason: text`its pod has another address` }
+    : undefined;
 }
 
 function podKey({ name, namespace, uid }: PodView): PodKey {

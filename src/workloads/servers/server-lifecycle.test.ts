@@ -244,6 +244,25 @@ describeEachDatabase('the life of servers', (open) => {
     });
   });
 
+  test('the route of a server that has ended is closed while its last lines are still read', async () => {
+    const world = createLifecycleWorld(await open());
+    const { spawner, happened } = world;
+    const end = hold();
+    spawner.script.ended = end.wait();
+    const server = await world.addServer('ann');
+    await world.start(server);
+    end.release();
+    await until(() => happened.at(-1) === 'close ann/', 'its route is closed');
+    expect(world.routes.size).toBe(0);
+    spawner.die(server.id, { code: 3, signal: null });
+    await until(() => happened.at(-1) === 'gone ann/', 'the end is settled');
+    const { state, failure } = await world.stored(server);
+    expect([state, String(failure?.message)]).toEqual([
+      'stopped',
+      'The server ended with exit code 3.',
+    ]);
+  });
+
   test('a server whose end only polling can tell is noticed by the next look', async () => {
     const world = createLifecycleWorld(await open(), { pollIntervalMs: 10 });
     world.spawner.script.tellsNoExit = true;

@@ -134,16 +134,19 @@ export function createServerUnit(
   }
 
   function watch(running: SpawnedServer): void {
-    void running.exited?.then((exit) => onDeath(running, endMessage(exit)));
+    const { exited, ended = exited } = running;
+    const message = exited?.then(endMessage);
+    if (message !== undefined) void ended?.then(() => onDeath(running, message));
   }
 
-  async function onDeath(dead: SpawnedServer, message: Phrase): Promise<void> {
+  async function onDeath(dead: SpawnedServer, told: Phrase | Promise<Phrase>): Promise<void> {
     if (spawned !== dead || state !== 'running' || isReleased) return;
     state = 'stopping';
     events.onUnavailable(server);
-    const failure = failureOf(message);
-    log.warn({ reason: message, output: failure.output.slice(-5) }, 'server died, route closed');
     await then(async () => {
+      const message = await told;
+      const failure = failureOf(message);
+      log.warn({ reason: message, output: failure.output.slice(-5) }, 'server died, route closed');
       await end(dead.state);
       await record.stopped(failure);
       settle();
