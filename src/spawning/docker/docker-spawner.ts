@@ -108,9 +108,9 @@ export function createDockerSpawner(
   ): SpawnedServer {
     const { container, url } = state;
     const leave = new AbortController();
-    const told = Promise.withResolvers<ServerExit>();
+    const ending = Promise.withResolvers<ServerExit>();
     const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
-    live.set(container, { state, release, leave, tellEnd: told.resolve });
+    live.set(container, { state, release, leave, tellEnd: ending.resolve });
     const movedExit = (info: ContainerInspectInfo) => movedExitOf(state, info);
     const watched = { container, isNew, onOutput, movedExit, onEnd, signal: leave.signal };
     const watching = watchContainer(watched, { engine, events, log }).then((exit): ServerExit => {
@@ -118,7 +118,7 @@ export function createDockerSpawner(
         return exit;
       return { ...exit, reason: image.mismatch };
     });
-    return { url, state, exited: Promise.race([watching, told.promise]), ended };
+    return { url, state, exited: Promise.race([watching, ending.promise]), ended };
   }
 
   async function forget(container: string): Promise<void> {

@@ -53,7 +53,7 @@ export function chooseImage(
     if (profileOptions.image !== undefined && profileOptions.allowed_images === undefined) {
       return profileOptions.image;
     }
-    const image = allowed[String(wanted)] ?? wanted;
+    const image = typeof wanted === 'string' && (allowed[wanted] ?? wanted);
     if (typeof image === 'string' && Object.values(allowed).includes(image)) return image;
     throw new HubError('bad_request', text`This image is not one of those that may be chosen.`, {
       hint: text`These may be: ${Object.values(allowed).join(', ') || 'none'}.`,

@@ -100,16 +100,16 @@ export function createKubernetesSpawner(
     { isNew, onOutput }: Pick<StartCallbacks, 'onOutput'> & { readonly isNew: boolean },
   ): SpawnedServer {
     const leave = new AbortController();
-    const told = Promise.withResolvers<ServerExit>();
+    const ending = Promise.withResolvers<ServerExit>();
     const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
-    live.set(state.uid, { leave, tellEnd: told.resolve });
+    live.set(state.uid, { leave, tellEnd: ending.resolve });
     const { signal } = leave;
     const movedExit = (view: PodView) => movedExitOf(view, state);
     const followed = { key: state, isNew, onOutput, movedExit, onEnd, signal };
     const watching = followPod(followed, followTools);
     // An ended pod is left over from now on.
     void watching.then(() => live.delete(state.uid));
-    return { url: state.url, state, exited: Promise.race([watching, told.promise]), ended };
+    return { url: state.url, state, exited: Promise.race([watching, ending.promise]), ended };
   }
 
   function forget(uid: string): void {

@@ -53,7 +53,6 @@ export interface ServerUnit {
     failure: Phrase | null,
     limits: { readonly endings: Limiter; readonly recordings: Limiter },
   ): Promise<void>;
-  /** Polls whether the server still runs. */
   poll(): Promise<void>;
   /** Whether the server is gone, which the database could not be told. */
   readonly isRecordBehind: boolean;
@@ -135,18 +134,16 @@ export function createServerUnit(
 
   function watch(running: SpawnedServer): void {
     const { exited, ended = exited } = running;
-    const message = exited?.then(endMessage);
-    if (message !== undefined) void ended?.then(() => onDeath(running, message));
+    if (exited !== undefined) void ended?.then(() => onDeath(running, exited.then(endMessage)));
   }
 
-  async function onDeath(dead: SpawnedServer, told: Phrase | Promise<Phrase>): Promise<void> {
+  async function onDeath(dead: SpawnedServer, reason: Phrase | Promise<Phrase>): Promise<void> {
     if (spawned !== dead || state !== 'running' || isReleased) return;
     state = 'stopping';
     events.onUnavailable(server);
     await then(async () => {
-      const message = await told;
-      const failure = failureOf(message);
-      log.warn({ reason: message, output: failure.output.slice(-5) }, 'server died, route closed');
+      const failure = failureOf(await reason);
+      log.warn({ reason: failure.message, output: failure.output.slice(-5) }, 'server died');
       await end(dead.state);
       await record.stopped(failure);
       settle();
