@@ -149,8 +149,14 @@ const announcementPollMs = 50;
 const flushMs = 1_000;
 
 let openedLog: OpenedLog | undefined;
+/** Of a hub whose log is not open yet. */
+let earlyWarnings: Error[] | undefined;
 /** Whether people have no terminal to read: what is said beside the log is in its form as well. */
 let onlyJson = false;
+
+function logWarning({ log }: OpenedLog, warning: Error): void {
+  log.warn({ err: warning }, 'warning of the runtime');
+}
 
 async function openLogFor({ config }: CheckedConfig): Promise<OpenedLog> {
   const { log_level, log_format, log_time_format, log_level_format } = config.Hub;
@@ -162,6 +168,7 @@ async function openLogFor({ config }: CheckedConfig): Promise<OpenedLog> {
     time: log_time_format,
     levelForm: log_level_format,
   });
+  for (const warning of earlyWarnings?.splice(0) ?? []) logWarning(openedLog, warning);
   return openedLog;
 }
 
@@ -211,14 +218,17 @@ export async function run(signals: Signals | undefined): Promise<void> {
   // Node's own would write lines of its own form between those of the log.
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {
-    if (openedLog !== undefined) openedLog.log.warn({ err: warning }, 'warning of the runtime');
+    if (openedLog !== undefined) logWarning(openedLog, warning);
+    else if (earlyWarnings !== undefined) earlyWarnings.push(warning);
     else process.stderr.write(`${String(warning)}\n`);
   });
   // A reader who has gone, as in `hub user list | head`, is not a failure.
   process.stdout.on('error', () => {});
   process.on('exit', () => openedLog?.flushNow());
 
-  process.exitCode = await runCli(process.argv.slice(2), {
+  const args = process.argv.slice(2);
+  if (args[0] === 'start') earlyWarnings = [];
+  process.exitCode = await runCli(args, {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
@@ -226,7 +236,7 @@ export async function run(signals: Signals | undefined): Promise<void> {
     untilInterrupted,
     reportFailure(description) {
       if (onlyJson) openedLog?.log.error({ reason: description }, 'ended by a failure');
-      else process.stderr.write(`${description}\n`);
+      else process.stderr.write([...(earlyWarnings ?? []), description, ''].join('\n'));
     },
     async openLog(checked) {
       await openLogFor(checked);

@@ -113,6 +113,8 @@ describe('what can come next', () => {
       'passwd',
       'account',
       'list',
+      'suspend',
+      'unsuspend',
       'delete',
       'help',
     ]);

@@ -124,13 +124,18 @@ describe('the log of a busy run', () => {
     await writeFile(
       warns,
       `import { isMainThread } from 'node:worker_threads';
-      if (isMainThread) setTimeout(() => process.emitWarning('from a package'), 500);`,
+      if (isMainThread) {
+        process.emitWarning('before the log');
+        process.on('SIGUSR2', () => process.emitWarning('from a package'));
+      }`,
     );
     await using hub = await startHubProcess(['start', '--config', folder.configFile], {
       cwd: folder.directory,
       env: { NODE_OPTIONS: `--import ${warns}` },
     });
+    hub.signal('SIGUSR2');
     await until(() => hub.stderr().includes('from a package'), 'the warning is there');
+    expect(hub.logged(/^warning of the runtime$/)).toHaveLength(2);
     expect(linesOf(hub.stdout()).map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({
         level: 'info',

@@ -381,7 +381,7 @@ describe('a plugin that creates something else than its contract says', () => {
     await folder.write('plugins/badges.ts', own);
     const { code, stderr } = await checkByCommand(folder);
     expect(code).toBe(0);
-    expect(stderr).toContain('a plugin opens connections and starts timers in open, not in create');
+    expect(stderr).toContain('A plugin opens connections and starts timers in open, not in create');
   });
 
   test.for([
