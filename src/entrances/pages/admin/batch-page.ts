@@ -50,7 +50,7 @@ ${
 }
 ${isOver && followUp !== undefined && followUp.made.length > 0 && madeUsers(layout, report.id, followUp)}
 </div>
-<p><a class="button${isOver && followUp === undefined && ' primary'}" href="${report.returnTo}">${text`Back to the list`}</a></p>`,
+<div class="pages"><a class="button${isOver && followUp === undefined && ' primary'}" href="${report.returnTo}">${text`Back to the list`}</a></div>`,
   });
 }
 

@@ -83,7 +83,7 @@ function rowOf(
     leadsTo: may('viewUser', of) ? 'user' : mayReadServer ? 'server' : undefined,
     server: mayReadServer ? (main?.state ?? 'stopped') : undefined,
     openUrl: main?.state === 'running' && mayOpenServer ? main.url : undefined,
-    mayStart: may('startDefaultServer', of),
+    mayStart: !row.isSuspended && may('startDefaultServer', of),
     mayStop: may('stopDefaultServer', of),
     load: main?.load,
     runningNamedServers: summaries.filter(
