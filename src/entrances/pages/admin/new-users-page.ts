@@ -8,7 +8,7 @@ import { notice } from '../elements/notice.ts';
 import { copyableText, copyTexts } from '../elements/secret.ts';
 import { type Column, table } from '../elements/table.ts';
 import { duration } from '../elements/time.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 
 export interface NewUsersView {
@@ -63,6 +63,9 @@ const verdictLabels = {
   invalid: text`Not possible`,
 } as const satisfies Record<ImportVerdict['verdict'], Phrase>;
 
+/** Those that stand together. */
+const personColumns: readonly NewUserColumn[] = ['name', 'displayName', 'email'];
+
 /** More are not shown, those with a problem first. */
 const maxPreviewRows = 200;
 
@@ -91,13 +94,24 @@ ${table(
   text`Users`,
   [
     { label: text`Line`, cell: ({ user }) => String(user?.line ?? '') },
-    ...file.columns.map(
-      (column): Column<(typeof shown)[number]> => ({
-        label: columnLabels[column],
-        ...(column === 'name' && { style: 'name' }),
-        cell: ({ user }) => cellOf(user?.[column]),
-      }),
-    ),
+    {
+      // As in the list of users: a column for each would leave none of them room.
+      label: columnLabels.name,
+      style: 'name',
+      cell: ({ user }) => {
+        const { displayName, email } = user ?? {};
+        const known = [displayName && html`<bdi>${displayName}</bdi>`, email].filter(Boolean);
+        return html`${user?.name ?? ''}${known.length > 0 && html`<span class="under">${joinHtml(known, ' · ')}</span>`}`;
+      },
+    },
+    ...file.columns
+      .filter((column) => !personColumns.includes(column))
+      .map(
+        (column): Column<(typeof shown)[number]> => ({
+          label: columnLabels[column],
+          cell: ({ user }) => cellOf(user?.[column]),
+        }),
+      ),
     {
       label: text`Result`,
       cell: ({ verdict, reason }) =>

@@ -125,7 +125,10 @@ function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html
   const chip = (status: UserStatus | undefined): Html =>
     html`<a class="chip" href="${usersUrl(urls, { ...query, status, edge: undefined })}"${status === query.status && html` aria-current="true"`}>${status === undefined ? text`All` : statusLabels[status]} <b>${formatNumber(counts[status ?? 'all'])}</b></a>`;
   const statuses = (Object.keys(statusLabels) as UserStatus[]).filter(
-    (status) => known[fieldByStatus[status]],
+    (status) =>
+      known[fieldByStatus[status]] &&
+      // Seldom are there any: else one chip more for every eye.
+      (status !== 'suspended' || counts.suspended > 0 || status === query.status),
   );
   return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...statuses].map(chip)}${
     query.group !== undefined &&
