@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateSync } from 'otplib';
 import type { Browser, Page } from 'playwright-core';
@@ -93,7 +93,10 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await shows('one go 0 go 1');
     expect(await state.textContent()).toBe('');
     // More than there is room for: the newest stands at the foot of it.
-    await writeFile(join(hub.directory, 'go.2'), Array.from({ length: 80 }, String).join('\n'));
+    // Whole from the start: the service reads it as soon as it is there.
+    const whole = join(hub.directory, 'whole');
+    await writeFile(whole, Array.from({ length: 80 }, String).join('\n'));
+    await rename(whole, join(hub.directory, 'go.2'));
     await shows('go 2');
     const places = await ada.evaluate<{ bottom: number; foot: number; isLonger: boolean }>(
       `(() => {
