@@ -87,6 +87,15 @@ const infoChange = z
   })
   .describe('Members left out stay as they are. 409 where a login provider tells it.');
 
+const suspension = {
+  byCommand: true,
+  path: '/users/{name}/suspension',
+  tag: 'users',
+  scopes: ['admin:users'],
+  needsRecentLogin: true,
+  target: 'user',
+} as const;
+
 /** Users. */
 export const userOperations = [
   operation({
@@ -251,36 +260,26 @@ export const userOperations = [
     };
   }),
   operation({
+    ...suspension,
     id: 'suspendUser',
-    byCommand: true,
     method: 'PUT',
-    path: '/users/{name}/suspension',
     audit: ['user.suspend', 'server.stop'],
     log: 'user suspended',
-    tag: 'users',
     summary: 'Suspend a user',
     description:
       'The servers of the user are stopped. Logins, tokens and shares stop working at once, and work again when the suspension ends.',
-    scopes: ['admin:users'],
-    needsRecentLogin: true,
-    target: 'user',
     answers: { 204: { description: 'The user is shut out.' } },
   }).handle(async ({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
     await accounts.setSuspended(caller, params.name, true);
     return { status: 204 };
   }),
   operation({
+    ...suspension,
     id: 'unsuspendUser',
-    byCommand: true,
     method: 'DELETE',
-    path: '/users/{name}/suspension',
     audit: ['user.unsuspend'],
     log: 'user unsuspended',
-    tag: 'users',
     summary: 'End the suspension of a user',
-    scopes: ['admin:users'],
-    needsRecentLogin: true,
-    target: 'user',
     answers: { 204: { description: 'The user may log in; servers stay stopped.' } },
   }).handle(async ({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
     await accounts.setSuspended(caller, params.name, false);

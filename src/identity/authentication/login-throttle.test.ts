@@ -1,12 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { memorySpace } from '../../../test/support/memory-space.ts';
+import { createTestThrottle } from '../../../test/support/test-throttle.ts';
 import type { KeyvSpace } from '../../platform/store/keyv-space.ts';
-import {
-  createLoginThrottle,
-  type LoginThrottle,
-  type LoginThrottleOptions,
-  networkOf,
-} from './login-throttle.ts';
+import { type LoginThrottle, networkOf } from './login-throttle.ts';
 import type { ThrottleRecord } from './throttle-counters.ts';
 
 const start = Date.now();
@@ -20,16 +16,8 @@ beforeEach(() => {
   throttle = createThrottle();
 });
 
-function createThrottle(options: Partial<LoginThrottleOptions> = {}): LoginThrottle {
-  return createLoginThrottle({
-    records,
-    lockout_attempts: 3,
-    lockout_delay: 10,
-    lockout_max_delay: 60,
-    max_pending_logins: 500,
-    now: () => nowMs,
-    ...options,
-  });
+function createThrottle(): LoginThrottle {
+  return createTestThrottle({ records, now: () => nowMs });
 }
 
 /** Tries a login; true when the password was compared at all. */
@@ -100,39 +88,6 @@ test('a success clears the name', async () => {
   expect(await isTried('ada', true)).toBe(true);
 });
 
-test('of many guesses at once no more than the limit are compared', async () => {
-  let compared = 0;
-  const guesses = Array.from({ length: 20 }, () =>
-    throttle.attempt(
-      { userName: 'ada', address: '192.0.2.1' },
-      async () => {
-        compared += 1;
-        await new Promise((resolve) => setImmediate(resolve));
-        return false;
-      },
-      () => 'failure',
-    ),
-  );
-  const results = await Promise.all(guesses);
-  expect(compared).toBe(3);
-  expect(results.filter(({ outcome }) => outcome === 'delayed')).toHaveLength(17);
-});
-
-test('a queue for one name is bounded', async () => {
-  const gate = Promise.withResolvers<boolean>();
-  const waiting = Array.from({ length: 200 }, () =>
-    throttle.attempt(
-      { userName: 'ada', address: '192.0.2.1' },
-      () => gate.promise,
-      () => 'neutral',
-    ),
-  );
-  const firstRefused = await Promise.race(waiting);
-  expect(firstRefused).toEqual({ outcome: 'delayed', retryAfterSeconds: 1 });
-  gate.resolve(true);
-  await Promise.all(waiting);
-});
-
 test('one name per guess does not help: the address must wait, too', async () => {
   for (let guess = 0; guess < 30; guess++) expect(await isTried(`user${guess}`, false)).toBe(true);
   expect(await retryAfter('somebody-else')).toBe(10);
@@ -180,81 +135,6 @@ test('guesses from many addresses hold up all but a browser that is known', asyn
   expect(await isTried('ada', true, '192.0.2.9')).toBe(true);
 });
 
-test('of many guesses at many names at once, an address gets only so many', async () => {
-  let compared = 0;
-  const gate = Promise.withResolvers<boolean>();
-  const guesses = Array.from({ length: 100 }, (_, index) =>
-    throttle.attempt(
-      { userName: `user${index}`, address: '192.0.2.1' },
-      () => {
-        compared += 1;
-        return gate.promise;
-      },
-      () => 'failure',
-    ),
-  );
-  gate.resolve(false);
-  await Promise.all(guesses);
-  expect(compared).toBeLessThanOrEqual(30);
-});
-
-describe('of guesses at several hubs at once, no more are compared than at one', () => {
-  const hubs = 4;
-
-  async function compared(
-    attemptOf: (index: number) => { readonly userName: string; readonly address: string },
-    count: number,
-  ): Promise<number> {
-    const throttles = Array.from({ length: hubs }, () => createThrottle());
-    let begun = 0;
-    const guesses = Array.from({ length: count }, (_, index) =>
-      throttles[index % hubs]?.attempt(
-        attemptOf(index),
-        async () => {
-          begun += 1;
-          await new Promise((resolve) => setImmediate(resolve));
-        },
-        () => 'failure',
-      ),
-    );
-    await Promise.all(guesses);
-    return begun;
-  }
-
-  test('for one name from one address', async () => {
-    expect(await compared(() => ({ userName: 'ada', address: '192.0.2.1' }), 40)).toBe(3);
-  });
-
-  test('for many names from one address', async () => {
-    const attemptOf = (index: number) => ({ userName: `user${index}`, address: '192.0.2.1' });
-    expect(await compared(attemptOf, 100)).toBe(30);
-  });
-
-  test('for one name from many addresses', async () => {
-    const attemptOf = (index: number) => ({ userName: 'ada', address: `10.0.${index}.1` });
-    expect(await compared(attemptOf, 400)).toBe(300);
-  });
-});
-
-test('a place that a hub took and never gave back is free again', async () => {
-  const limited = { lockout_attempts: 1 };
-  void createThrottle(limited).attempt(
-    { userName: 'ada', address: '192.0.2.1' },
-    () => new Promise(() => undefined),
-    () => 'neutral',
-  );
-  const other = createThrottle({ ...limited, maxWaitMs: 20 });
-  const attempt = () =>
-    other.attempt(
-      { userName: 'ada', address: '192.0.2.1' },
-      () => Promise.resolve(),
-      () => 'success',
-    );
-  expect(await attempt()).toMatchObject({ outcome: 'delayed', isCrowded: true });
-  nowMs += 60_000;
-  expect(await attempt()).toMatchObject({ outcome: 'tried' });
-});
-
 test('failures of an address are forgotten in time, however many log in there meanwhile', async () => {
   for (let guess = 0; guess < 20; guess++) await isTried(`user${guess}`, false);
   void throttle.attempt(
@@ -267,82 +147,6 @@ test('failures of an address are forgotten in time, however many log in there me
     await isTried('ada', true);
   }
   for (let guess = 0; guess < 20; guess++) expect(await isTried(`late${guess}`, false)).toBe(true);
-});
-
-test('people with right passwords behind one address all get in, however many come at once', async () => {
-  let inside = 0;
-  let max = 0;
-  const logins = Array.from({ length: 200 }, (_, index) =>
-    throttle.attempt(
-      { userName: `pupil${index}`, address: '192.0.2.1' },
-      async () => {
-        inside += 1;
-        max = Math.max(max, inside);
-        await new Promise((resolve) => setImmediate(resolve));
-        inside -= 1;
-      },
-      () => 'success',
-    ),
-  );
-  const outcomes = (await Promise.all(logins)).map(({ outcome }) => outcome);
-  expect(outcomes.filter((outcome) => outcome !== 'tried')).toEqual([]);
-  expect(max).toBeLessThanOrEqual(30);
-});
-
-test('one whose turn does not come in time is told when to come back, not that they failed', async () => {
-  throttle = createThrottle({ maxWaitMs: 20 });
-  const gate = Promise.withResolvers<void>();
-  const attempts = Array.from({ length: 40 }, (_, index) =>
-    throttle.attempt(
-      { userName: `pupil${index}`, address: '192.0.2.1' },
-      () => gate.promise,
-      () => 'success',
-    ),
-  );
-  const late = await Promise.all(attempts.slice(30));
-  for (const result of late) expect(result).toMatchObject({ outcome: 'delayed', isCrowded: true });
-  gate.resolve();
-  for (const result of await Promise.all(attempts.slice(0, 30))) {
-    expect(result.outcome).toBe('tried');
-  }
-  expect(await throttle.list()).toEqual([]);
-});
-
-test('one who leaves the line makes room for the next', async () => {
-  const gate = Promise.withResolvers<void>();
-  const leaving = new AbortController();
-  const attempt = (userName: string, signal?: AbortSignal) =>
-    throttle.attempt(
-      { userName, address: '192.0.2.1', signal },
-      () => gate.promise,
-      () => 'success',
-    );
-  const first = Array.from({ length: 30 }, (_, index) => attempt(`pupil${index}`));
-  const left = attempt('left', leaving.signal);
-  const last = attempt('last');
-  leaving.abort();
-  expect(await left).toMatchObject({ outcome: 'delayed', isCrowded: true });
-  gate.resolve();
-  expect((await Promise.all([...first, last])).map(({ outcome }) => outcome)).toEqual(
-    Array.from({ length: 31 }, () => 'tried'),
-  );
-});
-
-test('beyond the attempts that may be pending, one is refused at once', async () => {
-  throttle = createThrottle({ max_pending_logins: 5 });
-  const gate = Promise.withResolvers<void>();
-  const attempts = Array.from({ length: 6 }, (_, index) =>
-    throttle.attempt(
-      { userName: `pupil${index}`, address: `192.0.2.${index}` },
-      () => gate.promise,
-      () => 'success',
-    ),
-  );
-  expect(await attempts[5]).toMatchObject({ outcome: 'delayed', isCrowded: true });
-  gate.resolve();
-  for (const result of await Promise.all(attempts.slice(0, 5))) {
-    expect(result.outcome).toBe('tried');
-  }
 });
 
 test('an address in IPv6 is its /64 network', async () => {

@@ -4,7 +4,7 @@ import type { Batches } from '../../../identity/accounts/batches.ts';
 import type { LoginSessions } from '../../../identity/sessions/login-sessions.ts';
 import { type NewUsersFile, readNewUsers } from '../../../operations/new-users-file.ts';
 import { HubError } from '../../../platform/errors.ts';
-import { message, phraseIn, text } from '../../../platform/texts/text.ts';
+import { message, phraseIn, type Text, text } from '../../../platform/texts/text.ts';
 import { toCsv } from '../csv.ts';
 import type { BoundPages, Chosen, ModelOf } from '../forms/binding.ts';
 import type { Next } from '../forms/next.ts';
@@ -12,6 +12,8 @@ import { newUsersPage, newUsersPreviewPage } from './new-users-page.ts';
 
 /** What is done by then is shown at once. */
 const maxWaitMs = 2_000;
+
+type Batch = Parameters<Batches['start']>[0];
 
 const typedIn = (sent: URLSearchParams) => sent.get('people') ?? '';
 
@@ -57,15 +59,25 @@ export function adminUserImportRoutes(
     const title = message('{count, plural, one {Create # user} other {Create # users}}', {
       count: wanted.size,
     });
-    const { id, finished } = await batches.start({
-      by: chosen.visitor.login.user.id,
-      title: phraseIn(title, chosen.language),
-      returnTo: urls.admin,
+    return begin(chosen, {
+      title,
       names: [...wanted.keys()],
       keepsNames: true,
       async work(name) {
         await chosen.perform({ params: {}, body: wanted.get(name) });
       },
+    });
+  }
+
+  async function begin(
+    { visitor, language }: Chosen,
+    { title, ...batch }: { title: Text } & Pick<Batch, 'names' | 'keepsNames' | 'work'>,
+  ): Promise<Next> {
+    const { id, finished } = await batches.start({
+      by: visitor.login.user.id,
+      title: phraseIn(title, language),
+      returnTo: urls.admin,
+      ...batch,
     });
     await Promise.race([finished, sleep(maxWaitMs, undefined, { ref: false })]);
     return { redirect: urls.adminBatch(id) };
@@ -86,17 +98,13 @@ export function adminUserImportRoutes(
       const title = message('{count, plural, one {Delete # user} other {Delete # users}}', {
         count: unused.length,
       });
-      const { id, finished } = await batches.start({
-        by: chosen.visitor.login.user.id,
-        title: phraseIn(title, chosen.language),
-        returnTo: urls.admin,
+      return begin(chosen, {
+        title,
         names: unused.map(({ name }) => name),
         async work(name) {
           await chosen.perform({ params: { batch, name } });
         },
       });
-      await Promise.race([finished, sleep(maxWaitMs, undefined, { ref: false })]);
-      return { redirect: urls.adminBatch(id) };
     },
   });
 }
