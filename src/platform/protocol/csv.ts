@@ -16,8 +16,8 @@ export function readCsv(csv: string): {
   readonly lines: readonly CsvLine[];
   readonly unclosed?: number;
 } {
-  const text = csv.replace(/^\uFEFF/, '');
-  const { data, errors } = papa.parse<string[]>(text, { delimiter: delimiterOf(text) });
+  // Its own guess needs empty lines left out, and with them their numbers.
+  const { data, errors } = papa.parse<string[]>(csv, { delimiter: delimiterOf(csv) });
   const lines = data
     .map((cells, index) => ({ line: index + 1, cells: cells.map((cell) => cell.trim()) }))
     .filter(({ cells }) => cells.some((cell) => cell !== ''));
