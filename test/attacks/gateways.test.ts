@@ -202,9 +202,14 @@ test.runIf(process.getuid?.() === 0)(
     const visit = () => fetch(`${folder.url}hub/login`, { headers });
     const requests = 8;
     first.signal('SIGSTOP');
-    const underWay = Array.from({ length: requests }, visit);
-    // Each on a connection of its own, beside that of the feed.
-    await until(() => connectionsTo(port) > requests, 'the requests are with the hub');
+    let answered = 0;
+    const underWay = Array.from({ length: requests }, () => visit().finally(() => (answered += 1)));
+    // Each on a connection of its own, beside that of the feed. A slow machine's gateway answers some by itself, as the
+    // hub has fallen silent.
+    await until(
+      () => answered === requests || connectionsTo(port) > requests,
+      'the requests are with the hub',
+    );
 
     first.signal('SIGKILL');
     await said.until('listening');
