@@ -192,22 +192,17 @@ export function createSharing(deps: {
     return { share, id };
   }
 
-  const keyOf = ({ id }: User, address: string) => `${id} ${address}`;
-
   async function findCode(code: string, user: User, address: string): Promise<ShareCode> {
-    const key = keyOf(user, address);
-    const retryAfterSeconds = failures.retryAfterSeconds(key);
-    if (retryAfterSeconds !== undefined) {
-      throw new HubError('too_many_requests', text`Too many links that do not work.`, {
-        hint: text`Wait a moment, then open the link again.`,
-        retryAfterSeconds,
-      });
-    }
-    const found = code.length > maxCodeLength ? undefined : await shareCodes.find(code);
-    if (found === undefined) {
-      await failures.recordFailure(key);
-      throw deadCode();
-    }
+    const found = await failures.attempt(
+      `${user.id} ${address}`,
+      async () => (code.length > maxCodeLength ? undefined : shareCodes.find(code)),
+      (retryAfterSeconds) =>
+        new HubError('too_many_requests', text`Too many links that do not work.`, {
+          hint: text`Wait a moment, then open the link again.`,
+          retryAfterSeconds,
+        }),
+    );
+    if (found === undefined) throw deadCode();
     if (found.server.userId === user.id) {
       throw new HubError('forbidden', text`This is your own server; you need no link to it.`);
     }

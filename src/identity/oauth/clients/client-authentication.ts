@@ -44,20 +44,21 @@ export function createClientAuthentication({
     { clientId, clientSecret }: ClientCredentials,
     address: string,
   ): Promise<Client> => {
-    const limited = `${address} ${clientId}`;
-    const retryAfterSeconds = failureLimit.retryAfterSeconds(limited);
-    if (retryAfterSeconds !== undefined) {
-      throw new OAuthError('invalid_client', 'Too many failed attempts; try again later.', {
-        retryAfterSeconds,
-      });
-    }
-    const client = await clients.find(clientId);
-    if (client !== undefined && (await verifyClientSecret(client, clientSecret))) {
-      identifyActor({ kind: 'service', name: client.clientId });
-      return client;
-    }
-    await failureLimit.recordFailure(limited);
-    throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
+    const client = await failureLimit.attempt(
+      `${address} ${clientId}`,
+      async () => {
+        const found = await clients.find(clientId);
+        return found && (await verifyClientSecret(found, clientSecret)) ? found : undefined;
+      },
+      (retryAfterSeconds) =>
+        new OAuthError('invalid_client', 'Too many failed attempts; try again later.', {
+          retryAfterSeconds,
+        }),
+    );
+    if (client === undefined)
+      throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
+    identifyActor({ kind: 'service', name: client.clientId });
+    return client;
   };
 
   const find = async ({ authorization, form, incoming }: ClientAuthenticationRequest) => {

@@ -3,11 +3,17 @@ import { growingUpTo } from '../../../platform/concurrency/lru-options.ts';
 import { hashSecret } from '../../../platform/crypto/hash.ts';
 import type { KeyvSpace } from '../../../platform/store/keyv-space.ts';
 
-/** Counts failures, of all processes together, and says when there were too many. */
+/** Counts failures, of all processes together, and makes no attempt after too many. */
 export interface FailureLimit {
-  recordFailure(key: string): Promise<void>;
-  /** Seconds until another attempt is allowed; undefined while it is. Asks no store. */
-  retryAfterSeconds(key: string): number | undefined;
+  /**
+   * Makes an attempt, which fails where it resolves to undefined. Of several at once no more are under way than may
+   * still fail; the others wait for them. Rejects with what `refusal` makes where there were too many failures.
+   */
+  attempt<Result>(
+    key: string,
+    work: () => Promise<Result | undefined>,
+    refusal: (retryAfterSeconds: number) => Error,
+  ): Promise<Result | undefined>;
 }
 
 /** Failures since the first of a window. */
@@ -22,7 +28,7 @@ const clockErrorMs = 1_000;
 /**
  * So many failures in a window of time, which begins with the first. The key should name the address beside the client,
  * so that guessing from elsewhere does not lock the real client out. A process learns of the failures at others with the
- * first one of its own: that is one more attempt for each process, and those that succeed cost no query.
+ * first of its own: each may have its attempts under way once, and those that succeed cost no query.
  */
 export function createFailureLimit({
   counts,
@@ -39,27 +45,53 @@ export function createFailureLimit({
   readonly maxKeys?: number;
 }): FailureLimit {
   const windows = new LRUCache<string, FailureWindow>(growingUpTo(maxKeys));
+  const underWay = new Map<string, Set<Promise<unknown>>>();
 
   /** One that ends later than any can was begun before the clock was set back; those of other processes differ a little. */
   const isCurrent = ({ endsAtMs }: FailureWindow) =>
     endsAtMs > now() && endsAtMs <= now() + windowMs + clockErrorMs;
 
+  const currentOf = (hash: string): FailureWindow | undefined => {
+    const window = windows.get(hash);
+    return window && isCurrent(window) ? window : undefined;
+  };
+
+  async function recordFailure(hash: string): Promise<void> {
+    const window = await counts.update(hash, (former) => {
+      const value =
+        former !== undefined && isCurrent(former)
+          ? { ...former, count: former.count + 1 }
+          : { count: 1, endsAtMs: now() + windowMs };
+      return { value, lifetimeMs: value.endsAtMs - now() };
+    });
+    if (window !== undefined) windows.set(hash, window);
+  }
+
   return {
-    async recordFailure(key) {
+    async attempt(key, work, refusal) {
       const hash = hashSecret(key);
-      const window = await counts.update(hash, (former) => {
-        const value =
-          former !== undefined && isCurrent(former)
-            ? { ...former, count: former.count + 1 }
-            : { count: 1, endsAtMs: now() + windowMs };
-        return { value, lifetimeMs: value.endsAtMs - now() };
-      });
-      if (window !== undefined) windows.set(hash, window);
-    },
-    retryAfterSeconds(key) {
-      const window = windows.get(hashSecret(key));
-      if (window === undefined || window.count < limit || !isCurrent(window)) return undefined;
-      return Math.ceil((window.endsAtMs - now()) / 1000);
+      for (;;) {
+        const { count = 0, endsAtMs = 0 } = currentOf(hash) ?? {};
+        if (count >= limit) throw refusal(Math.ceil((endsAtMs - now()) / 1000));
+        const others = underWay.get(hash);
+        if (others === undefined || count + others.size < limit) break;
+        await Promise.race(others);
+      }
+      const attempts = underWay.get(hash) ?? new Set();
+      underWay.set(hash, attempts);
+      const attempt = (async () => {
+        const result = await work();
+        if (result === undefined) await recordFailure(hash);
+        return result;
+      })();
+      const settled = attempt
+        .catch(() => undefined)
+        .finally(() => {
+          attempts.delete(settled);
+          if (attempts.size === 0) underWay.delete(hash);
+        });
+      attempts.add(settled);
+      return await attempt;
     },
   };
 }
