@@ -184,6 +184,7 @@ const server = require('node:http').createServer((req, res) => {
 const take = () => server.listen(Number(process.argv[1]), '127.0.0.1');
 server.on('error', () => setTimeout(take, 1));
 server.on('listening', () => process.stderr.write('listening'));
+server.on('connection', () => process.stderr.write('connected'));
 take();
 process.stderr.write('trying ');
 `;
@@ -260,6 +261,48 @@ test.runIf(process.getuid?.() === 0)(
     await visitor.closed;
     other.kill('SIGKILL');
     expect((await sent).slice(0, 1_000)).toBe('');
+  },
+);
+
+test.runIf(process.getuid?.() === 0)(
+  'nor what a gateway asks of a hub that no longer listens while its feed stands',
+  async () => {
+    const recorded = await snapshotText();
+    const server = createServer((req, res) => {
+      const { searchParams } = new URL(req.url ?? '/', 'http://hub.invalid');
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.write(recorded.replace('"once"', JSON.stringify(searchParams.get('nonce'))));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const ending = new AbortController();
+    await using link = await connectToHub(
+      {
+        hubUrl: new URL(`http://127.0.0.1:${port}/`),
+        token: new Secret(edgeToken),
+        name: 'local',
+        version: '1',
+        log: pino({ level: 'silent' }),
+        isLocal: true,
+      },
+      ending.signal,
+    );
+    link.deliverTo({ snapshot: () => {}, news: () => {} });
+    expect(await link.untilConnected(5_000)).toBe(true);
+    server.close();
+    const account = { uid: 65_534, gid: 65_534 };
+    const other = spawn(process.execPath, ['-e', thief, String(port)], { cwd: '/', ...account });
+    const [sent, said] = [text(other.stdout), wordsOf(other)];
+    await said.until('listening');
+    const asked = link.ask('bearerOfToken', { token: 'of-a-visitor' });
+    const refused = expect(asked).rejects.toMatchObject({ code: 'unavailable' });
+    await said.until('connected');
+    ending.abort();
+    await refused;
+    other.kill('SIGKILL');
+    expect((await sent).slice(0, 1_000)).toBe('');
+    server.closeAllConnections();
   },
 );
 

@@ -1,5 +1,10 @@
 import { once } from 'node:events';
-import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
+import {
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http';
 import { request as requestHttps } from 'node:https';
 
 /** An answer with its whole body. */
@@ -9,24 +14,35 @@ export interface TextAnswer {
   readonly text: string;
 }
 
+interface RequestOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  /** Without one, each request has a connection of its own. */
+  readonly agent?: Agent;
+}
+
 /**
- * Asks over HTTP on a connection of its own and follows no redirect. Throws what the connection failed with, the
- * reason of the signal as its cause, and RangeError for an answer that is longer than it may be.
+ * Asks over HTTP and follows no redirect; resolves to an answer whose body is yet to come. Both throw what the connection
+ * failed with, the reason of the signal as its cause.
  */
+export async function requestAnswer(url: URL, options: RequestOptions): Promise<IncomingMessage> {
+  const { method = 'GET', headers = {}, body, signal, agent = false } = options;
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp;
+  const asked = request(url, { method, headers, signal, agent }).end(body);
+  // What comes after the head fails the answer too.
+  asked.on('error', () => {});
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  return answer;
+}
+
+/** As `requestAnswer`, with its whole body. Throws RangeError for one that is longer than it may be. */
 export async function requestText(
   url: URL,
-  options: {
-    readonly method?: string;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly body?: string;
-    readonly signal: AbortSignal;
-    readonly maxAnswerBytes: number;
-  },
+  { maxAnswerBytes, ...options }: RequestOptions & { readonly maxAnswerBytes: number },
 ): Promise<TextAnswer> {
-  const { method = 'GET', headers = {}, body, signal, maxAnswerBytes } = options;
-  const request = url.protocol === 'https:' ? requestHttps : requestHttp;
-  const asked = request(url, { method, headers, signal, agent: false }).end(body);
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  const answer = await requestAnswer(url, options);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of answer) {

@@ -6,13 +6,13 @@ const maxEventLength = 64 * 1024 * 1024;
  * end. `onBytes` is called whenever anything comes.
  */
 export async function* readEvents(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
   onBytes: () => void,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pieces: string[] = [];
   let length = 0;
-  for await (const bytes of body as AsyncIterable<Uint8Array>) {
+  for await (const bytes of body) {
     onBytes();
     const lines = decoder.decode(bytes, { stream: true }).split('\n');
     for (const [index, line] of lines.entries()) {

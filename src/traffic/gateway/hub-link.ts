@@ -1,11 +1,19 @@
+import { Agent, type IncomingMessage } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import {
+  requestAnswer,
+  requestText,
+  type TextAnswer,
+} from '../../cluster/instances/request-text.ts';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError, StartupError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
+import { VerifyingAgent } from '../proxy/verifying-agent.ts';
 import { readEvents } from './event-reader.ts';
 import {
   type FeedEvent,
@@ -63,6 +71,7 @@ export interface HubLinkOptions {
 }
 
 const answerMs = 10_000;
+const maxAnswerBytes = 16 * 1024 * 1024;
 /** How long a question waits for a hub that is away. */
 const patienceMs = 10_000;
 const firstDelayMs = 50;
@@ -77,6 +86,11 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
   const { hubUrl, token, log } = options;
   const headers = { authorization: `token ${token.reveal()}` };
   const apiUrl = new URL('hub/api/gateway/', hubUrl);
+  // Whose program has the port of the hub is asked once a connection stands, before anything is sent on it.
+  const agent =
+    options.isLocal === true
+      ? new VerifyingAgent(() => requireOwnHub(hubUrl), { keepAlive: true })
+      : new (hubUrl.protocol === 'https:' ? TlsAgent : Agent)({ keepAlive: true });
   const ending = new AbortController();
   const stopped = AbortSignal.any([signal, ending.signal]);
   const first = Promise.withResolvers<Snapshot>();
@@ -101,7 +115,6 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
   }
 
   async function followOnce(): Promise<void> {
-    if (options.isLocal === true) await requireOwnHub(hubUrl);
     const nonce = randomSecret(16);
     const url = new URL('feed', apiUrl);
     const { name, version } = options;
@@ -109,14 +122,14 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     const cutting = new AbortController();
     const timer = setTimeout(() => cutting.abort(new Error('the feed fell silent')), silenceMs);
     try {
-      const response = await fetch(url, {
+      const response = await requestAnswer(url, {
         headers: { ...headers, accept: 'text/event-stream' },
-        redirect: 'manual',
         signal: AbortSignal.any([stopped, cutting.signal]),
+        agent,
       });
-      if (response.status !== 200 || response.body === null) throw await refusalOf(response);
+      if (response.statusCode !== 200) throw refusalOf(response);
       let last: number | undefined;
-      for await (const text of readEvents(response.body, () => timer.refresh())) {
+      for await (const text of readEvents(response, () => timer.refresh())) {
         const event = feedEvent.parse(JSON.parse(text));
         last = checkNumber(event, last);
         if (event.kind === 'snapshot') {
@@ -189,17 +202,16 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
       for (;;) {
         const leftMs = giveUpAtMs - monotonicMs();
         if (leftMs <= 0 || !(await untilConnected(leftMs))) throw hubIsAway();
-        let response: Response;
-        let body: string;
+        let response: TextAnswer;
         try {
-          response = await fetch(new URL('questions', apiUrl), {
+          response = await requestText(new URL('questions', apiUrl), {
             method: 'POST',
             headers: { ...headers, 'content-type': 'application/json' },
             body: JSON.stringify({ name, question }),
-            redirect: 'manual',
             signal: AbortSignal.any([stopped, timeLimit(answerMs)]),
+            agent,
+            maxAnswerBytes,
           });
-          body = await response.text();
         } catch (error) {
           if (stopped.aborted) throw hubIsAway(error);
           await delay(firstDelayMs, undefined, { ref: false });
@@ -209,10 +221,10 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
           await delay(firstDelayMs * 4, undefined, { ref: false });
           continue;
         }
-        const read = response.status === 200 ? readAnswer(name, jsonOf(body)) : undefined;
+        const read = response.status === 200 ? readAnswer(name, jsonOf(response.text)) : undefined;
         if (read !== undefined) return read.answer;
         throw new HubError('upstream_failed', text`The hub could not check who you are.`, {
-          cause: new Error(`${name}: ${response.status} ${body.slice(0, 300)}`),
+          cause: new Error(`${name}: ${response.status} ${response.text.slice(0, 300)}`),
         });
       }
     },
@@ -220,6 +232,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     async [Symbol.asyncDispose]() {
       ending.abort();
       await following;
+      agent.destroy();
     },
   };
 }
@@ -243,14 +256,15 @@ function checkSnapshot({ protocol, nonce }: Snapshot, asked: string): void {
   if (nonce !== asked) throw new Error('the feed answers another request');
 }
 
-async function refusalOf(response: Response): Promise<Error> {
-  await response.body?.cancel();
-  if (response.status === 401 || response.status === 403) {
+function refusalOf(response: IncomingMessage): Error {
+  response.destroy();
+  const { statusCode: status } = response;
+  if (status === 401 || status === 403) {
     return new StartupError(
       'the hub refuses the token of this gateway; it must be that of a service with a role that has the scope gateway',
     );
   }
-  return new Error(`the feed was answered with ${response.status}`);
+  return new Error(`the feed was answered with ${status}`);
 }
 
 function jsonOf(text: string): unknown {

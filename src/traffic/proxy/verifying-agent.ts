@@ -1,4 +1,4 @@
-import { Agent, type ClientRequestArgs } from 'node:http';
+import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 
@@ -8,8 +8,8 @@ type OnCreated = (error: Error | null, socket: Duplex) => void;
 export class VerifyingAgent extends Agent {
   readonly #verify: () => Promise<void>;
 
-  constructor(verify: () => Promise<void>) {
-    super();
+  constructor(verify: () => Promise<void>, options?: AgentOptions) {
+    super(options);
     this.#verify = verify;
   }
 
