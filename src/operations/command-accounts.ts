@@ -16,7 +16,7 @@ export interface Deps {
   readonly binding: Pick<AccountBinding, 'choose'>;
   readonly userNames: Pick<UserNameRules, 'resolve' | 'resolveNew'>;
   readonly passwords: Pick<AccountPasswords, 'isUsed' | 'problemWith' | 'apiTokenCount' | 'set'>;
-  readonly setUpLink: Pick<SetUpLink, 'issue'>;
+  readonly setUpLink: Pick<SetUpLink, 'issue' | 'endWhereDone'>;
 }
 
 type Found = Pick<Deps, 'users' | 'userNames'>;
@@ -97,7 +97,8 @@ export const commandAccountOperations = [
       password: z.object({ text: z.string(), must_change: mustChange }).optional(),
     }),
     answers: { 204: { description: 'The user is there.' } },
-  }).handle(async ({ params, body, caller }, { accounts, userNames, passwords }: Deps) => {
+  }).handle(async ({ params, body, caller }, deps: Deps) => {
+    const { accounts, userNames, passwords, setUpLink } = deps;
     const { admin: isAdmin, authenticator, password } = body;
     if (password !== undefined)
       requireGood(password.text, userNames.resolveNew(params.name), passwords);
@@ -105,6 +106,7 @@ export const commandAccountOperations = [
     const [user] = created;
     if (password !== undefined && user !== undefined)
       await passwords.set(user, password.text, { mustChange: password.must_change });
+    await setUpLink.endWhereDone();
     return { status: 204 };
   }),
   view({
@@ -132,13 +134,14 @@ export const commandAccountOperations = [
       end_tokens: z.boolean().describe('Whether API tokens end too.'),
     }),
     answers: { 204: { description: 'It is set.' } },
-  }).handle(async ({ params, body, caller }, { acting, passwords, ...deps }: Deps) => {
+  }).handle(async ({ params, body, caller }, { acting, passwords, setUpLink, ...deps }: Deps) => {
     const user = await accountOf(params.name, deps);
     await acting.requireMayTakeOver(caller, user);
     requireUsed(passwords, 'Add "password" to Hub.authenticator_class.');
     requireGood(body.password, user.name, passwords);
     const { must_change: mustChange, end_tokens: endsApiTokens } = body;
     await passwords.set(user, body.password, { mustChange, endsApiTokens });
+    await setUpLink.endWhereDone();
     return { status: 204 };
   }),
   operation({

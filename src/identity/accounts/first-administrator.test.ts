@@ -21,14 +21,15 @@ const provider: Authenticator = {
 function createParts(database: HubDatabase, authenticators: readonly Authenticator[] = [password]) {
   const users = createUserStore(database);
   const credentials = createPasswordCredentialStore(database);
+  const setUpLink = createSetUpLink({
+    settings: createSettingStore(database),
+    users,
+    credentials,
+    publicUrl: new URL('https://hub.example.org/'),
+    basePath: '/team/',
+  });
   const firstAdministrator = createFirstAdministrator({
-    setUpLink: createSetUpLink({
-      settings: createSettingStore(database),
-      users,
-      credentials,
-      publicUrl: new URL('https://hub.example.org/'),
-      basePath: '/team/',
-    }),
+    setUpLink,
     users,
     firstRun: createFirstRun(createSettingStore(database)),
     userNames: { resolveNew: (name) => name },
@@ -42,12 +43,27 @@ function createParts(database: HubDatabase, authenticators: readonly Authenticat
   });
   const issueSecret = async () =>
     (await firstAdministrator.issueLink())?.searchParams.get('secret') ?? undefined;
-  return { users, credentials, firstAdministrator, issueSecret };
+  return { users, credentials, firstAdministrator, setUpLink, issueSecret };
 }
 
 const ada = { name: 'ada', password: 'quiet morning rivers' };
 
 describeEachDatabase('the first administrator', (open) => {
+  test('needs no link once another way has made one, also after that one is gone', async () => {
+    const { users, credentials, firstAdministrator, setUpLink, issueSecret } = createParts(
+      await open(),
+    );
+    const secret = (await issueSecret()) ?? '';
+    const { id } = await users.create({ name: 'grace', isAdmin: true, isInvited: true });
+    expect(await setUpLink.endWhereDone()).toBe(false);
+    expect(await firstAdministrator.isValid(secret)).toBe(true);
+    await credentials.setPasswordHash('grace', 'hash');
+    expect(await setUpLink.endWhereDone()).toBe(true);
+    await users.create({ name: 'joan', isAdmin: true, isInvited: true });
+    await users.delete(id);
+    expect(await firstAdministrator.isValid(secret)).toBe(false);
+  });
+
   test('is made once by the link, which then ends', async () => {
     const { users, firstAdministrator, issueSecret } = createParts(await open());
     const secret = (await issueSecret()) ?? '';

@@ -43,7 +43,7 @@ export function createFirstAdministrator(deps: {
     },
 
     async create({ secret, name, password }) {
-      if (!(await link.isValid(secret)) || (await link.hasAdministrator())) throw usedUp();
+      if (!(await link.isValid(secret))) throw usedUp();
       const userName = deps.userNames.resolveNew(name);
       const problem = passwords.problemWith(password, userName);
       if (problem !== undefined) throw new HubError('bad_request', problem);

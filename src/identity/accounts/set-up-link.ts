@@ -9,12 +9,12 @@ export interface SetUpLink {
   /** A new link, unless there is an administrator already; an older link ends. */
   issue(): Promise<URL | undefined>;
   isValid(secret: string): Promise<boolean>;
+  /** Ends it for good where an administrator can log in by password; resolves to whether that is so. */
+  endWhereDone(): Promise<boolean>;
   /** Ends the link; false when it does not work, or another one was faster. */
   take(secret: string): Promise<boolean>;
   /** Makes a link that was taken in vain work again, unless there is a newer one. */
   giveBack(secret: string): Promise<void>;
-  /** Whether an administrator can log in by password. */
-  hasAdministrator(): Promise<boolean>;
 }
 
 /** Where the link leads, below the base path. */
@@ -38,11 +38,18 @@ export function createSetUpLink(deps: {
     return false;
   }
 
+  async function endWhereDone(): Promise<boolean> {
+    if (!(await hasAdministrator())) return false;
+    const secretHash = await settings.find(settingKey);
+    if (secretHash !== undefined) await settings.take(settingKey, secretHash);
+    return true;
+  }
+
   return {
-    hasAdministrator,
+    endWhereDone,
 
     async issue() {
-      if (await hasAdministrator()) return undefined;
+      if (await endWhereDone()) return undefined;
       const secret = randomSecret();
       await settings.set(settingKey, hashSecret(secret));
       const link = new URL(deps.basePath + setUpPath, deps.publicUrl);
@@ -51,6 +58,7 @@ export function createSetUpLink(deps: {
     },
 
     async isValid(secret) {
+      if (await endWhereDone()) return false;
       const secretHash = await settings.find(settingKey);
       return secretHash !== undefined && equalSecrets(secretHash, hashSecret(secret));
     },
