@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { issueProblem } from '../platform/config/common-schema.ts';
 import { HubError } from '../platform/errors.ts';
-import { text } from '../platform/texts/text.ts';
+import { joined, type Text, text } from '../platform/texts/text.ts';
 
 const empty = z.object({});
 
@@ -9,7 +10,10 @@ export function checkQuery(
   query: Readonly<Record<string, unknown>>,
   schema: z.ZodObject = empty,
 ): Record<string, unknown> {
-  return parse(schema, query, 'query') as Record<string, unknown>;
+  return parse(schema, query, (problems) => text`Invalid query: ${problems}.`) as Record<
+    string,
+    unknown
+  >;
 }
 
 /** Reads a body as an operation declares it; every problem is named in one `bad_request`. */
@@ -20,7 +24,11 @@ export function checkBody<Schema extends z.ZodType>(
   if (body === undefined && !isOptional(schema)) {
     throw new HubError('bad_request', text`This request needs a JSON body.`);
   }
-  return parse(schema, body, 'request body') as z.output<Schema>;
+  return parse(
+    schema,
+    body,
+    (problems) => text`Invalid request body: ${problems}.`,
+  ) as z.output<Schema>;
 }
 
 /** Whether a request may leave the body out. */
@@ -28,11 +36,12 @@ export function isOptional(schema: z.ZodType): boolean {
   return schema.safeParse(undefined).success;
 }
 
-function parse(schema: z.ZodType, value: unknown, what: string): unknown {
+function parse(schema: z.ZodType, value: unknown, invalid: (problems: Text) => Text): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) =>
-    path.length === 0 ? message : `${path.join('.')}: ${message}`,
-  );
-  throw new HubError('bad_request', `Invalid ${what}: ${problems.join('; ')}.`);
+  const problems = result.error.issues.map((issue) => {
+    const problem = issueProblem(issue) ?? issue.message;
+    return issue.path.length === 0 ? problem : text`${issue.path.join('.')}: ${problem}`;
+  });
+  throw new HubError('bad_request', invalid(joined(problems, '; ')));
 }

@@ -59,7 +59,7 @@ const instanceModel = z
     up: z.boolean(),
     down_since: time
       .nullable()
-      .describe('Its last sign of life, of an instance that ended without a word.'),
+      .describe('Since when, 15 seconds early at most, for one that is not up; null on SQLite.'),
     lease_until: time
       .nullable()
       .describe(

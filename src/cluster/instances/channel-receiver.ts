@@ -70,7 +70,9 @@ export function createChannelReceiver(deps: {
     }
     const work = operations.get(operation);
     if (work === undefined) {
-      throw new HubError('unavailable', text`The instance "${self.name}" has another version.`);
+      throw new HubError('unavailable', text`The instance "${self.name}" has another version.`, {
+        hint: text`Run the same version of the hub on all instances.`,
+      });
     }
     return run(async () => work(body === '' ? undefined : JSON.parse(body)));
   }

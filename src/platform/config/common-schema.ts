@@ -8,8 +8,21 @@ export function says(problem: Text) {
 
 /** What is wrong, as pages show it. */
 export function issueProblem(issue: z.core.$ZodIssue | undefined): Phrase | undefined {
+  if (issue?.code === 'too_small' || issue?.code === 'too_big') return sizeProblem(issue);
   const said: unknown = issue?.code === 'custom' ? issue.params?.['text'] : undefined;
   return said instanceof Text ? said : issue?.message;
+}
+
+function sizeProblem({
+  code,
+  origin,
+  ...issue
+}: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): Text {
+  const limit = Number('minimum' in issue ? issue.minimum : issue.maximum);
+  const isNumber = origin === 'number' || origin === 'int';
+  if (code === 'too_small')
+    return isNumber ? text`must be at least ${limit}` : text`is too short: at least ${limit}`;
+  return isNumber ? text`must be at most ${limit}` : text`is too long: at most ${limit}`;
 }
 
 /** A duration in seconds; fractions are allowed. */
