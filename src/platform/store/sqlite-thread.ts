@@ -1,8 +1,8 @@
 /**
- * The thread of an SQLite file: opens the file it is told of, then answers one message for each
- * statement, in order. Started by `threaded-sqlite-engine.ts`, never imported for its effect.
+ * The thread of an SQLite file, and of the next one after that: opens the file it is told of, then answers
+ * one message for each statement, in order, until it is to close it. Started by `threaded-sqlite-engine.ts`, never imported for its effect.
  */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort } from 'node:worker_threads';
 import {
   openDatabaseFile,
   type Statement,
@@ -10,7 +10,7 @@ import {
   StatementRunner,
 } from './sqlite-engine.ts';
 
-/** What the thread is started with. */
+/** What the thread is asked first, and then again after each file. */
 export interface ThreadOptions {
   readonly file: string;
   /** How long a statement waits for the lock of another process. */
@@ -24,7 +24,7 @@ export type ThreadRequest =
   | { readonly together: readonly Statement[] }
   | 'close';
 
-/** The answer to the opening of the file, with no result, or to one statement or several. */
+/** The answer to the opening or closing of the file, with no result, or to one statement or several. */
 export interface ThreadAnswer {
   readonly result?: StatementResult;
   readonly outcomes?: readonly ThreadOutcome[];
@@ -43,12 +43,17 @@ export interface ThreadError {
 /** `SQLITE_BUSY` and `SQLITE_LOCKED` (https://sqlite.org/rescode.html). */
 const lockedCodes: readonly number[] = [5, 6];
 
-if (parentPort !== null) serve(parentPort, workerData as ThreadOptions);
+if (parentPort !== null) awaitFile(parentPort);
+
+function awaitFile(port: MessagePort): void {
+  port.once('message', (options: ThreadOptions) => serve(port, options));
+}
 
 function serve(port: MessagePort, options: ThreadOptions): void {
   const answer = (message: ThreadAnswer) => port.postMessage(message);
   const database = attempt(() => openDatabaseFile(options));
   if ('error' in database) {
+    awaitFile(port);
     answer({ ...database, isInTransaction: false });
     return;
   }
@@ -67,10 +72,12 @@ function serve(port: MessagePort, options: ThreadOptions): void {
     open.exec(`pragma busy_timeout = ${isLocked ? 0 : options.lockTimeoutMs}`);
   }
 
-  port.on('message', (request: ThreadRequest) => {
+  port.on('message', function onMessage(request: ThreadRequest) {
     if (request === 'close') {
       open.close();
-      port.close();
+      awaitFile(port);
+      port.off('message', onMessage);
+      answer({ isInTransaction: false });
       return;
     }
     const outcome =

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
-import type { Worker } from 'node:worker_threads';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { SqliteEngine } from './sqlite-engine.ts';
 import { openThreadedEngine } from './threaded-sqlite-engine.ts';
 
@@ -16,14 +16,10 @@ const slowStatement = `with recursive counter(value) as
 
 let directory: string;
 let engine: SqliteEngine;
-let thread: Worker;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'hub-sqlite-thread-'));
-  const started = Promise.withResolvers<Worker>();
-  process.once('worker', started.resolve);
   engine = await openThreadedEngine({ file: join(directory, 'hub.sqlite'), lockTimeoutMs: 0 });
-  thread = await started.promise;
   await engine.run('create table notes (id integer primary key, text text, data blob)', []);
 });
 afterEach(async () => {
@@ -103,11 +99,35 @@ test('a process that forgets to close it still ends, and not before its last ans
   expect(stdout).toBe('2000000\n');
 });
 
-test('no query waits for ever when the thread ends', async () => {
+test('a thread takes the next file when its own is closed, but not one that could not be opened', async () => {
   await engine.run('begin immediate', []);
+  await engine.close();
+  let started = 0;
+  const count = () => {
+    started += 1;
+  };
+  process.on('worker', count);
+  try {
+    const away = { file: join(directory, 'away', 'hub.sqlite'), lockTimeoutMs: 0 };
+    await expect(openThreadedEngine(away)).rejects.toMatchObject({ errcode: 14 });
+    engine = await openThreadedEngine({ file: join(directory, 'next.sqlite'), lockTimeoutMs: 250 });
+    expect(engine.isInTransaction).toBe(false);
+    expect((await engine.run('pragma busy_timeout', [])).rows).toEqual([{ timeout: 250 }]);
+    await expect(engine.run('select * from notes', [])).rejects.toThrow('no such table: notes');
+    expect(started).toBe(0);
+  } finally {
+    process.off('worker', count);
+  }
+});
+
+test('no query waits for ever when the thread ends', async () => {
+  const sent = vi.spyOn(Worker.prototype, 'postMessage');
+  await engine.run('begin immediate', []);
+  const [thread] = sent.mock.contexts as Worker[];
+  sent.mockRestore();
   const asked = engine.run(slowStatement, []);
   const refused = expect(asked).rejects.toMatchObject({ code: 'storage_unavailable' });
-  await thread.terminate();
+  await thread?.terminate();
   await refused;
   expect(engine.isInTransaction).toBe(false);
   await expect(engine.run('select 1', [])).rejects.toThrow(/thread of the database has ended/);
