@@ -26,6 +26,7 @@ import type { HubDatabase } from '../platform/store/database.ts';
 import { createSettingStore, type SettingStore } from '../platform/store/setting-store.ts';
 import { createServerStore } from '../workloads/servers/server-store.ts';
 import { createStartTimes } from '../workloads/servers/start-times-store.ts';
+import { createFavouriteStore } from '../workloads/services/favourite-store.ts';
 import { createRuntimeServiceStore } from '../workloads/services/runtime-service-store.ts';
 import { createShareCodeStore } from '../workloads/sharing/share-code-store.ts';
 import { createShareStore } from '../workloads/sharing/share-store.ts';
@@ -75,6 +76,7 @@ export function createPlainStores(database: HubDatabase) {
     authorizationCodes: createAuthorizationCodeStore({ database }),
     serverStore: createServerStore(database),
     startTimes: createStartTimes(database),
+    favourites: createFavouriteStore(database),
     shares: createShareStore(database),
     shareCodes: createShareCodeStore(database),
   };

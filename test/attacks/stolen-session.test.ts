@@ -257,6 +257,7 @@ test('every change asks for a recent login, but for what ends things or is over 
       'changeOwnProfile',
       'renameOwnPasskey',
       'dismissFirstRun',
+      'markOwnFavourite',
       // They ask for a code of the app itself.
       'turnOffOwnApp',
       'renewOwnRecoveryCodesByCode',

@@ -111,6 +111,31 @@ describe('with 500 services', () => {
     expect((await open('services?search=%3Cb%3E')).body).toContain('matches “&lt;b&gt;”');
   });
 
+  test('a favourite stands first for its user alone, and only what may be opened can be one', async () => {
+    const dora = await hub.logIn('dora');
+    const found = await dora.open(`${hub.url}hub/services?search=number+300+of`);
+    const name = 'tool-300-of-a-longer-name';
+    expect(found.body).toContain(`name="mark" value="${name}"`);
+    await submitTo(dora, found, '/hub/services/favourite', { mark: name });
+    const home = await dora.open(`${hub.url}hub/home`);
+    expect(home.body).toMatch(/>Favourites<[^§]*data-key="tool-300-/);
+    const eve = await hub.logIn('eve');
+    expect((await eve.open(`${hub.url}hub/home`)).body).not.toContain('Favourites');
+    const none = await submitTo(dora, home, '/hub/services/favourite', { mark: 'nothing' });
+    expect(none.status).toBe(404);
+    await submitTo(dora, home, '/hub/services/favourite', { unmark: name });
+    expect((await dora.open(`${hub.url}hub/home`)).body).not.toContain('Favourites');
+  });
+
+  test('home says when and from where the login before was', async () => {
+    const first = await hub.logIn('frida');
+    expect((await first.open(`${hub.url}hub/home`)).body).not.toContain('last login');
+    const second = await hub.logIn('frida');
+    expect((await second.open(`${hub.url}hub/home`)).body).toMatch(
+      /last login: <time.*127\.0\.0\.1\./,
+    );
+  });
+
   test('the administration filters them by state, with counts', async () => {
     const root = await hub.logIn('root');
     const open = async (query: string) =>

@@ -43,8 +43,14 @@ const tableNames = [
   'audit_arrivals',
 ] as const satisfies readonly (keyof Tables)[];
 
+/** They came after the first version, which the fixtures are of. */
+type LaterTable = 'favourite_services';
+
 /** A table that is missing above fails to compile here. */
-const allTablesAreNamed: Exclude<keyof Tables, (typeof tableNames)[number]> extends never
+const allTablesAreNamed: Exclude<
+  keyof Tables,
+  (typeof tableNames)[number] | LaterTable
+> extends never
   ? true
   : false = true;
 

@@ -37,6 +37,7 @@ export interface Tables {
   service_owners: ServiceOwnersTable;
   runtime_services: RuntimeServicesTable;
   service_stops: ServiceStopsTable;
+  favourite_services: FavouriteServicesTable;
   settings: SettingsTable;
   keyv: KeyvTable;
   audit: AuditTable;
@@ -309,6 +310,12 @@ export interface ServiceStopsTable {
   definition_digest: string;
   stopped_by: string | null;
   stopped_at: number;
+}
+
+/** Services that users marked to find them first. */
+export interface FavouriteServicesTable {
+  user_id: string;
+  service_name: string;
 }
 
 /** Services that were added over the API, beside those of the configuration. */

@@ -95,7 +95,7 @@ export async function loadAssets(options: {
   readonly staticUrl: string;
 }): Promise<Assets> {
   const bodies = new Map<AssetName, Buffer>();
-  for (const name of files) bodies.set(name, await readFile(join(folder, name)));
+  for (const name of files) bodies.set(name, await readBody(name));
 
   const urls = new Map<string, string>();
   const byFileName = new Map<string, Asset>();
@@ -164,6 +164,12 @@ function addAsset(
   assets.set(fileName.replace(digestInName, '.'), { ...asset, cacheControl: 'no-cache' });
 }
 
+async function readBody(name: (typeof files)[number]): Promise<Buffer> {
+  const body = await readFile(join(folder, name));
+  if (!name.endsWith('.js')) return body;
+  return Buffer.from(body.toString().replaceAll(/^\s*(?:\/\/.*\n\s*)*/gm, ''));
+}
+
 async function readStylesheet(): Promise<string> {
   const parts = await Promise.all(
     styles.map((name) => readFile(join(folder, 'styles', `${name}.css`), 'utf8')),
@@ -171,7 +177,7 @@ async function readStylesheet(): Promise<string> {
   return parts.join('\n');
 }
 
-/** Leaves out what is for the reader of the source: lines of comment, indentation, and spaces between signs. */
+/** Leaves out what is for the reader of the source, as for scripts: lines of comment, indentation, and spaces between signs. */
 function withoutLayout(stylesheet: string): string {
   return stylesheet
     .replaceAll(/^[ \t]*\/\*[\s\S]*?\*\/[ \t]*$/gm, '')

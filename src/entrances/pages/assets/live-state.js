@@ -73,6 +73,7 @@ async function exchange() {
   isHeld = isRedirect && hasInput();
   if (isHeld) return true;
   const fresh = new DOMParser().parseFromString(markup, 'text/html');
+  const before = shownStates();
   const pairs = regions().map((region) => [region, fresh.getElementById(region.id)]);
   if (isRedirect || pairs.every(([, replacement]) => replacement === null)) {
     if (response.status >= 500) throw new Error(`answered with ${response.status}`);
@@ -93,7 +94,32 @@ async function exchange() {
     }
     focused?.(next);
   }
+  speak(before);
   return true;
+}
+
+// The state of each thing, by what it is called.
+function shownStates() {
+  const rows = document.querySelectorAll('[data-live-seconds] [data-key]');
+  return new Map(
+    Array.from(rows, (row) => [
+      row.dataset.label ?? row.dataset.key,
+      row.querySelector('.status')?.textContent,
+    ]),
+  );
+}
+
+// Says once what has changed; many changes at once would be read for minutes.
+function speak(before) {
+  const changed = Array.from(shownStates()).filter(
+    ([name, state]) => state !== undefined && before.has(name) && before.get(name) !== state,
+  );
+  const place = document.getElementById('spoken');
+  if (place !== null)
+    place.textContent = changed
+      .slice(0, 5)
+      .map((each) => each.join(': '))
+      .join('. ');
 }
 
 function hasInput() {

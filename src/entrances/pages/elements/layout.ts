@@ -134,11 +134,11 @@ function languageForm(layout: FormLayoutProps): HtmlValue {
   )}</div></fieldset></form>`;
 }
 
-/** Where `live-state.js` says that the page no longer follows what happens. */
+/** Where `live-state.js` says what has changed, and that the page no longer follows what happens. */
 function notLive({ scripts = [] }: PageContent): HtmlValue {
   return (
     scripts.includes('live-state.js') &&
-    html`<p class="not-live" id="not-live" role="status" data-silent="${text`The hub does not answer: what this page shows may be out of date.`}" data-held="${text`You may have been logged out. What you typed stays here: send it, and log in again when you are asked.`}"></p>\n`
+    html`<p class="not-live" id="not-live" role="status" data-silent="${text`The hub does not answer: what this page shows may be out of date.`}" data-held="${text`You may have been logged out. What you typed stays here: send it, and log in again when you are asked.`}"></p><p class="visually-hidden" id="spoken" role="status"></p>\n`
   );
 }
 

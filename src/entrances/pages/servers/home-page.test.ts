@@ -44,6 +44,31 @@ describe('the home page', () => {
     expect(page).not.toContain('action="/hub/spawn/alice"');
   });
 
+  test('offers the last choice as one button where there was one, and the others beside it', () => {
+    const page = home({
+      server: server('stopped', { lastChoice: 'Files' }),
+      hasSpawnOptions: true,
+    });
+    expect(page).toContain('<button class="button primary">Start again with Files</button>');
+    expect(page).toContain('<a class="button" href="/hub/spawn/alice">Options…</a>');
+  });
+
+  test('shows what runs before what does not, be it named or not', () => {
+    const named = (name: string, state: ShownServerState) => server(state, { name });
+    const servers = [named('old', 'stopped'), named('sad', 'failed'), named('thesis', 'running')];
+    const page = home({ server: server('stopped'), namedServers: { servers, limit: 0 } });
+    const shown = [...page.matchAll(/<section class="panel server" .*data-label="([^"]+)"/g)];
+    expect(shown.map(([, label]) => label)).toEqual(['thesis', 'sad', 'Your server', 'old']);
+  });
+
+  test('says when and from where the last login was', () => {
+    const at = new Date(now.getTime() - 3_600_000);
+    const page = home({ lastLogin: { at, address: '192.0.2.7' } });
+    expect(page).toMatch(/Your last login: <time [^>]+>1 hour ago<\/time>, from 192\.0\.2\.7\./);
+    expect(page).toContain('<a href="/hub/sessions">Not you? See where you are logged in.</a>');
+    expect(home({})).not.toContain('last login');
+  });
+
   test('follows what happens closely, what runs now and then, and nothing else', () => {
     expect(home({ server: server('starting') })).toContain('live-state.js');
     expect(home({ server: server('starting') })).toContain('data-live-seconds="3"');

@@ -1,4 +1,4 @@
-import { text } from '../../../platform/texts/text.ts';
+import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { customFragment } from '../elements/custom-fragment.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
@@ -7,11 +7,11 @@ import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type ServiceLink, serviceCards } from '../services/service-list.ts';
+import { onShelves, type ServiceLink, serviceCards } from '../services/service-list.ts';
 import { servicesSearch } from '../services/services-page.ts';
 import { type SharedServers, sharedServersSection } from '../sharing/shared-servers.ts';
 import { type FirstRunView, firstRunPanel } from './first-run-panel.ts';
-import { type NamedServers, namedServersSection } from './named-servers.ts';
+import { type NamedServers, newServerForm } from './named-servers.ts';
 import {
   comingStopSentence,
   extendForm,
@@ -37,6 +37,8 @@ export interface HomeView {
   /** Servers of others. */
   readonly shared?: SharedServers | undefined;
   readonly services: readonly ServiceLink[];
+  /** Before this one, or in another browser. */
+  readonly lastLogin?: { readonly at: Date; readonly address: string | undefined } | undefined;
   /** For the first administrator of a new hub. */
   readonly firstRun?: FirstRunView | undefined;
   /** How long before a time limit stops a server its user is warned. */
@@ -49,10 +51,12 @@ function customIntro(layout: FormLayoutProps): HtmlValue {
   });
 }
 
-/** Where a person arrives: the own server, named servers, and services to open. */
+/** Where a person arrives: the own servers, those that run first, and services to open. */
 export function homePage(view: HomeView): Html {
   const { layout, userName, server, namedServers, services, shared } = view;
-  const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
+  const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])].toSorted(
+    (one, other) => rankOf(one) - rankOf(other),
+  );
   const isMoving = isChanging(servers);
   const isLive = isMoving || servers.some((each) => isAboutToStop(view, each));
   // A time limit may stop it while the page stays open.
@@ -64,9 +68,9 @@ export function homePage(view: HomeView): Html {
     reloadSeconds: isLive ? (isMoving ? 5 : 30) : undefined,
     body: html`${pageHead(text`Hello, ${layout.user?.displayName ?? userName}`)}
 ${customIntro(layout)}<div id="servers" data-live-seconds="${isLive ? 3 : 60}">
-${server && serverCard(view, server)}
-${namedServers && namedServersSection(view, namedServers)}
+<div class="servers">${servers.map((each, index) => serverCard(view, each, index))}</div>
 </div>
+${namedServers && newServerForm(view, namedServers)}
 ${view.firstRun !== undefined && firstRunPanel(layout, view.firstRun)}
 ${shared !== undefined && sharedServersSection(layout, shared)}
 ${services.length > 0 && servicesSection(view)}
@@ -77,8 +81,20 @@ ${
   (shared?.servers.length ?? 0) === 0
     ? html`<p class="empty">${text`There is nothing for you to open yet. Ask your administrator what this hub offers you.`}</p>`
     : ''
-}`,
+}
+${lastLoginLine(view)}`,
   });
+}
+
+/** What can be opened stands before what must be started. */
+const rankOf = ({ state }: ServerSummary): number =>
+  state === 'stopped' ? 2 : Number(state === 'failed');
+
+function lastLoginLine({ layout: { urls, now }, lastLogin }: HomeView): HtmlValue {
+  if (lastLogin === undefined) return false;
+  const { address } = lastLogin;
+  const at = timeElement(lastLogin.at, now);
+  return html`<p class="block small soft">${address === undefined ? text`Your last login: ${at}.` : text`Your last login: ${at}, from ${address}.`} <a href="${urls.sessions}">${text`Not you? See where you are logged in.`}</a></p>`;
 }
 
 /** More are on the page of services. */
@@ -89,15 +105,16 @@ function servicesSection({ layout, services }: HomeView): Html {
   const all = services.length;
   return html`<section class="block services" aria-labelledby="services-title"><h2 id="services-title">${text`Services`}</h2>
 ${servicesSearch(urls, all)}
-${serviceCards(layout, services.slice(0, maxServices), 3)}
+${serviceCards(layout, onShelves(services).slice(0, maxServices), 3)}
 ${all > maxServices && html`<p><a href="${urls.services}">${text`All ${all} services`}</a></p>`}
 </section>`;
 }
 
-function serverCard(view: HomeView, server: ServerSummary): Html {
-  return html`<section class="panel server" aria-labelledby="server-title">
-<div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-title"><a href="${view.layout.urls.server(server.userName, server.name)}">${serverTitle(server)}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
-<div class="actions">${serverActions(view, server)}</div>
+function serverCard(view: HomeView, server: ServerSummary, index: number): Html {
+  const title = serverTitle(server);
+  return html`<section class="panel server" aria-labelledby="server-${index}" data-key="server ${server.name}" data-label="${title}">
+<div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-${index}"><a href="${view.layout.urls.server(server.userName, server.name)}">${title}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
+<div class="actions">${serverActions(view, server, index === 0)}</div>
 ${server.failure !== undefined && notice('bad', server.failure)}
 ${isAboutToStop(view, server) && notice('warn', html`${comingStopSentence(server, view.layout.now)}${server.comingStop?.reason === 'max_age' && html` ${text`Save your work; you can start it again after that.`}`}`)}
 </section>`;
@@ -123,42 +140,60 @@ function sentence(view: HomeView, server: ServerSummary): HtmlValue {
   }
 }
 
-function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
-  const { layout, hasSpawnOptions } = view;
+/** A button is named after its server, but for the one that is there for everyone; a page has one primary action. */
+function serverActions(view: HomeView, server: ServerSummary, isFirst: boolean): HtmlValue {
+  const { layout } = view;
   const { urls } = layout;
   const { userName, name } = server;
-  const stop = actionForm(layout, { action: urls.stop(userName, name), label: text`Stop` });
+  const title = serverTitle(server);
+  const primary = isFirst && ' primary';
+  const named = (accessibleLabel: Phrase) => name !== '' && { accessibleLabel };
+  const aria = (label: Phrase) => name !== '' && html` aria-label="${label}"`;
+  const stop = actionForm(layout, {
+    action: urls.stop(userName, name),
+    label: text`Stop`,
+    ...named(text`Stop ${title}`),
+  });
   const share =
     view.mayShare &&
-    html`<a class="button" href="${urls.share(userName, name)}">${text`Share…`}</a>`;
+    html`<a class="button" href="${urls.share(userName, name)}"${aria(text`Share ${title}`)}>${text`Share…`}</a>`;
   switch (server.state) {
     case 'running':
-      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Keep it running` })}<a class="button primary" href="${server.url}">${text`Open`}</a>`;
+      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Keep it running`, ...named(text`Keep ${title} running`) })}<a class="button${primary}" href="${server.url}"${aria(text`Open ${title}`)}>${text`Open`}</a>`;
     case 'starting':
-      return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">${text`Watch it start`}</a>`;
+      return html`${stop}<a class="button${primary}" href="${urls.spawnPending(userName, name)}"${aria(text`Watch ${title} start`)}>${text`Watch it start`}</a>`;
     case 'unreachable':
-      return actionForm(layout, { action: urls.stop(userName, name), label: text`Forget it` });
+      return actionForm(layout, {
+        action: urls.stop(userName, name),
+        label: text`Forget it`,
+        ...named(text`Forget ${title}`),
+      });
     case 'stopping':
       return '';
     case 'failed':
-    case 'stopped': {
-      const hasFailed = server.state === 'failed';
-      const action = urls.spawn(userName, name);
-      const options = hasFailed ? text`Options…` : text`Start…`;
-      const choose =
-        hasSpawnOptions &&
-        html`<a class="button${!hasFailed && ' primary'}" href="${action}">${options}</a>`;
-      // Without options in the form, the last ones count.
-      const start =
-        (hasFailed || !hasSpawnOptions) &&
-        actionForm(layout, {
-          action,
-          label: hasFailed ? text`Start again` : text`Start`,
-          style: 'primary',
-          ...(hasFailed &&
-            hasSpawnOptions && { accessibleLabel: text`Start again with the same options` }),
-        });
-      return html`${hasFailed && html`<a class="button" href="${urls.server(userName, name)}">${text`Why?`}</a>`}${share}${choose}${start}`;
-    }
+    case 'stopped':
+      return html`${name !== '' && html`<a class="button danger" href="${urls.deleteServer(userName, name)}"${aria(text`Delete ${title}`)}>${text`Delete`}</a>`}${server.state === 'failed' && html`<a class="button" href="${urls.server(userName, name)}"${aria(text`Why ${title} failed`)}>${text`Why?`}</a>`}${share}${startActions(view, server, isFirst)}`;
   }
+}
+
+/** A start as the last time is one button; without options in its form, the last ones count. */
+function startActions(
+  { layout, hasSpawnOptions }: HomeView,
+  { userName, name, state, lastChoice, ...server }: ServerSummary,
+  isFirst: boolean,
+): HtmlValue {
+  const action = layout.urls.spawn(userName, name);
+  const accessibleLabel = name !== '' && text`Start ${serverTitle({ ...server, userName, name })}`;
+  const aria = accessibleLabel && html` aria-label="${accessibleLabel}"`;
+  const chooses = hasSpawnOptions && lastChoice === undefined && state !== 'failed';
+  if (chooses)
+    return html`<a class="button${isFirst && ' primary'}" href="${action}"${aria}>${text`Start…`}</a>`;
+  const again = lastChoice && text`Start again with ${lastChoice}`;
+  const start = actionForm(layout, {
+    action,
+    label: again ?? (state === 'failed' ? text`Start again` : text`Start`),
+    ...(isFirst && { style: 'primary' }),
+    ...(accessibleLabel && { accessibleLabel }),
+  });
+  return html`${hasSpawnOptions && html`<a class="button" href="${action}">${text`Options…`}</a>`}${start}`;
 }

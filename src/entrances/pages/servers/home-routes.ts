@@ -1,5 +1,7 @@
 import type { Config } from '../../../platform/config/config.ts';
 import type { ListPage } from '../../../platform/store/page-edge.ts';
+import { localizedPhrase } from '../../../platform/texts/localized-text.ts';
+import { type Phrase, text } from '../../../platform/texts/text.ts';
 import type { Server } from '../../../workloads/servers/server.ts';
 import type { UserServers } from '../../../workloads/servers/user-servers.ts';
 import type { ListedShare } from '../../../workloads/sharing/share.ts';
@@ -51,9 +53,10 @@ export function homeRoutes(
   function draw(shown: Shown<ModelOf<'viewHome'>>) {
     const { layout, model, may, failure, language } = shown;
     const { userName, loads } = model;
-    const summaries = model.servers.map((server) =>
-      summaryOf(server, urlOf(server), loads.get(server.id)),
-    );
+    const summaries = model.servers.map((server) => ({
+      ...summaryOf(server, urlOf(server), loads.get(server.id)),
+      lastChoice: lastChoiceOf(server, model),
+    }));
     const defaultServer =
       summaries.find(({ name }) => name === '') ??
       untouchedServer(userName, urlOf({ userName, name: '' }));
@@ -74,6 +77,7 @@ export function homeRoutes(
       mayShare: may('shareServer', { name: userName, server: '' }),
       shared: sharedWith(model.shared, may),
       services: linksTo(model.services, pages, language),
+      lastLogin: model.lastLogin,
       firstRun: model.isFirstRun
         ? { configFile: config.file, isHttps: config.publicUrl.protocol === 'https:' }
         : undefined,
@@ -96,4 +100,15 @@ export function homeRoutes(
   form('/home/dismiss-first-run', 'dismissFirstRun', {
     done: () => ({ redirect: pages.urls.home }),
   });
+}
+
+/** What a start without options would choose, where something was chosen before. */
+function lastChoiceOf(
+  { userOptions }: Server,
+  { profiles, hasSpawnOptions }: Pick<ModelOf<'viewHome'>, 'profiles' | 'hasSpawnOptions'>,
+): Phrase | undefined {
+  if (!hasSpawnOptions || Object.keys(userOptions).length === 0) return undefined;
+  if (profiles.length === 0) return text`the same options`;
+  const profile = profiles.find(({ name }) => name === userOptions['profile']);
+  return profile && localizedPhrase(profile.display_name ?? profile.name);
 }

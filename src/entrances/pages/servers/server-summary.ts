@@ -14,6 +14,8 @@ export interface ServerSummary {
   readonly name: string;
   readonly displayName?: string | undefined;
   readonly state: ShownServerState;
+  /** What it was started with the last time, where that can be chosen still. */
+  readonly lastChoice?: Phrase | undefined;
   /** Where it is opened: `/user/alice/`. */
   readonly url: string;
   readonly startedAt?: Date | undefined;

@@ -14,8 +14,6 @@ export function linksTo(
     origin === undefined ? pages.urlOf(prefix) : origin + prefix;
   const { ownPathOf } = pages;
   return inShownOrder(
-    services.map(({ service, status }) =>
-      toServiceLink(service, { url: urlOf(service), status, ownPathOf, language }),
-    ),
+    services.map((each) => toServiceLink(each, { url: urlOf(each.service), ownPathOf, language })),
   );
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { layout, now } from '../../../../test/support/pages-of-alice.ts';
 import { english } from '../../../platform/texts/language.ts';
 import type { Service } from '../../../workloads/services/service.ts';
 import {
   inShownOrder,
+  onShelves,
   placeInOrder,
   type ServiceLink,
   serviceCards,
@@ -11,19 +13,21 @@ import {
 import { comparePlaces, placeKey } from './service-places.ts';
 import { matchesSearch, readServicesQuery, servicesUrl } from './services-query.ts';
 
-const now = new Date('2026-11-20T10:00:00Z');
 const ownPathOf = (address: string) => (address.startsWith('/') ? address : undefined);
 const linkOf = (info: Record<string, unknown>, more: Partial<ServiceLink> = {}): ServiceLink => ({
-  ...toServiceLink({ name: 'notebook-gallery', info } as unknown as Service, {
-    url: '/services/notebook-gallery/',
-    status: undefined,
-    ownPathOf,
-    language: english,
-  }),
+  ...toServiceLink(
+    {
+      service: { name: 'notebook-gallery', info } as unknown as Service,
+      status: undefined,
+      isFavourite: false,
+      lastUsedAt: undefined,
+    },
+    { url: '/services/notebook-gallery/', ownPathOf, language: english },
+  ),
   state: 'ready',
   ...more,
 });
-const cards = (...links: ServiceLink[]): string => String(serviceCards({ now }, links));
+const cards = (...links: ServiceLink[]): string => String(serviceCards(layout, links));
 
 describe('the icon of a service', () => {
   test.for([
@@ -68,6 +72,22 @@ test('groups have headings, and without any there is none', () => {
     'Further services',
   ]);
   expect(cards(linkOf({}), linkOf({}))).not.toContain('<h2');
+});
+
+test('favourites come first, then what was used last, and only then the groups', () => {
+  const links = [
+    linkOf({}, { name: 'a', group: 'Labs' }),
+    linkOf({}, { name: 'b', lastUsedAt: new Date(1) }),
+    linkOf({}, { name: 'c', lastUsedAt: new Date(2) }),
+    linkOf({}, { name: 'd', isFavourite: true, lastUsedAt: new Date(3) }),
+  ];
+  const page = String(serviceCards(layout, onShelves(links)));
+  expect(
+    [...page.matchAll(/<h2[^>]*>([^<]*)|data-key="([^"]*)"/g)].map(([, a, b]) => a ?? b),
+  ).toEqual([...['Favourites', 'd', 'Used last', 'c', 'b', 'Labs', 'a']]);
+  expect(page).toContain('name="unmark" value="d" aria-pressed="true"');
+  expect(page).toContain('name="mark" value="a" aria-pressed="false"');
+  expect(onShelves(links.slice(0, 1))).toEqual(links.slice(0, 1));
 });
 
 test('the part of a list that an address asks for', () => {

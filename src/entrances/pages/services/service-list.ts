@@ -1,14 +1,16 @@
 import { initialsOf } from '../../../identity/users/user-info.ts';
+import type { OpenService } from '../../../operations/home-page.ts';
 import type { Language } from '../../../platform/texts/language.ts';
 import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
-import type { Service } from '../../../workloads/services/service.ts';
 import {
   readIcon,
   type ServiceIcon,
   serviceInfo,
 } from '../../../workloads/services/service-info.ts';
-import type { PlacedStatus, ServiceState } from '../../../workloads/services/service-status.ts';
-import type { LayoutProps } from '../elements/layout-props.ts';
+import type { ServiceState } from '../../../workloads/services/service-status.ts';
+import { csrfField, hiddenFields } from '../elements/form.ts';
+import { icon } from '../elements/icons.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { comparePlaces, placeOf, type ServicePlace } from './service-places.ts';
@@ -20,6 +22,8 @@ export interface ServiceLink {
   readonly description?: string | undefined;
   /** Under which heading it stands. */
   readonly group?: string | undefined;
+  /** The heading under which it stands before the others in place of that. */
+  readonly shelf?: Phrase | undefined;
   readonly icon?: ServiceIcon | undefined;
   /** Who looks after it. */
   readonly contact?: string | undefined;
@@ -27,18 +31,18 @@ export interface ServiceLink {
   readonly state: ServiceState;
   /** Since when it is in that state. */
   readonly since?: Date | undefined;
+  readonly isFavourite?: boolean | undefined;
+  readonly lastUsedAt?: Date | undefined;
 }
 
 export function toServiceLink(
-  service: Service,
+  { service, status, isFavourite, lastUsedAt }: OpenService,
   {
     url,
-    status,
     ownPathOf,
     language,
   }: {
     readonly url: string;
-    readonly status: PlacedStatus | undefined;
     /** Gives the path of an address of the hub's own origin, from which alone images are shown. */
     readonly ownPathOf: (address: string) => string | undefined;
     readonly language: Language;
@@ -52,6 +56,8 @@ export function toServiceLink(
     url,
     state: status?.state ?? 'stopped',
     since: status?.stopped?.at ?? status?.since,
+    isFavourite,
+    lastUsedAt,
   };
 }
 
@@ -111,32 +117,59 @@ export function placeInOrder(
   return place?.length === 3 ? place : undefined;
 }
 
+/** The favourites first, then what was used last, each under a heading of its own; the rest as it was. */
+export function onShelves(services: readonly ServiceLink[]): readonly ServiceLink[] {
+  const favourites = services.filter(({ isFavourite }) => isFavourite);
+  const recent = services
+    .filter(({ isFavourite, lastUsedAt }) => !isFavourite && lastUsedAt !== undefined)
+    .toSorted((one, other) => Number(other.lastUsedAt) - Number(one.lastUsedAt))
+    .slice(0, maxRecent);
+  const first = new Set([...favourites, ...recent]);
+  if (first.size === 0) return services;
+  const put = (members: readonly ServiceLink[], shelf: Phrase) =>
+    members.map((each) => ({ ...each, shelf }));
+  return [
+    ...put(favourites, favouritesLabel),
+    ...put(recent, recentLabel),
+    ...services.filter((each) => !first.has(each)),
+  ];
+}
+
+const maxRecent = 6;
+const favouritesLabel = text`Favourites`;
+const recentLabel = text`Used last`;
+
 /** Services as cards below their groups; the order is that of `inShownOrder`. */
 export function serviceCards(
-  layout: Pick<LayoutProps, 'now'>,
+  layout: FormLayoutProps,
   services: readonly ServiceLink[],
   /** Level of the headings of the groups. */
   level: 2 | 3 = 2,
 ): Html {
-  const groups = [...Map.groupBy(services, ({ group }) => group)];
+  const groups = [...Map.groupBy(services, ({ shelf, group }) => shelf ?? group)];
   const heading = (name: Phrase): Html =>
     level === 2
       ? html`<h2 class="group-name">${name}</h2>`
       : html`<h3 class="group-name">${name}</h3>`;
-  const isGrouped = services.some(({ group }) => group !== undefined);
-  return html`${groups.map(
+  const isGrouped = groups.some(([name]) => name !== undefined);
+  return html`<form method="post" action="${layout.urls.favouriteService}">${csrfField(layout)}${hiddenFields({ return_to: layout.address })}${groups.map(
     ([group, members]) =>
       html`${isGrouped && heading(group ?? text`Further services`)}<ul class="cards">${members.map((each) => card(layout, each))}</ul>`,
-  )}`;
+  )}</form>`;
 }
 
-function card({ now }: Pick<LayoutProps, 'now'>, service: ServiceLink): Html {
+function card(layout: FormLayoutProps, service: ServiceLink): Html {
+  const { now } = layout;
   const { title, description, url, state, since, contact } = service;
   const broken = isBroken(service);
-  return html`<li class="card${broken && ' broken'}" data-key="${service.name}">${serviceIcon(service)}<div class="what">
+  return html`<li class="card${broken && ' broken'}" data-key="${service.name}" data-label="${title}">${serviceIcon(service)}<div class="what">
 ${broken ? html`<strong>${title}</strong>` : html`<a href="${url}">${title}</a>`}${description !== undefined && html`<p>${description}</p>`}
 <p class="state">${serviceStatus(state)}${broken && html`${since && html`<span>${timeElement(since, now)}</span>`}<a href="${url}" aria-label="${text`Try to open ${title}`}">${text`Try to open`}</a>`}</p>${broken && contact !== undefined && html`<p class="small">${text`Ask ${contact}.`}</p>`}
-</div></li>`;
+</div>${star(service)}</li>`;
+}
+
+function star({ name, title, isFavourite = false }: ServiceLink): Html {
+  return html`<button class="star" name="${isFavourite ? 'unmark' : 'mark'}" value="${name}" aria-pressed="${String(isFavourite)}" aria-label="${text`Favourite: ${title}`}">${icon('star')}</button>`;
 }
 
 function serviceIcon({ icon, name, title }: ServiceLink): Html {

@@ -1,6 +1,6 @@
 import { text } from '../../../platform/texts/text.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
-import type { LayoutProps } from '../elements/layout-props.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type PageBorders, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
@@ -10,7 +10,7 @@ import { type ServiceLink, serviceCards } from './service-list.ts';
 import { type ServicesQuery, servicesUrl } from './services-query.ts';
 
 export interface ServicesView {
-  readonly layout: LayoutProps;
+  readonly layout: FormLayoutProps;
   readonly query: ServicesQuery;
   /** Those on this page, in the order in which they are shown. */
   readonly services: readonly ServiceLink[];

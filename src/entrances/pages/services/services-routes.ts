@@ -11,7 +11,7 @@ import { matchesSearch, readServicesQuery } from './services-query.ts';
 const pageSize = 24;
 
 /** `/hub/services`: what the person may open. */
-export function servicesRoutes({ page, pages }: BoundPages): void {
+export function servicesRoutes({ page, form, pages }: BoundPages): void {
   page('/services', 'viewOpenServices', async ({ layout, model, search, language }) => {
     const query = readServicesQuery(search);
     const accessible = linksTo(model, pages, language);
@@ -38,5 +38,15 @@ export function servicesRoutes({ page, pages }: BoundPages): void {
       accessible: accessible.length,
       groups,
     });
+  });
+
+  form('/services/favourite', 'markOwnFavourite', {
+    body: (sent) => ({
+      service: sent.get('mark') ?? sent.get('unmark') ?? '',
+      favourite: sent.has('mark'),
+    }),
+    done: ({ sent }) => ({
+      redirect: pages.ownPathOf(sent.get('return_to') ?? '') ?? pages.urls.services,
+    }),
   });
 }
