@@ -6,23 +6,35 @@ import FailedTestsReporter from './scripts/failed-tests/reporter.ts';
 import { DurationsReporter } from './test/support/durations.ts';
 import { LeftOutReporter } from './test/support/left-out.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
-import { worldFiles } from './test/support/world-files.ts';
+import { foreignFiles, worldFiles } from './test/support/world-files.ts';
 
 // Hundreds of processes load the same packages and the same program, whose types have to be stripped.
 env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'tests');
 
 const world = worldFiles();
+const foreign = 'test/foreign/**';
 
 export default defineConfig({
   test: {
-    // `npm test` runs parts and hub, `npm run test:all` everything.
+    // `npm test` runs parts and hub, `npm run test:all` the world too, `npm run test:foreign` what is tried at length.
     projects: [
       {
         extends: true,
         test: { name: 'parts', include: ['{src,plugins}/**/*.test.ts'], exclude: world },
       },
-      { extends: true, test: { name: 'hub', include: ['test/**/*.test.ts'], exclude: world } },
+      {
+        extends: true,
+        test: { name: 'hub', include: ['test/**/*.test.ts'], exclude: [...world, foreign] },
+      },
       { extends: true, test: { name: 'world', include: world } },
+      {
+        extends: true,
+        test: {
+          name: 'foreign',
+          include: foreignFiles(),
+          env: { HUB_PROPERTY_FACTOR: env['HUB_PROPERTY_FACTOR'] ?? '50' },
+        },
+      },
     ],
     reporters: [
       'default',

@@ -1,4 +1,7 @@
+import { array, assert, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
+import { readCsv } from '../../platform/protocol/csv.ts';
 import { toCsv } from './csv.ts';
 
 test('a CSV file keeps quotes, commas and lines apart', () => {
@@ -16,3 +19,21 @@ test.for(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1'])(
     expect(toCsv([[name]])).toBe(`\uFEFF"'${name}"\r\n`);
   },
 );
+
+test('whatever is written is read back, but for the mark before what looks like a formula', () => {
+  const cell = string({ unit: 'binary' }).map((text) => `x${text}y`);
+  assert(
+    property(array(array(cell, { minLength: 2, maxLength: 2 }), { minLength: 1 }), (rows) => {
+      expect(readCsv(toCsv(rows)).lines.map(({ cells }) => cells)).toEqual(rows);
+    }),
+    runs(200),
+  );
+  assert(
+    property(string({ unit: 'binary' }), (text) => {
+      const read = readCsv(toCsv([['name'], [text]])).lines[1]?.cells[0] ?? '';
+      expect(read).not.toMatch(/^[=+\-@]/);
+      expect([text.trim(), `'${text}`.trim()]).toContain(read);
+    }),
+    runs(300),
+  );
+});

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import { expandScopes, resolveScopes } from './expand-scopes.ts';
 import { createScopeCatalogue } from './scope-definitions.ts';
 
@@ -166,6 +167,7 @@ describe('for any scopes', () => {
         const less = expandScopes(some, context);
         expect(less.isSubsetOf(expandScopes([...some, ...others], context))).toBe(true);
       }),
+      runs(100),
     );
   });
 
@@ -175,6 +177,7 @@ describe('for any scopes', () => {
         const union = expandScopes(some, context).union(expandScopes(others, context));
         expect(expandScopes([...some, ...others], context)).toEqual(union);
       }),
+      runs(100),
     );
   });
 
@@ -184,6 +187,7 @@ describe('for any scopes', () => {
         const once = expandScopes(some, context);
         expect(resolveScopes(once, context)).toEqual({ scopes: once, unresolved: [] });
       }),
+      runs(100),
     );
   });
 
@@ -197,6 +201,7 @@ describe('for any scopes', () => {
             expect(member.endsWith(filter)).toBe(true);
         },
       ),
+      runs(100),
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import { checkAccess, mayGrant, type Resource } from './access-check.ts';
 import { intersectScopes } from './intersect-scopes.ts';
 import { createMembership, type Membership } from './membership.ts';
@@ -91,7 +92,7 @@ describe('in a small world, for any scopes and any groups', () => {
     );
   const property = (
     check: (left: ScopeSet, right: ScopeSet, membership: Membership) => void,
-  ): void => fc.assert(fc.property(scopeSets, scopeSets, memberships, check), { numRuns: 1000 });
+  ): void => fc.assert(fc.property(scopeSets, scopeSets, memberships, check), runs(1000));
 
   test('the intersection allows exactly what both sides allow', () => {
     property((left, right, membership) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import { HubError } from '../../platform/errors.ts';
 import {
   formatScope,
@@ -77,6 +78,7 @@ describe('parseScope', () => {
       fc.property(fc.constantFrom('read:users', 'custom:a:b'), filter, (name, filter) => {
         expect(parseScope(formatScope({ name, filter }))).toEqual({ name, filter });
       }),
+      runs(100),
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { longInput, runInLinearTime } from '../../../test/support/linear-time.ts';
+import { runs } from '../../../test/support/properties.ts';
 import { canonicalPath, decodePath } from './canonical-path.ts';
 
 describe('canonicalPath', () => {
@@ -107,7 +108,7 @@ describe('canonicalPath', () => {
         expect(new URL(`http://hub.test${target}`).pathname).toBe(path.pathname);
         expect(decodePath(path.pathname)?.split('/')).not.toContain('..');
       }),
-      { numRuns: 5_000 },
+      runs(5_000),
     );
   });
 

@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import { hostPrefix } from '../protocol/cookie-names.ts';
+import { trimBlanks } from './trim-blanks.ts';
 
 /** Every cookie that the hub itself sets and believes. */
 const ownCookie = /^hub-/;
@@ -27,7 +28,7 @@ export function hostCookies(): Middleware {
 function withPlainNames(header: string): string {
   return header
     .split(';')
-    .map((pair) => pair.trim())
+    .map(trimBlanks)
     .filter((pair) => pair !== '' && !ownCookie.test(pair))
     .map((pair) => (pair.startsWith(`${hostPrefix}hub-`) ? pair.slice(hostPrefix.length) : pair))
     .join('; ');

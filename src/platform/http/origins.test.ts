@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import { createOrigins } from './origins.ts';
 import { safeRedirectTarget } from './redirect-target.ts';
 
@@ -75,7 +76,7 @@ describe('for any next', () => {
         const owner = separate.ownerOf(url.pathname);
         expect(url.origin).toBe(owner === undefined ? publicUrl.origin : separate.of(owner));
       }),
-      { numRuns: 5_000 },
+      runs(5_000),
     );
   });
 

@@ -1,6 +1,7 @@
-import { array, assert, constantFrom, property, string } from 'fast-check';
+import { array, assert, constantFrom, oneof, property, string } from 'fast-check';
 import papa from 'papaparse';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import { readCsv } from './csv.ts';
 
 const cellsOf = (csv: string) => readCsv(csv).lines.map(({ cells }) => cells);
@@ -37,5 +38,22 @@ test('whatever is written as a table is read back', () => {
       const csv = papa.unparse(filled, { delimiter, quotes: true });
       expect(cellsOf(csv)).toEqual(filled);
     }),
+    runs(100),
+  );
+});
+
+test('any text is read, each line with its number and no space around a cell', () => {
+  const piece = oneof(string(), constantFrom(',', ';', '\t', '"', '""', '\n', '\r\n', '\uFEFF'));
+  assert(
+    property(array(piece), (pieces) => {
+      let before = 0;
+      for (const { line, cells } of readCsv(pieces.join('')).lines) {
+        expect(line).toBeGreaterThan(before);
+        expect(cells.some((cell) => cell !== '')).toBe(true);
+        expect(cells).toEqual(cells.map((cell) => cell.trim()));
+        before = line;
+      }
+    }),
+    runs(300),
   );
 });

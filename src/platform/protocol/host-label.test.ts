@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import { serviceHostLabel, userHostLabel } from './host-label.ts';
 
 test.each([
@@ -110,7 +111,7 @@ describe('for any names', () => {
           `${label}.hub.example.org`,
         );
       }),
-      { numRuns: 2_000 },
+      runs(2_000),
     );
   });
 
@@ -120,7 +121,7 @@ describe('for any names', () => {
         const keys = new Set(all.map(({ key }) => key));
         expect(new Set(all.map(({ label }) => label)).size).toBe(keys.size);
       }),
-      { numRuns: 1_000 },
+      runs(1_000),
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import { objectName } from './object-name.ts';
 
 test('a plain name stays as it is', () => {
@@ -42,6 +43,6 @@ test('any two servers have two names, each a DNS label of at most 50 characters'
       if (one.join('\n') === other.join('\n')) return;
       expect(objectName(...one)).not.toBe(objectName(...other));
     }),
-    { numRuns: 2000 },
+    runs(2000),
   );
 });

@@ -1,3 +1,4 @@
+import { trimBlanks } from '../../platform/http/trim-blanks.ts';
 import {
   hostPrefix,
   sessionIdCookie,
@@ -23,11 +24,11 @@ export function upstreamCookies(header: string, route: Route): string | undefine
   while (start < header.length) {
     const semicolonAt = header.indexOf(';', start);
     const end = semicolonAt === -1 ? header.length : semicolonAt;
-    const pair = header.slice(start, end).trim();
+    const pair = trimBlanks(header.slice(start, end));
     start = end + 1;
     if (pair === '') continue;
     const equalsAt = pair.indexOf('=');
-    const name = equalsAt === -1 ? pair : pair.slice(0, equalsAt).trimEnd();
+    const name = (equalsAt === -1 ? pair : pair.slice(0, equalsAt)).trim();
     if (mayReadCookie(name, route)) kept += kept === '' ? pair : `; ${pair}`;
     else isComplete = false;
   }

@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/properties.ts';
 import type { Forwarding } from '../../platform/protocol/identity-headers.ts';
 import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
 import { createRoute, type RouteAccess } from './route.ts';
@@ -338,6 +340,39 @@ describe('cookies', () => {
     expect(cookie(all, 'gateway')).toBe('a=1; b="2"');
     expect(cookie(all, 'public')).toBe('a=1; b="2"');
     expect(cookie('hub-session-id=S', 'gateway')).toBeUndefined();
+  });
+
+  test('whatever a visitor sends, none of the hub passes the gateway, and the others stay as they are', () => {
+    const ofHub = fc.constantFrom(
+      'hub-x',
+      'HUB-x',
+      'service-b',
+      '__Host-hub-x',
+      '__Secure-service-a',
+    );
+    const foreign = fc.constantFrom('a', 'x-hub-', 'my-service-b', 'hubs');
+    const value = fc.string({
+      unit: fc.constantFrom('"', '=', ',', ' ', '\t', 'b', 'hub-', '\xc3\xa0'),
+    });
+    const pair = fc.tuple(fc.oneof(ofHub, foreign), value, fc.constantFrom('', ' ', '\t', '\xa0'));
+    fc.assert(
+      fc.property(fc.array(pair, { minLength: 1, maxLength: 6 }), (pairs) => {
+        const written = (list: typeof pairs) => list.map(([name, text]) => `${name}=${text}`);
+        const header = pairs
+          .map(([name, text, blank]) => `${blank}${name}${blank}=${text}`)
+          .join(';');
+        expect(cookie(header, 'gateway') ?? '').not.toMatch(
+          /(?:^|;)\s*(?:__\w+-)?(?:hub|service)-/i,
+        );
+        const kept = pairs.filter(([name]) => /^(?:a|x-hub-|my-service-b|hubs)$/.test(name));
+        const plain = String(cookie(written(pairs).join('; '), 'gateway') ?? '');
+        const trimmed = (text: string) => text.replace(/[ \t]+$/, '');
+        expect(plain.split(/; /).map(trimmed).join('; ')).toBe(
+          written(kept).map(trimmed).join('; '),
+        );
+      }),
+      runs(300),
+    );
   });
 
   test('an alias of the session id goes where the session id goes, and is foreign elsewhere', () => {

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { longInput, runInLinearTime } from '../../../test/support/linear-time.ts';
+import { runs } from '../../../test/support/properties.ts';
 import { routeRules } from '../../platform/config/route-rules-schema.ts';
 import { compileRules, findUselessRules } from './route-rules.ts';
 
@@ -110,3 +112,68 @@ test.each(['/a/../b', '/a?b', '/a%2fb', 'a', '/a;b', '/a*', '/a//b', '/*/a', '/.
     expect(routeRules.safeParse([{ paths: [path] }]).success).toBe(false);
   },
 );
+
+describe('for any rules', () => {
+  const segment = fc.constantFrom('a', 'b', 'Admin', 'x.y', 'jos\u00e9', 'c d', 'a..b');
+  const path = fc.array(segment, { maxLength: 4 }).map((parts) => `/${parts.join('/')}`);
+  const pattern = fc
+    .tuple(path, fc.boolean())
+    .map(([text, isTree]) => (isTree ? `${text.replace(/\/$/, '')}/*` : text))
+    .filter((text) => routeRules.safeParse([{ paths: [text] }]).success);
+  const ranges = fc.constantFrom('192.0.2.0/24', '192.0.2.7', '::/0');
+  const rule = fc.record(
+    {
+      paths: fc.array(pattern, { minLength: 1, maxLength: 3 }),
+      methods: fc.uniqueArray(fc.constantFrom('GET', 'HEAD', 'POST'), { minLength: 1 }),
+      client_addresses: fc.array(ranges, { minLength: 1, maxLength: 3 }),
+      allow: fc.constantFrom('everyone', 'users', 'nobody'),
+    },
+    { requiredKeys: ['allow'] },
+  );
+  const ruleSets = fc.array(rule, { maxLength: 5 }).map((given) => routeRules.parse(given));
+  const asked = fc.record({
+    path,
+    method: fc.constantFrom('GET', 'HEAD', 'POST'),
+    address: fc.constantFrom('192.0.2.7', '192.0.2.8', '203.0.113.5', '2001:db8::1'),
+  });
+
+  /** Ways to write a path that some application takes for the same. */
+  const spelling = fc.constantFrom<(text: string) => string>(
+    (text) => text.toUpperCase(),
+    (text) => text.replaceAll('/', '//'),
+    (text) => `${text}/`,
+    (text) => text.replace(/(?<=.)\//, '%2F'),
+    (text) => text.replace('a', '%61'),
+    (text) => text.replace('a', '%2561'),
+    (text) => text.replace(/(?<=\w)(?=\/|$)/, ';v=1'),
+    (text) => text.replace(/(?<=\w)(?=\/|$)/, '.'),
+    (text) => text.replace(/(?<=\w)(?=\/|$)/, '%20'),
+    (text) => `/z/..${text}`,
+    (text) => `/z%2f..${text}`,
+    (text) => text.replace('a', '%EF%BD%81'),
+  );
+
+  test('no other spelling of a path gets around them', () => {
+    fc.assert(
+      fc.property(ruleSets, asked, spelling, spelling, (given, request, first, second) => {
+        const { judge } = compileRules(given);
+        const encoded = encodeURI(request.path);
+        const plain = judge({ ...request, path: encoded });
+        const respelt = judge({ ...request, path: second(first(encoded)) });
+        if (plain !== 'ambiguous' && respelt !== 'ambiguous') expect(respelt).toEqual(plain);
+      }),
+      runs(1_000),
+    );
+  });
+
+  test('those that cannot match change no verdict', () => {
+    fc.assert(
+      fc.property(ruleSets, asked, (given, request) => {
+        const useless = new Set(findUselessRules(given).map(({ index }) => index));
+        const kept = given.filter((_, index) => !useless.has(index));
+        expect(compileRules(kept).judge(request)).toEqual(compileRules(given).judge(request));
+      }),
+      runs(500),
+    );
+  });
+});

@@ -1,3 +1,4 @@
+import { trimBlanks } from '../../../platform/http/trim-blanks.ts';
 import { ExchangeFailure } from './exchange-failure.ts';
 
 /** Response headers by lower-case name; values of a repeated name stand in a list. */
@@ -75,7 +76,7 @@ function statusOf(line: string): number {
 function addHeader(headers: Record<string, string | string[]>, line: string): void {
   const colon = line.indexOf(':');
   const name = nameOf(colon === -1 ? '' : line.slice(0, colon));
-  const value = line.slice(colon + 1).trim();
+  const value = trimBlanks(line.slice(colon + 1));
   if (invalidText.test(value)) throw badResponse(`the header ${name} holds control characters`);
   const former = headers[name];
   if (former === undefined) headers[name] = value;

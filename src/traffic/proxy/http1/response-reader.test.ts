@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../../test/support/properties.ts';
+import { ExchangeFailure } from './exchange-failure.ts';
 import type { ResponseHead } from './response-head.ts';
 import { ResponseReader } from './response-reader.ts';
 
@@ -268,5 +271,80 @@ describe('an answer that comes bit by bit', () => {
     };
     expect(readAll(`${head}y`, { cuts })).toMatchObject({ status: 200, body: 'y', hasEnded: true });
     expect(copied).toBeLessThan(4 * head.length);
+  });
+});
+
+describe('whatever an upstream sends', () => {
+  const places = fc.array(fc.nat(), { maxLength: 12 });
+  const cutsIn = (bytes: string, at: readonly number[]) =>
+    [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((one, other) => one - other);
+  const latin1 = fc.string({ unit: fc.nat(255).map((code) => String.fromCharCode(code)) });
+  const field = fc.stringMatching(/^X-[a-z]{1,9}: [!-~\xa1-\xff]{0,9}$/);
+  const heads = fc
+    .tuple(fc.constantFrom('200 OK', '404 ', '299 \xe9'), fc.array(field, { maxLength: 4 }))
+    .map(([status, fields]) => [`HTTP/1.1 ${status}`, ...fields].join('\r\n'));
+  const wellFormed = fc
+    .record({
+      interim: fc.constantFrom('', 'HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n'),
+      head: heads,
+      pieces: fc.array(
+        latin1.filter((text) => text !== ''),
+        { maxLength: 5 },
+      ),
+      extension: fc.constantFrom('', ';a', ' ;a="b"', '\t'),
+      trailer: fc.constantFrom('', 'X-Sum: 5\r\n'),
+      isChunked: fc.boolean(),
+    })
+    .map(({ interim, head, pieces, extension, trailer, isChunked }) => {
+      const body = pieces.join('');
+      const chunks = pieces.map((text) => `${text.length.toString(16)}${extension}\r\n${text}\r\n`);
+      const framed = isChunked
+        ? `Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n${trailer}\r\n`
+        : `Content-Length: ${body.length}\r\n\r\n${body}`;
+      return { body, bytes: `${interim}${head}\r\n${framed}` };
+    });
+
+  test('an answer is read as it was meant, however it is cut into pieces', () => {
+    fc.assert(
+      fc.property(wellFormed, places, ({ body, bytes }, at) => {
+        expect(readAll(bytes, { cuts: cutsIn(bytes, at) })).toMatchObject({ body, hasEnded: true });
+      }),
+      runs(500),
+    );
+  });
+
+  test.for(['X: a\n', 'X: a\r', 'X: \x0ba'])('a line break in a value is refused: %j', (line) => {
+    const bytes = `HTTP/1.1 200 OK\r\n${line}\r\nContent-Length: 0\r\n\r\n`;
+    expect(() => readAll(bytes)).toThrow(ExchangeFailure);
+  });
+
+  test('a value in UTF-8 keeps its last byte', () => {
+    const { headers } = readAll('HTTP/1.1 200 OK\r\nX:\t voil\xc3\xa0 \r\n\r\n');
+    expect(headers).toEqual({ x: 'voil\xc3\xa0' });
+  });
+
+  test('what is none is refused, however it is cut into pieces', () => {
+    const odd = fc.oneof(
+      latin1,
+      fc.constantFrom('\r', '\n', '\r\n', '0', ':', ' ', ';', ',', '\0'),
+    );
+    const changes = fc.record({ piece: odd, where: fc.nat(), left: fc.nat(3) });
+    /** What the reader says of it, or that it refuses it. */
+    const outcomeOf = (bytes: string, cuts: readonly number[]) => {
+      try {
+        return readAll(bytes, { cuts });
+      } catch (error) {
+        expect(error).toBeInstanceOf(ExchangeFailure);
+        return 'refused';
+      }
+    };
+    fc.assert(
+      fc.property(wellFormed, changes, places, ({ bytes }, { piece, where, left }, at) => {
+        const place = where % (bytes.length + 1);
+        const changed = bytes.slice(0, place) + piece + bytes.slice(place + left);
+        expect(outcomeOf(changed, cutsIn(changed, at))).toEqual(outcomeOf(changed, []));
+      }),
+      runs(1_000),
+    );
   });
 });
