@@ -79,6 +79,8 @@ export function createExternalService(options: {
     },
     restart() {
       watch.abort();
+      // So that it shows when the state afterwards is the same.
+      enter('stopped');
       start();
     },
     update(changed) {

@@ -10,6 +10,7 @@ import {
   untilStatus,
   useServices,
 } from '../../../test/support/service-worlds.ts';
+import { until } from '../../../test/support/test-hub.ts';
 import { identifyProcess, isSameProcess } from '../../platform/process-table/process-identity.ts';
 import type { ServiceStatus } from './service-status.ts';
 
@@ -37,6 +38,16 @@ describe('an external service', () => {
     const registry = await started([{ name: 'a', api_token: 'long-enough' }]);
     expect(registry.statusOf('a')).toMatchObject({ kind: 'external', isReady: true });
     expect(world.routes.size).toBe(0);
+  });
+
+  test('without a url shows a restart, for which a request would otherwise wait in vain', async () => {
+    const registry = await started([{ name: 'a', api_token: 'long-enough' }]);
+    const { since = new Date() } = registry.statusOf('a') ?? {};
+    await until(() => Date.now() > since.getTime(), 'the clock has gone on');
+    await registry.restart('a');
+    const restarted = registry.statusOf('a');
+    expect(restarted).toMatchObject({ isReady: true });
+    expect(Number(restarted?.since)).toBeGreaterThan(since.getTime());
   });
 });
 
