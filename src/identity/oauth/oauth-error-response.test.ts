@@ -60,6 +60,13 @@ test('leaves the state out when the request had none', () => {
   });
 });
 
+test('writes an error in words that need no decoding of forms', () => {
+  const error = new OAuthError('access_denied', 'The user chose 1+1.');
+  expect(authorizationErrorUrl(target, error)).toContain(
+    'error_description=The%20user%20chose%201%2B1.&',
+  );
+});
+
 test('keeps the query that belongs to the redirect URI', () => {
   const url = authorizationResponseUrl(
     { ...target, redirectUri: 'https://app.example/cb?a=%20' },

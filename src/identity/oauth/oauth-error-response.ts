@@ -66,6 +66,8 @@ function withParameters(
   const query = new URLSearchParams(parameters);
   if (state !== undefined) query.set('state', state);
   query.set('iss', issuer);
+  // Clients such as Swagger UI decode percent signs and would show the pluses of a form to people.
+  const encoded = query.toString().replaceAll('+', '%20');
   // A query that the client registered as part of its URI must stay (RFC 6749 §3.1.2).
-  return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
+  return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${encoded}`;
 }
