@@ -86,12 +86,14 @@ async function send(method: string, path: string, body: unknown): Promise<void> 
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
 }
 
+let given = '';
+
 /** Gives the visitor these rights and no others beside those over themselves. */
 async function giveVisitor(rights: readonly Right[]): Promise<void> {
-  const scopes = rights.map(scopeOf);
-  await send('PATCH', `/roles/${visitorRole}`, {
-    scopes: scopes.length === 0 ? ['(no_scope)'] : scopes,
-  });
+  const scopes = rights.length === 0 ? ['(no_scope)'] : rights.map(scopeOf);
+  if (given === scopes.join(' ')) return;
+  await send('PATCH', `/roles/${visitorRole}`, { scopes });
+  given = scopes.join(' ');
 }
 
 /** Everything of the world, with the visitor's role as it is between two tests. */
@@ -151,9 +153,24 @@ async function enter(
   });
 }
 
+const csrfTokens = new WeakMap<FakeBrowser, string>();
+
+/** The same for as long as a login lasts. */
 async function csrfOf(browser: FakeBrowser): Promise<string> {
+  const known = csrfTokens.get(browser);
+  if (known !== undefined) return known;
   const { body } = await browser.request(`${hub.url}hub/token`);
-  return /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
+  const token = /name="_csrf" value="([^"]+)"/.exec(body)?.[1];
+  if (token === undefined) throw new Error(`there is no token: ${body}`);
+  csrfTokens.set(browser, token);
+  return token;
+}
+
+/** The cookies of an administrator who logged in long ago. */
+async function stealOldLogin(): Promise<FakeBrowser> {
+  const admin = await hub.logIn('ada', testPassword);
+  await ageLogins(hub);
+  return withStolenCookies(admin);
 }
 
 /**
@@ -281,18 +298,25 @@ describe('each page and form', () => {
 
 describe('each page', () => {
   const pages = entrances.filter(({ kind }) => kind === 'page');
+  let thief: FakeBrowser;
+  beforeAll(async () => {
+    thief = await stealOldLogin();
+  });
+
   test.for(pages)('$path asks who is there if and only if what it shows needs it', async (page) => {
-    const admin = await hub.logIn('ada', testPassword);
-    await ageLogins(hub);
-    const { headers } = await enter(withStolenCookies(admin), page);
+    const { headers } = await enter(thief, page);
     const isAsked = headers.location?.startsWith('/hub/confirm-login') ?? false;
     expect(isAsked).toBe(page.operation.needsRecentLogin === true);
   });
 });
 
 describe('each form', () => {
+  let admin: FakeBrowser;
+  beforeAll(async () => {
+    admin = await hub.logIn('ada', testPassword);
+  });
+
   test.for(forms)('$path is refused without what only its page has', async (form) => {
-    const admin = await hub.logIn('ada', testPassword);
     const answer = await admin.request(urlOf(form), {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -302,9 +326,7 @@ describe('each form', () => {
   });
 
   test.for(forms)('$path asks who is there if and only if its operation does', async (form) => {
-    const admin = await hub.logIn('ada', testPassword);
-    await ageLogins(hub);
-    const thief = withStolenCookies(admin);
+    const thief = await stealOldLogin();
     const untouched = form.operation.needsRecentLogin === true ? await state() : undefined;
     const { status, body } = await enter(thief, form);
     if (untouched !== undefined) {
