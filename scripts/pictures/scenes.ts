@@ -83,7 +83,7 @@ export async function playScenes(
 
   for (const [name, path] of [
     ['server', urls.server('grace')],
-    ['users', urls.admin],
+    ['users', urls.adminUsers],
     ['user', urls.adminUser('grace')],
     ['services', urls.adminServices],
     ['service', urls.adminService('nightly-report')],

@@ -72,6 +72,10 @@ export function openOperations(hub: Visited) {
     allowsManaged: config.Hub.allow_managed_services_at_runtime,
     outputFollowers: createOutputFollowers(),
     spawnerConfig: config.Spawner,
+    missingGateways() {
+      const { following } = hub.gateways.list();
+      return Math.max(0, config.Hub.gateways - following.filter(({ isLocal }) => isLocal).length);
+    },
   };
   const perform = createPerform(deps, hub);
   hub.channel.handle(commandChannelOperation, createCommandEntrance({ perform, catalogue, audit }));

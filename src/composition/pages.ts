@@ -9,6 +9,7 @@ import { adminAnnouncementRoutes } from '../entrances/pages/admin/announcement-r
 import { adminGroupRoutes } from '../entrances/pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../entrances/pages/admin/instance-routes.ts';
 import { adminLockoutRoutes } from '../entrances/pages/admin/lockout-routes.ts';
+import { adminOverviewRoutes } from '../entrances/pages/admin/overview-routes.ts';
 import { adminRoleRoutes } from '../entrances/pages/admin/role-routes.ts';
 import { adminRuntimeServiceRoutes } from '../entrances/pages/admin/runtime-service-routes.ts';
 import { adminServiceRoutes } from '../entrances/pages/admin/service-routes.ts';
@@ -63,6 +64,7 @@ export function addPages(router: Router, hub: Whole): void {
     newTokens: createShownOnce(shownOnce, 'token'),
   });
   const admin = createBoundPages(router, { ...hub, areaScope: 'admin-ui' });
+  adminOverviewRoutes(admin);
   adminUserActRoutes(admin, hub);
   adminUserListRoutes(admin);
   adminUserImportRoutes(admin, hub);

@@ -14,6 +14,7 @@ import { loadOperations } from './loads.ts';
 import { lockoutOperations } from './lockouts.ts';
 import { noticeOperations } from './notices.ts';
 import type { JsonText, Operation } from './operation.ts';
+import { overviewOperations } from './overview.ts';
 import { ownTokenOperations } from './own-tokens.ts';
 import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
@@ -71,6 +72,7 @@ const lists = [
   authorizationOperations,
   auditOperations,
   noticeOperations,
+  overviewOperations,
 ] as const;
 
 type AnyOperation = (typeof lists)[number][number];

@@ -5,7 +5,7 @@ import { expandForAnyHolder } from '../identity/rbac/expand-scopes.ts';
 import type { RoleStore } from '../identity/rbac/role-store.ts';
 import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import { HubError } from '../platform/errors.ts';
-import { type LoadSeries, loadKeys } from '../platform/metrics/load-history.ts';
+import { loadKeys } from '../platform/metrics/load-history.ts';
 import type { Languages } from '../platform/texts/languages.ts';
 import { type Phrase, text } from '../platform/texts/text.ts';
 import type { Service } from '../workloads/services/service.ts';
@@ -207,18 +207,12 @@ export const serviceOperations = [
     path: '/admin/services',
     scopes: ['list:services'],
     target: 'services',
-  }).handle(({ rows, may }, { registry, loads }: ServiceDeps) =>
-    registry.services().flatMap((service, position): VisibleService[] => {
-      const { name } = service;
-      const status = registry.statusOf(name);
-      const isListed = rows === 'all' || rows.services.has(name);
-      if (status === undefined || !isListed || !may('read:services', { kind: 'service', name }))
-        return [];
-      const address = addressOf(service);
-      return [
-        { name, position, service, address, status, load: loads.readHere(loadKeys.service(name)) },
-      ];
-    }),
+  }).handle((request, deps: ServiceDeps) =>
+    visibleServices(request, deps).map((each) => ({
+      ...each,
+      address: addressOf(each.service),
+      load: deps.loads.readHere(loadKeys.service(each.name)),
+    })),
   ),
   view({
     id: 'viewService',
@@ -248,16 +242,27 @@ export const serviceOperations = [
 ];
 
 /** A service that the caller may see in a list. */
-export interface VisibleService {
+interface VisibleService {
   readonly name: string;
   /** Among all services. */
   readonly position: number;
   readonly service: Service;
-  /** Where users open it, when it has pages. */
-  readonly address: string | undefined;
   readonly status: PlacedStatus;
-  /** Of the last hour, as far as it is known here. */
-  readonly load: LoadSeries | undefined;
+}
+
+/** Those of the rows whose state the caller may read. */
+export function visibleServices(
+  { rows, may }: Pick<OperationRequest<never>, 'rows' | 'may'>,
+  { registry }: { readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'> },
+): VisibleService[] {
+  return registry.services().flatMap((service, position) => {
+    const { name } = service;
+    const status = registry.statusOf(name);
+    const isListed = rows === 'all' || rows.services.has(name);
+    if (status === undefined || !isListed || !may('read:services', { kind: 'service', name }))
+      return [];
+    return [{ name, position, service, status }];
+  });
 }
 
 function addressOf({ url, origin = '', prefix }: Service): string | undefined {

@@ -39,7 +39,7 @@ const maxMatching = 200_000;
 export const userListOperations = [
   view({
     id: 'viewUsers',
-    path: '/admin',
+    path: '/admin/users',
     scopes: ['list:users'],
     target: 'users',
     query: usersQuery,

@@ -246,7 +246,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
   test('a list goes on following what happens while something in it has the focus', async () => {
     const ada = await logIn('ada');
     await ada.clock.install();
-    await ada.goto(`${hub.url}hub/admin`);
+    await ada.goto(`${hub.url}hub/admin/users`);
     const link = ada.getByRole('link', { name: 'bob', exact: true });
     await link.focus();
     await hub.api('/users/latecomer', 'admin-service-token', { method: 'POST' });
@@ -258,7 +258,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
   test('a page that slept says that it is not live, catches up, and leads to the login that it needs', async () => {
     const ada = await logIn('ada');
     await ada.clock.install();
-    const url = `${hub.url}hub/admin?search=e&sort=-name`;
+    const url = `${hub.url}hub/admin/users?search=e&sort=-name`;
     await ada.goto(url);
     const reported = ada.locator('#not-live');
     expect(await reported.textContent()).toBe('');

@@ -50,19 +50,20 @@ afterAll(() => hub[Symbol.asyncDispose]());
 
 const noSuchUser: string = expect.stringContaining('There is no such user');
 const at = (path: string) => `${hub.url}hub/admin${path}`;
+const users = (query = '') => at(`/users${query}`);
 
 describe('users', () => {
   test('are listed, found and sorted', async () => {
-    const all = await ada.request(at(''));
+    const all = await ada.request(users());
     expect(all.status).toBe(200);
     expect(all.body).toContain('/hub/admin/users/zo%C3%AB%20%C3%B6');
-    const found = await ada.request(at('?search=O'));
+    const found = await ada.request(users('?search=O'));
     expect(found.body).toContain('bob');
     expect(found.body).not.toContain('users/helper"');
-    expect((await ada.request(at('?sort=activity'))).status).toBe(200);
-    expect((await ada.request(at('?sort=-server&after=4,bob'))).status).toBe(200);
-    expect((await ada.request(at('?before=x&sort=;drop'))).status).toBe(200);
-    expect((await ada.request(at('?search=%25'))).body).toContain(
+    expect((await ada.request(users('?sort=activity'))).status).toBe(200);
+    expect((await ada.request(users('?sort=-server&after=4,bob'))).status).toBe(200);
+    expect((await ada.request(users('?before=x&sort=;drop'))).status).toBe(200);
+    expect((await ada.request(users('?search=%25'))).body).toContain(
       'No user’s name or e-mail address contains “%”',
     );
   });
@@ -76,10 +77,10 @@ describe('users', () => {
       method: 'POST',
       body: JSON.stringify({ usernames }),
     });
-    const first = await ada.request(at('?search=many'));
+    const first = await ada.request(users('?search=many'));
     expect(first.body).toContain('50 of 55');
     expect(first.body).toContain('many49');
-    const last = await ada.request(at('?search=many&before='));
+    const last = await ada.request(users('?search=many&before='));
     expect(last.body).toContain('50 of 55');
     expect(last.body).toContain('many54');
     expect(last.body).not.toContain('many04');
@@ -106,7 +107,7 @@ describe('users', () => {
       ada.request(new URL(linkIn(page, rel) ?? 'about:blank', hub.url).href);
 
     await create(usernames);
-    const first = await ada.request(at('?search=turn&size=10'));
+    const first = await ada.request(users('?search=turn&size=10'));
     expect(shownIn(first)).toEqual(usernames.slice(0, 10));
     // One of this page and the last of it go: the next begins where this one ended.
     await remove('turn11');
@@ -135,15 +136,15 @@ describe('users', () => {
     expect(second.body).toContain('name="after" value="turn19"');
     // Nothing is left behind the page: the last one is shown.
     for (const name of usernames.slice(20)) await remove(name);
-    const outside = await ada.request(at('?search=turn&size=10&after=turn29'));
+    const outside = await ada.request(users('?search=turn&size=10&after=turn29'));
     expect(shownIn(outside)).toEqual(usernames.slice(10, 20));
     expect(linkIn(outside, 'next')).toBeUndefined();
   });
 
   test('whose server is started or stopped stay in view, with a notice', async () => {
-    const list = await ada.request(at('?search=plain&sort=activity'));
+    const list = await ada.request(users('?search=plain&sort=activity'));
     const started = await submitTo(ada, list, '/hub/spawn/plain');
-    expect(started.headers.location).toBe('/hub/admin?search=plain&sort=activity');
+    expect(started.headers.location).toBe('/hub/admin/users?search=plain&sort=activity');
     const after = await ada.follow(started);
     expect(after.body).toContain('Server of plain is starting.');
     const stopped = await submitTo(ada, after, '/hub/stop/plain');
@@ -152,7 +153,7 @@ describe('users', () => {
 
   test('of a course are shown to its lead, without doors that are locked', async () => {
     const lead = await hub.logIn('onlooker', testPassword);
-    const list = await lead.request(at(''));
+    const list = await lead.request(users());
     expect(list.body).toContain('<b>bob</b>');
     expect(list.body).not.toContain('/hub/admin/users/bob');
     expect(list.body).not.toContain('Add users');
@@ -169,7 +170,7 @@ describe('users', () => {
 
   test('of a course tell its lead no more of them than the API does', async () => {
     const lead = await hub.logIn('onlooker', testPassword);
-    const list = await lead.request(at(''));
+    const list = await lead.request(users());
     for (const known of ['Groups', 'Created', 'Last activity', 'Never logged in', 'In the group']) {
       expect(list.body, known).not.toContain(known);
     }
@@ -184,13 +185,13 @@ describe('users', () => {
       'sort=-activity',
       'sort=server',
     ]) {
-      expect((await lead.request(at(`?${asked}`))).status, asked).toBe(403);
+      expect((await lead.request(users(`?${asked}`))).status, asked).toBe(403);
       const fields = Object.fromEntries(new URLSearchParams(asked));
-      const acted = await actOn(lead, at(''), { act: 'delete', whom: 'matching', ...fields });
+      const acted = await actOn(lead, users(), { act: 'delete', whom: 'matching', ...fields });
       expect(acted.status, asked).toBe(403);
     }
     for (const asked of ['show=never_active', 'group=staff', 'sort=-activity']) {
-      expect((await ada.request(at(`?${asked}`))).status, asked).toBe(200);
+      expect((await ada.request(users(`?${asked}`))).status, asked).toBe(200);
     }
   });
 
@@ -218,7 +219,7 @@ describe('users', () => {
     const again = await ada.request(at('/users/bob'));
     await submitTo(ada, again, '/hub/admin/users/bob/admin');
     // The rights are gone at once, in the browser that is still logged in.
-    expect((await bob.request(at(''))).status).toBe(403);
+    expect((await bob.request(users())).status).toBe(403);
   });
 
   test('have a page with their groups, roles and why, tokens and activity', async () => {
@@ -302,10 +303,10 @@ describe('many users at once', () => {
   };
 
   test('that are ticked are acted on at once, and the list is shown again', async () => {
-    const url = at('?search=crew&sort=-name');
+    const url = users('?search=crew&sort=-name');
     const ticked = { act: 'start', whom: 'ticked', user: ['crew01', 'crew02'] };
     const started = await actOn(ada, url, ticked);
-    expect(started.headers.location).toBe('/hub/admin?search=crew&sort=-name');
+    expect(started.headers.location).toBe('/hub/admin/users?search=crew&sort=-name');
     const list = await ada.follow(started);
     expect(list.body).toContain('The servers of 2 users are starting or run already.');
     expect((await actOn(ada, url, { ...ticked, act: 'stop' })).status).toBe(303);
@@ -315,7 +316,7 @@ describe('many users at once', () => {
   });
 
   test('that match are acted on after a page that names their number', async () => {
-    const url = at('?group=crew');
+    const url = users('?group=crew');
     const ask = await actOn(ada, url, { act: 'group', whom: 'matching' });
     expect(ask.status).toBe(200);
     expect(ask.body).toContain('Add 6 users to a group?');
@@ -335,7 +336,7 @@ describe('many users at once', () => {
     expect(await stateOf('crew06')).toMatchObject({ groups: ['crew', 'winners'] });
     // Red is for who loses something.
     expect(changed.body).toContain('class="button primary">Add to group');
-    const leave = await actOn(ada, at('?group=winners'), { act: 'ungroup', user: ['crew05'] });
+    const leave = await actOn(ada, users('?group=winners'), { act: 'ungroup', user: ['crew05'] });
     expect(leave.body).toContain('class="button primary danger">Remove from group');
     const left = await ada.follow(await submitMain(ada, leave, { to_group: 'winners' }));
     expect(left.body).toContain('1 user is not in the group any more.');
@@ -352,7 +353,7 @@ describe('many users at once', () => {
     const helper = await hub.logIn('helper', testPassword);
     await hub.api('/groups/minded', 'admin-service-token', { method: 'POST', body: '{}' });
     const added = { act: 'group', user: ['crew07', 'ada', 'crew08', 'no-one'] };
-    const ask = await actOn(helper, at(''), added);
+    const ask = await actOn(helper, users(), added);
     // A name that is mistyped is said at its field, and no one has to be ticked again.
     const mistyped = await submitMain(helper, ask, { to_group: 'mindet' });
     expect([mistyped.status, mistyped.body]).toEqual([
@@ -370,7 +371,7 @@ describe('many users at once', () => {
   });
 
   test('are deleted when their number is typed; those that are gone already are told', async () => {
-    const url = at('?search=crew1');
+    const url = users('?search=crew1');
     const ask = await actOn(ada, url, { act: 'delete', whom: 'matching' });
     expect(ask.body).toContain('Delete 2 users?');
     expect((await submitMain(ada, ask, { confirmation: '1' })).status).toBe(400);
@@ -378,7 +379,7 @@ describe('many users at once', () => {
     const gone = await ada.follow(await submitMain(ada, ask, { confirmation: '2' }));
     expect(gone.body).toContain('2 users deleted.');
     expect(await stateOf('crew10')).toBe('gone');
-    const one = await actOn(ada, at(''), { act: 'delete', user: ['crew09'] });
+    const one = await actOn(ada, users(), { act: 'delete', user: ['crew09'] });
     expect(one.body).toContain('Type crew09 to confirm');
     expect(one.body).toContain('>Delete user</button>');
     const wrong = await submitMain(ada, one, { confirmation: '1' });
@@ -386,7 +387,7 @@ describe('many users at once', () => {
       400,
       expect.stringContaining('This is not the name of the user.'),
     ]);
-    const both = await actOn(ada, at(''), { act: 'delete', user: ['crew10', 'ada', 'crew09'] });
+    const both = await actOn(ada, users(), { act: 'delete', user: ['crew10', 'ada', 'crew09'] });
     const reported = await ada.follow(await submitMain(ada, both, { confirmation: '3' }));
     expect(reported.body).toContain('1 user deleted. Not done for 2 users.');
     expect(reported.body).toContain('You cannot delete your own account.');
@@ -428,7 +429,7 @@ describe('many users at once', () => {
     const twins = ['twin0', 'twin1', 'twin2'];
     await create(twins);
     const deleteThem = async (browser: FakeBrowser) => {
-      const ask = await actOn(browser, at(''), { act: 'delete', user: twins });
+      const ask = await actOn(browser, users(), { act: 'delete', user: twins });
       return browser.follow(await submitMain(browser, ask, { confirmation: '3' }));
     };
     const reported = await Promise.all([ada, other].map(deleteThem));
@@ -472,7 +473,7 @@ describe('many users at once', () => {
   });
 
   test('get links, which make a file', async () => {
-    const page = await actOn(ada, at('?search=crew'), {
+    const page = await actOn(ada, users('?search=crew'), {
       act: 'invite',
       user: ['crew03', 'crew04'],
     });
@@ -487,19 +488,19 @@ describe('many users at once', () => {
 
   test('are acted on only as far as the administrator may act on each', async () => {
     const helper = await hub.logIn('helper', testPassword);
-    const list = await helper.request(at(''));
+    const list = await helper.request(users());
     expect(list.body).not.toContain('value="start"');
     expect(list.body).not.toContain('the server of crew05');
     expect(list.body).toContain('value="delete"');
     const forced = { act: 'start', user: ['crew05', 'crew07'] };
-    const refused = await helper.follow(await actOn(helper, at(''), forced));
+    const refused = await helper.follow(await actOn(helper, users(), forced));
     expect(refused.body).toContain('Not done for 2 users.');
-    const deleted = await actOn(helper, at(''), { act: 'delete', user: ['ada', 'crew08'] });
+    const deleted = await actOn(helper, users(), { act: 'delete', user: ['ada', 'crew08'] });
     const reported = await helper.follow(await submitMain(helper, deleted, { confirmation: '2' }));
     expect(reported.body).toContain('1 user deleted. Not done for 1 user.');
     expect(await stateOf('ada')).not.toBe('gone');
     const onlooker = await hub.logIn('onlooker', testPassword);
-    const matching = await actOn(onlooker, at(''), { act: 'delete', whom: 'matching' });
+    const matching = await actOn(onlooker, users(), { act: 'delete', whom: 'matching' });
     // No more than the group that is listed.
     expect(matching.body).toContain('Delete 1 user?');
     const nothing = await submitMain(onlooker, matching, { confirmation: '1' });
@@ -753,7 +754,7 @@ describe('a user who may administer a part', () => {
       const group = await browser.request(`${own.url}hub/admin/groups/team`);
       expect([name, group.status]).toEqual([name, 200]);
       expect(group.body.includes('Show among users'), name).toBe(status === 200);
-      expect((await browser.request(`${own.url}hub/admin?group=team`)).status).toBe(status);
+      expect((await browser.request(`${own.url}hub/admin/users?group=team`)).status).toBe(status);
     }
   });
 
@@ -766,7 +767,7 @@ describe('a user who may administer a part', () => {
     });
     const admin = `${own.url}hub/admin`;
     const lead = await own.logIn('lead', testPassword);
-    const list = await lead.request(admin);
+    const list = await lead.request(`${admin}/users`);
     expect(list.body).toContain('users/member"');
     expect(list.body).not.toContain('users/outsider"');
     const page = await lead.request(`${admin}/users/member`);

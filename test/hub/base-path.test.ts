@@ -132,7 +132,7 @@ describe('a hub below a path with characters of all kinds', () => {
 
   test('has an administration', async () => {
     const ada = await hub.logIn('ada');
-    const page = await ada.open(`${hub.url}hub/admin`);
+    const page = await ada.open(`${hub.url}hub/admin/users`);
     expect(page.status).toBe(200);
     expect(page.body).toContain(`href="${basePath}hub/admin/users/alice"`);
   });

@@ -129,7 +129,7 @@ test('the list of users takes as many queries when no rights of its users are kn
 test('the users of the administration take as many queries for many as for few', async () => {
   using watch = watchStatements();
   const rowsOf = async (search: string) => {
-    const { body } = await browser.request(`${hub.url}hub/admin?search=${search}`);
+    const { body } = await browser.request(`${hub.url}hub/admin/users?search=${search}`);
     return body.split('<tr').length;
   };
   expect(await rowsOf('user-00')).toBeLessThan(await rowsOf('user-'));

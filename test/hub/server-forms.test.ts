@@ -29,12 +29,12 @@ test('starting and stopping leads back to the page of the button, and to no othe
   await using hub = await createTestHub(withServers);
   await hub.logIn('bob');
   const ada = await hub.logIn('ada');
-  const list = await ada.request(`${hub.url}hub/admin`);
+  const list = await ada.request(`${hub.url}hub/admin/users`);
   const started = await submitTo(ada, list, '/hub/spawn/bob');
-  expect(started.headers.location).toBe('/hub/admin');
+  expect(started.headers.location).toBe('/hub/admin/users');
   const page = await ada.request(`${hub.url}hub/admin/users/bob`);
   const stopped = await submitTo(ada, page, '/hub/stop/bob');
   expect(stopped.headers.location).toBe('/hub/admin/users/bob');
   const away = await submitTo(ada, page, '/hub/stop/bob', { return_to: '//evil.example/' });
-  expect(away.headers.location).toBe('/hub/admin');
+  expect(away.headers.location).toBe('/hub/admin/users');
 });

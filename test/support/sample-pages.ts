@@ -24,6 +24,7 @@ import {
   newUsersPage,
   newUsersPreviewPage,
 } from '../../src/entrances/pages/admin/new-users-page.ts';
+import { overviewPage } from '../../src/entrances/pages/admin/overview-page.ts';
 import { adminRoleFormPage } from '../../src/entrances/pages/admin/role-form-page.ts';
 import { adminRolePage, adminRolesPage } from '../../src/entrances/pages/admin/roles-page.ts';
 import {
@@ -1114,6 +1115,46 @@ export function samplePages(
       ),
       after: 'passkey',
     }),
+    'admin-overview': overviewPage({
+      layout,
+      users: {
+        counts: {
+          all: 2400,
+          running: 12,
+          starting: 1,
+          failed: 3,
+          never_active: 1300,
+          administrator: 2,
+          suspended: 0,
+        },
+        known: { account: true, activity: true, groups: true, servers: true },
+      },
+      services: [managed, failing],
+      hub: {
+        instances: [
+          {
+            instance: sampleInstance(text('hub-b'), {}),
+            isHere: false,
+            isUp: false,
+            hasOtherSettings: false,
+          },
+        ],
+        missingGateways: 1,
+        problems: [text('timeout')],
+      },
+      lockouts: 2,
+      maintenance: { text: '', since: minutes(-9) },
+      latest: auditEntries(text),
+    }),
+    'admin-overview-well': overviewPage({
+      layout,
+      users: undefined,
+      services: [managed],
+      hub: undefined,
+      lockouts: undefined,
+      maintenance: undefined,
+      latest: undefined,
+    }),
     'admin-users': adminUsersPage({
       layout,
       query: {
@@ -1174,7 +1215,7 @@ export function samplePages(
         updatedAt: sampleNow.getTime(),
         isCutShort: false,
         title: text('Start the servers of 1,200 users'),
-        returnTo: text('/hub/admin?show=failed'),
+        returnTo: text('/hub/admin/users?show=failed'),
       },
     }),
     'admin-import': batchPage({
@@ -1191,7 +1232,7 @@ export function samplePages(
         finishedAt: sampleNow.getTime(),
         isCutShort: false,
         title: text('Create 3 users'),
-        returnTo: text('/hub/admin'),
+        returnTo: text('/hub/admin/users'),
       },
       followUp: {
         canInvite: true,

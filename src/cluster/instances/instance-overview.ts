@@ -80,7 +80,6 @@ export function createInstanceOverview(deps: {
   return {
     async list() {
       const [instances, owned] = await Promise.all([directory.refresh(), store.listOwned()]);
-      const own = instances.find(({ id }) => id === here.id);
       const response = new Map<string, Answer>();
       const asked = instances.filter((instance) => isUp(instance, here));
       const limit = createLimiter(askedAtOnce);
@@ -90,10 +89,9 @@ export function createInstanceOverview(deps: {
         }),
       );
       const reported = newestOfEach([...response.values()]);
-      return instances.map((instance) => ({
-        ...placeOf(instance, here),
-        isHere: instance.id === here.id,
-        hasOtherSettings: own !== undefined && own.settingsDigest !== instance.settingsDigest,
+      return placesOf(instances, here).map(({ instance, ...place }) => ({
+        ...place,
+        instance,
         owned: owned.get(instance.id) ?? nothing,
         figures: response.get(instance.id)?.report,
         gateways: (response.get(instance.id)?.report?.gateways?.following ?? [])
@@ -118,6 +116,19 @@ function newestOfEach(answers: readonly Answer[]): ReadonlyMap<string, ReportedG
 }
 
 export const nothing: OwnedThings = { servers: 0, services: [] };
+
+/** Each instance beside the one that answers. */
+export function placesOf(
+  instances: readonly Instance[],
+  here: Pick<Instance, 'id' | 'machineId'>,
+): Pick<InstanceView, keyof ReturnType<typeof placeOf> | 'isHere' | 'hasOtherSettings'>[] {
+  const own = instances.find(({ id }) => id === here.id);
+  return instances.map((instance) => ({
+    ...placeOf(instance, here),
+    isHere: instance.id === here.id,
+    hasOtherSettings: own !== undefined && own.settingsDigest !== instance.settingsDigest,
+  }));
+}
 
 /** Whether an instance runs, as far as can be told from a machine, and since when it does not. */
 export function placeOf(

@@ -170,6 +170,8 @@ describe.each([...pages.keys()])('the page %s', (name) => {
   test('has one primary action, unless there is nothing to do but wait or look', () => {
     const onlyToLookAt = [
       'admin-batch',
+      'admin-overview',
+      'admin-overview-well',
       'admin-users-to-read',
       'home-nothing',
       'services',

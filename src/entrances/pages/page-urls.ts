@@ -87,6 +87,7 @@ export interface PageUrls {
   readonly removePasskey: string;
 
   readonly admin: string;
+  readonly adminUsers: string;
   readonly adminNewUsers: string;
   /** POST makes the users of a list, their links, or takes them back. */
   readonly adminImportUsers: string;
@@ -215,6 +216,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     removePasskey: `${hub}account/passkeys/remove`,
 
     admin: `${hub}admin`,
+    adminUsers: `${hub}admin/users`,
     adminNewUsers: `${hub}admin/new-users`,
     adminImportUsers: `${hub}admin/import-users`,
     adminLinksCsv: `${hub}admin/links.csv`,

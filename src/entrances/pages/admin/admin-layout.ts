@@ -4,7 +4,7 @@ import { pageLayout } from '../elements/layout.ts';
 import type { AdminTab, LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
-/** A page of the administration, with its parts as tabs. */
+/** A page of the administration, with its parts beside it. */
 export function adminLayout(
   layout: LayoutProps,
   page: {
@@ -16,34 +16,56 @@ export function adminLayout(
   },
 ): Html {
   const { urls, user } = layout;
-  const words = [
-    ['users', text`Users`],
-    ['groups', text`Groups`],
-    ['roles', text`Roles`],
-    ['services', text`Services`],
-    ['instances', text`Instances`],
-    ['lockouts', text`Lock-outs`],
-    ['announcements', text`Announcements`],
-    ['activity', text`Activity`],
-  ] as const;
-  const tabs = words.filter(([name]) => user?.adminTabs?.includes(name) ?? true);
+  const tab = ([name, label]: (typeof parts)[number][1][number]): Html =>
+    html`<a href="${tabUrl(urls, name)}"${name === page.tab && html` aria-current="page"`}>${label}</a>`;
+  const groups = parts.map(([title, tabs]) => {
+    const shown = tabs.filter(([name]) => user?.adminTabs?.includes(name) ?? true);
+    if (shown.length === 0 || title === undefined) return shown.map(tab);
+    return html`<div role="group" aria-label="${title}"><b aria-hidden="true">${title}</b>${shown.map(tab)}</div>`;
+  });
   return pageLayout(layout, {
     title: page.title,
     place: 'admin',
     scripts: page.scripts ?? [],
     reloadSeconds: page.reloadSeconds,
-    body: html`<nav class="tabs" aria-label="${text`Administration`}">${tabs.map(
-      ([name, label]) =>
-        html`<a href="${adminTabUrl(urls, name)}"${name === page.tab && html` aria-current="page"`}>${label}</a>`,
-    )}</nav>
-${page.body}`,
+    body: html`<div class="admin"><nav class="tabs" aria-label="${text`Administration`}">${groups}</nav>
+<div class="admin-page">${page.body}</div></div>`,
   });
 }
 
-/** Where a part of the administration begins. */
-export function adminTabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
+/** The parts of the administration by what they are about. */
+const parts: readonly (readonly [Phrase | undefined, readonly (readonly [AdminTab, Phrase])[]])[] =
+  [
+    [undefined, [['overview', text`Overview`]]],
+    [
+      text`People`,
+      [
+        ['users', text`Users`],
+        ['groups', text`Groups`],
+        ['roles', text`Roles`],
+      ],
+    ],
+    [text`Workloads`, [['services', text`Services`]]],
+    [
+      text`Security`,
+      [
+        ['activity', text`Activity`],
+        ['lockouts', text`Lock-outs`],
+      ],
+    ],
+    [
+      text`Hub`,
+      [
+        ['announcements', text`Announcements`],
+        ['instances', text`Instances`],
+      ],
+    ],
+  ];
+
+function tabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
   const urlByTab = {
-    users: urls.admin,
+    overview: urls.admin,
+    users: urls.adminUsers,
     groups: urls.adminGroups,
     roles: urls.adminRoles,
     services: urls.adminServices,

@@ -128,7 +128,7 @@ test('a member of a group is removed by name, and the list stays where it is', (
   expect(page).toContain('name="search" value="al"');
   expect(page).toContain('name="after" value="ada"');
   expect(page).toContain('1 of 140');
-  expect(page).toContain('href="/hub/admin?group=staff"');
+  expect(page).toContain('href="/hub/admin/users?group=staff"');
   expect(page).toContain('href="/hub/admin/roles/reader"');
   expect(page).toContain('{&quot;floor&quot;:3}');
 });
@@ -191,7 +191,7 @@ describe('work for many users', () => {
     updatedAt: now.getTime(),
     isCutShort: false,
     title: 'Delete 1,000 users',
-    returnTo: '/hub/admin?show=failed',
+    returnTo: '/hub/admin/users?show=failed',
   };
   const page = (more: Partial<BatchReport>) =>
     String(batchPage({ layout, report: { ...report, ...more } }));
@@ -204,7 +204,7 @@ describe('work for many users', () => {
     const over = page({ finishedAt: now.getTime() });
     expect(over).not.toContain('http-equiv="refresh"');
     expect(over).toContain('Finished, but not for all.');
-    expect(over).toContain('href="/hub/admin?show=failed"');
+    expect(over).toContain('href="/hub/admin/users?show=failed"');
   });
 
   test('says when it did not come to its end', () => {

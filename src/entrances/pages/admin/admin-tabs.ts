@@ -6,6 +6,7 @@ import type { AdminTab } from '../elements/layout-props.ts';
 
 /** What the first page of each part shows. */
 const viewByTab = {
+  overview: 'viewOverview',
   users: 'viewUsers',
   groups: 'viewGroups',
   roles: 'viewRoles',

@@ -95,7 +95,7 @@ export function adminGroupPage(view: AdminGroupView): Html {
     tab: 'groups',
     body: html`${pageHead(
       group.name,
-      html`${leadOf(view)}${may.listUsers && html` <a href="${urls.admin}?${new URLSearchParams({ group: group.name }).toString()}">${text`Show among users`}</a>`}`,
+      html`${leadOf(view)}${may.listUsers && html` <a href="${urls.adminUsers}?${new URLSearchParams({ group: group.name }).toString()}">${text`Show among users`}</a>`}`,
       may.delete &&
         html`<a class="button danger" href="${urls.adminGroup(group.name, 'delete')}">${text`Delete group…`}</a>`,
     )}

@@ -28,7 +28,7 @@ export function newUsersPage({ layout, typed, problem }: NewUsersView): Html {
 ${csrfField(layout)}
 ${textArea({ name: 'people', label: text`Users`, value: typed, problem, help: text`One on each line, or a table from a spreadsheet with headings such as ${'username, display name, email, groups, role'}.` })}
 <div class="field" hidden data-reads-into="field-people"><label for="field-file">${text`Or a CSV file`}</label><input class="input" id="field-file" type="file" accept=".csv,.tsv,.txt,text/csv,text/plain"></div>
-<div class="actions"><button class="button primary">${text`Check the list`}</button><a class="button" href="${layout.urls.admin}">${text`Cancel`}</a></div>
+<div class="actions"><button class="button primary">${text`Check the list`}</button><a class="button" href="${layout.urls.adminUsers}">${text`Cancel`}</a></div>
 </form>`,
   });
 }
@@ -89,7 +89,7 @@ ${file.unused.length > 0 && notice('info', text`Nothing is made of these columns
 <form class="actions" method="post" action="${layout.urls.adminImportUsers}">${csrfField(layout)}${hiddenFields({ people: typed })}${
       count > 0 &&
       html`<button class="button primary" name="act" value="import">${message('{count, plural, one {Create # user} other {Create # users}}', { count })}</button>`
-    }<button class="button" name="edit" value="true" formaction="${layout.urls.adminNewUsers}">${text`Change the list`}</button><a class="button" href="${layout.urls.admin}">${text`Cancel`}</a></form>
+    }<button class="button" name="edit" value="true" formaction="${layout.urls.adminNewUsers}">${text`Change the list`}</button><a class="button" href="${layout.urls.adminUsers}">${text`Cancel`}</a></form>
 ${table(
   text`Users`,
   [
@@ -172,7 +172,7 @@ ${
     ? html`<section class="panel once stack"><h2>${only.userName}</h2>${copyableText(only.url, text`Link for ${only.userName}`)}</section>`
     : links.length > 1 && linkList(view)
 }
-<p><a class="button primary" href="${layout.urls.admin}">${text`Done`}</a></p></div>`,
+<p><a class="button primary" href="${layout.urls.adminUsers}">${text`Done`}</a></p></div>`,
   });
 }
 

@@ -1,10 +1,9 @@
-import type { VisibleService } from '../../../operations/services.ts';
 import { readPageOf } from '../../../platform/store/page-edge.ts';
 import type { Language } from '../../../platform/texts/language.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import { serviceInfo } from '../../../workloads/services/service-info.ts';
 import { bordersOf } from '../elements/paging.ts';
-import type { BoundPages } from '../forms/binding.ts';
+import type { BoundPages, ModelOf } from '../forms/binding.ts';
 import { placeKey, placeOf } from '../services/service-places.ts';
 import {
   isShownAs,
@@ -92,7 +91,7 @@ export function adminServiceRoutes({ page, form, pages: { urls } }: BoundPages):
 
 /** A row of the list; undefined where the search is for others. */
 function listedIn(
-  { name, service, address, status, load }: VisibleService,
+  { name, service, address, status, load }: ModelOf<'viewServices'>[number],
   search: string,
   language: Language,
 ): ListedService | undefined {

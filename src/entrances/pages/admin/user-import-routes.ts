@@ -76,7 +76,7 @@ export function adminUserImportRoutes(
     const { id, finished } = await batches.start({
       by: visitor.login.user.id,
       title: phraseIn(title, language),
-      returnTo: urls.admin,
+      returnTo: urls.adminUsers,
       ...batch,
     });
     await Promise.race([finished, sleep(maxWaitMs, undefined, { ref: false })]);

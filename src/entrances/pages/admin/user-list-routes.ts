@@ -6,41 +6,26 @@ import { bordersOf } from '../elements/paging.ts';
 import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import type { PageContext } from '../page-context.ts';
 import { summaryOf } from '../servers/server-views.ts';
-import { adminTabUrl } from './admin-layout.ts';
-import { adminTabsOf } from './admin-tabs.ts';
 import { userActs } from './user-acts.ts';
 import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
 
-/** `/hub/admin`: the list of users. */
+/** `/hub/admin/users`: the list of users. */
 export function adminUserListRoutes({ page, form, pages }: BoundPages): void {
-  const { urls } = pages;
-
-  page(
-    '/admin',
-    'viewUsers',
-    (shown) => {
-      const { layout, model, may } = shown;
-      const { query, found, rows, counts, known } = model;
-      return adminUsersPage({
-        layout,
-        query,
-        users: rows.map((row) => rowOf(row, may, pages)),
-        total: found.total,
-        borders: bordersOf(found, ({ key }) => key),
-        counts,
-        known,
-        acts: actsOf(shown),
-        mayAdd: may('checkNewUsers'),
-      });
-    },
-    {
-      // The navigation leads here, also for those who may see another part only.
-      otherwise({ caller, membership }) {
-        const [first] = adminTabsOf(caller, membership);
-        return first && adminTabUrl(urls, first);
-      },
-    },
-  );
+  page('/admin/users', 'viewUsers', (shown) => {
+    const { layout, model, may } = shown;
+    const { query, found, rows, counts, known } = model;
+    return adminUsersPage({
+      layout,
+      query,
+      users: rows.map((row) => rowOf(row, may, pages)),
+      total: found.total,
+      borders: bordersOf(found, ({ key }) => key),
+      counts,
+      known,
+      acts: actsOf(shown),
+      mayAdd: may('checkNewUsers'),
+    });
+  });
 
   form('/admin/links.csv', 'writeLinks', {
     body: (sent) => ({ links: sent.get('links') ?? '' }),

@@ -53,7 +53,7 @@ describe('the list of users', () => {
     const part = (borders: AdminUsersView['borders'], asked: Partial<UsersQuery> = {}) =>
       users({ total: 1200, borders }, { size: 10, edge, search: 'a b', ...asked });
     const middle = part({ first: 'al', last: 'a&z' });
-    const url = '/hub/admin?search=a+b&amp;size=10';
+    const url = '/hub/admin/users?search=a+b&amp;size=10';
     expect(middle).toContain('1 of 1,200');
     expect(middle).toContain(`href="${url}">First</a>`);
     expect(middle).toContain(`href="${url}&amp;before=al" rel="prev"`);
@@ -78,27 +78,29 @@ describe('the list of users', () => {
 
   test('sorts in either direction, from the first page', () => {
     const page = users({ total: 120 }, { edge: { side: 'after', key: 'x' } });
-    expect(page).toContain('href="/hub/admin?sort=activity"');
-    expect(page).toContain('href="/hub/admin?sort=-name"');
+    expect(page).toContain('href="/hub/admin/users?sort=activity"');
+    expect(page).toContain('href="/hub/admin/users?sort=-name"');
     expect(page).toContain('<th scope="col" aria-sort="ascending">');
     const latest = users({}, { sort: 'activity' });
-    expect(latest).toContain('href="/hub/admin?sort=-activity"');
+    expect(latest).toContain('href="/hub/admin/users?sort=-activity"');
     expect(latest).toContain('aria-sort="descending"');
     expect(users({}, { sort: '-name' })).toContain('aria-sort="descending"');
-    expect(page).toContain('href="/hub/admin?sort=server"');
+    expect(page).toContain('href="/hub/admin/users?sort=server"');
     const running = users({}, { sort: 'server' });
-    expect(running).toContain('aria-sort="ascending"><a href="/hub/admin?sort=-server">Server</a>');
+    expect(running).toContain(
+      'aria-sort="ascending"><a href="/hub/admin/users?sort=-server">Server</a>',
+    );
     expect(users({}, { sort: '-server' })).toContain('aria-sort="descending"');
   });
 
   test('tells how many there are of each kind, and shows these with the same search', () => {
     const page = users({}, { search: 'x', group: 'staff', status: 'failed' });
     expect(page).toContain(
-      'href="/hub/admin?search=x&amp;show=running&amp;group=staff">Running <b>5</b>',
+      'href="/hub/admin/users?search=x&amp;show=running&amp;group=staff">Running <b>5</b>',
     );
     expect(page).toContain('show=failed&amp;group=staff" aria-current="true">Failed <b>3</b>');
     expect(page).toContain('aria-label="Group staff: show any group"');
-    expect(page).toContain('href="/hub/admin?search=x&amp;show=failed"');
+    expect(page).toContain('href="/hub/admin/users?search=x&amp;show=failed"');
   });
 
   test('reads from an address what can be, and nothing else', () => {
@@ -125,7 +127,7 @@ describe('the list of users', () => {
   test('opens a server that runs, and links the groups', () => {
     const page = users({ users: [{ ...row, openUrl: '/user/alice/', groups: ['a', 'b', 'c'] }] });
     expect(page).toContain('href="/user/alice/" aria-label="Open the server of alice"');
-    expect(page).toContain('href="/hub/admin?group=a"');
+    expect(page).toContain('href="?group=a"');
     expect(page).toContain('<span class="soft" title="c">+ 1</span>');
   });
 
@@ -160,7 +162,9 @@ describe('the list of users', () => {
   test('comes back to the same place after a server was started or stopped', () => {
     expect(
       users({ total: 120 }, { edge: { side: 'after', key: '5,b' }, search: 'a', sort: 'activity' }),
-    ).toContain('name="return_to" value="/hub/admin?search=a&amp;sort=activity&amp;after=5%2Cb"');
+    ).toContain(
+      'name="return_to" value="/hub/admin/users?search=a&amp;sort=activity&amp;after=5%2Cb"',
+    );
   });
 
   test('offers to add users to those who may', () => {

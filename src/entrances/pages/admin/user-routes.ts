@@ -100,7 +100,7 @@ export function adminUserRoutes(
       if (sent.get('confirmation')?.normalize('NFC').trim() === name) return;
       throw new HubError('bad_request', text`This is not the name of the user.`);
     },
-    done: ({ name = '' }) => ({ to: urls.admin, say: text`${name} is deleted.` }),
+    done: ({ name = '' }) => ({ to: urls.adminUsers, say: text`${name} is deleted.` }),
   });
 
   form('/admin/users/{name}/invitation', 'createInvitation', {

@@ -102,7 +102,7 @@ function countOf(count: number, isNarrowed: boolean): Text {
 
 function userSearch({ layout, query, known }: AdminUsersView): Html {
   const { search: _search, group: _group, ...fields } = usersFields({ ...query, edge: undefined });
-  return searchForm(layout.urls.admin, {
+  return searchForm(layout.urls.adminUsers, {
     label: text`Find by name or e-mail address`,
     search: query.search,
     fields,
@@ -218,10 +218,11 @@ function nameOf(
 
 const shownGroups = 2;
 
-function groupLinks({ layout, query }: AdminUsersView, groups: readonly string[]): HtmlValue {
+function groupLinks({ query }: AdminUsersView, groups: readonly string[]): HtmlValue {
   const more = groups.slice(shownGroups);
+  // A part of the address alone: there are two in each row.
   const link = (group: string): Html =>
-    html`<a class="tag" href="${usersUrl(layout.urls, queryOfGroup(group, query))}">${group}</a> `;
+    html`<a class="tag" href="${usersUrl({ adminUsers: '' }, queryOfGroup(group, query))}">${group}</a> `;
   return html`${groups.slice(0, shownGroups).map(link)}${more.length > 0 && html`<span class="soft" title="${more.slice(0, 20).join(', ')}">+ ${more.length}</span>`}`;
 }
 

@@ -25,16 +25,25 @@ export function usersFields(query: UsersQuery): Record<string, string | undefine
   };
 }
 
+/** The list as it is first shown. */
+export const usualUsers: UsersQuery = {
+  search: '',
+  status: undefined,
+  group: undefined,
+  sort: 'name',
+  size: usualSize,
+};
+
 /** All users of a group, in pages of the same size. */
 export function queryOfGroup(group: string, { size }: UsersQuery): UsersQuery {
-  return { search: '', status: undefined, group, sort: 'name', size };
+  return { ...usualUsers, group, size };
 }
 
 /** The address of a part of the list. */
-export function usersUrl(urls: Pick<PageUrls, 'admin'>, query: UsersQuery): string {
+export function usersUrl(urls: Pick<PageUrls, 'adminUsers'>, query: UsersQuery): string {
   const said = new URLSearchParams();
   for (const [name, value] of Object.entries(usersFields(query))) {
     if (value !== undefined) said.set(name, value);
   }
-  return said.size === 0 ? urls.admin : `${urls.admin}?${said}`;
+  return said.size === 0 ? urls.adminUsers : `${urls.adminUsers}?${said}`;
 }

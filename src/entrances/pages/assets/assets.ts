@@ -84,6 +84,7 @@ const styles = [
   'tables',
   'plots',
   'pages',
+  'admin',
 ] as const;
 
 /**

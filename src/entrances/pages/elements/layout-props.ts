@@ -66,6 +66,7 @@ export interface PageUser {
 }
 
 export type AdminTab =
+  | 'overview'
   | 'users'
   | 'groups'
   | 'roles'

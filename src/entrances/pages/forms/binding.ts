@@ -22,8 +22,6 @@ export interface Entrance {
   readonly areaScope: string | undefined;
   /** What is sent to a form that performs one of several operations, to choose this one. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Whether those who may not see the page are led to one that they may see. */
-  readonly leadsOn?: true;
 }
 
 /** Who looks at a page. */
@@ -77,8 +75,6 @@ export interface PageOptions {
   readonly againQuery?: (sent: URLSearchParams) => Parameters;
   /** Parameters of the operation that do not stand in the path. */
   readonly params?: (visitor: Visitor, ctx: Context) => Parameters | Promise<Parameters>;
-  /** Where those are led who may not see it; undefined refuses them. */
-  readonly otherwise?: (visitor: Visitor) => string | undefined;
 }
 
 /** Shows a page again with what was typed into a form of it. */

@@ -150,17 +150,11 @@ export function createBoundPages(
 
     page(path, id, show, options) {
       const operation = operationOf(id);
-      const otherwise = options?.otherwise;
-      const leadsOn = otherwise && { leadsOn: true as const };
-      deps.entrances.push({ kind: 'page', path, operation, areaScope, ...leadsOn });
+      deps.entrances.push({ kind: 'page', path, operation, areaScope });
       router.get(
         koaPath(path),
         pages.loggedIn(async (ctx, login) => {
           const visitor = await visitorOf(login);
-          const { caller, membership } = visitor;
-          const isOpen = !otherwise || isAuthorised(operation, paramsOf(ctx), caller, membership);
-          const remote = isOpen ? undefined : otherwise(visitor);
-          if (remote !== undefined) return ctx.redirect(remote);
           try {
             await respond(ctx, visitor, { id, show, options });
           } catch (error) {

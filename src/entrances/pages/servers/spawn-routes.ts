@@ -126,7 +126,7 @@ export function spawnRoutes(
         const { name: own } = visitor.login.user;
         const to = returnTo(sent);
         if (to !== undefined) return { to, say: text`${targetName(own, target)} is stopping.` };
-        return { redirect: target['name'] === own ? urls.home : urls.admin };
+        return { redirect: target['name'] === own ? urls.home : urls.adminUsers };
       },
     });
 

@@ -1,0 +1,196 @@
+import type { InstanceView } from '../../../cluster/instances/instance-overview.ts';
+import type { Notices } from '../../../cluster/notices/notice-store.ts';
+import type { UserCounts, UserStatus } from '../../../identity/users/user-filters-store.ts';
+import { fieldByStatus, type KnownOfUsers } from '../../../operations/users-filter.ts';
+import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
+import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+import type { PlacedStatus } from '../../../workloads/services/service-status.ts';
+import { auditTable } from '../elements/audit-table.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
+import { formatNumber } from '../elements/quantity.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { isShownAs, type ShownState, servicesUrl } from '../services/services-query.ts';
+import { adminLayout } from './admin-layout.ts';
+import { usersUrl, usualUsers } from './users-query.ts';
+
+/** What the reader may not know is undefined. */
+export interface OverviewView {
+  readonly layout: LayoutProps;
+  readonly users: { readonly counts: UserCounts; readonly known: KnownOfUsers } | undefined;
+  readonly services: readonly PlacedStatus[] | undefined;
+  readonly hub:
+    | {
+        readonly instances: readonly Pick<
+          InstanceView,
+          'instance' | 'isHere' | 'isUp' | 'hasOtherSettings'
+        >[];
+        readonly missingGateways: number;
+        readonly problems: readonly string[];
+      }
+    | undefined;
+  readonly lockouts: number | undefined;
+  readonly maintenance: Notices['maintenance'];
+  readonly latest: readonly AuditEntry[] | undefined;
+}
+
+/** Something that an administrator should look at, and where. */
+interface Concern {
+  readonly kind: 'bad' | 'warn';
+  readonly what: Phrase;
+  /** Which ones. */
+  readonly names?: readonly string[];
+  readonly url: string;
+}
+
+/** What is wrong, or that all is well; how many there are of everything; what happened last. */
+export function overviewPage(view: OverviewView): Html {
+  const { layout, latest = [] } = view;
+  const concerns = concernsOf(view);
+  return adminLayout(layout, {
+    title: text`Overview`,
+    tab: 'overview',
+    scripts: ['live-state.js'],
+    body: html`${pageHead(text`Overview`)}
+<div id="overview" data-live-seconds="10">${
+      concerns.length === 0
+        ? html`<p><span class="status good">${text`All well`}</span></p>`
+        : html`<ul class="concerns" aria-label="${text`Needs attention`}">${concerns.map(concernItem)}</ul>`
+    }
+<ul class="figures" aria-label="${text`In figures`}">${figuresOf(view)}</ul>
+${
+  latest.length > 0 &&
+  html`<section class="block"><h2>${text`Latest activity`}</h2>
+${auditTable(layout, latest, { caption: text`Latest activity`, isForAdministrators: true })}
+<p><a href="${layout.urls.adminActivity}">${text`All activity`}</a></p></section>`
+}</div>`,
+  });
+}
+
+const shownNames = 3;
+
+function concernItem({ kind, what, names = [], url }: Concern): Html {
+  const more = names.length > shownNames ? ', …' : '';
+  return html`<li><a class="quiet" href="${url}"><span class="status ${kind}">${what}</span></a>${names.length > 0 && html` <span class="soft">${names.slice(0, shownNames).join(', ')}${more}</span>`}</li>`;
+}
+
+function concernsOf({
+  layout: { urls },
+  users,
+  services = [],
+  hub,
+  lockouts = 0,
+  maintenance,
+}: OverviewView): readonly Concern[] {
+  const { instances = [], missingGateways = 0, problems = [] } = hub ?? {};
+  const namesOf = (show: ShownState) =>
+    services.filter(({ state }) => isShownAs(show, state)).map(({ name }) => name);
+  const ofServices = (show: ShownState, what: (count: number) => Phrase): Concern[] => {
+    const names = namesOf(show);
+    const url = servicesUrl(urls.adminServices, { search: '', group: undefined, show });
+    return names.length === 0 ? [] : [{ kind: 'bad', what: what(names.length), names, url }];
+  };
+  const failed = countOf(users, 'failed');
+  const away = instances.filter(({ isUp }) => !isUp);
+  const others = instances.filter(({ isUp, hasOtherSettings }) => isUp && hasOtherSettings);
+  const ofInstances = (
+    concern: Pick<Concern, 'kind' | 'what'>,
+    which: typeof instances,
+  ): Concern[] =>
+    which.length === 0
+      ? []
+      : [
+          {
+            ...concern,
+            names: which.map(({ instance }) => instance.name),
+            url: urls.adminInstances,
+          },
+        ];
+  const one = (count: number, concern: Concern): Concern[] => (count === 0 ? [] : [concern]);
+  return [
+    ...problems.map(
+      (problem): Concern => ({
+        kind: 'bad',
+        what: text`The hub is not ready: ${problem}`,
+        url: urls.adminInstances,
+      }),
+    ),
+    ...ofInstances(
+      {
+        kind: 'bad',
+        what: message('{count, plural, one {# instance is down} other {# instances are down}}', {
+          count: away.length,
+        }),
+      },
+      away,
+    ),
+    ...one(missingGateways, {
+      kind: 'bad',
+      what: message('{count, plural, one {# gateway is down} other {# gateways are down}}', {
+        count: missingGateways,
+      }),
+      url: urls.adminInstances,
+    }),
+    ...ofServices('crash_looping', (count) =>
+      message('{count, plural, one {# service keeps failing} other {# services keep failing}}', {
+        count,
+      }),
+    ),
+    ...ofServices('unhealthy', (count) =>
+      message('{count, plural, one {# service does not answer} other {# services do not answer}}', {
+        count,
+      }),
+    ),
+    ...one(failed, {
+      kind: 'bad',
+      what: message(
+        '{count, plural, one {The server of # user has failed} other {Servers of # users have failed}}',
+        { count: failed },
+      ),
+      url: usersUrl(urls, { ...usualUsers, status: 'failed' }),
+    }),
+    ...ofInstances(
+      {
+        kind: 'warn',
+        what: message(
+          '{count, plural, one {# instance has other settings} other {# instances have other settings}}',
+          { count: others.length },
+        ),
+      },
+      others,
+    ),
+    ...one(lockouts, {
+      kind: 'warn',
+      what: message(
+        '{count, plural, one {# user name or address is locked out} other {# user names or addresses are locked out}}',
+        { count: lockouts },
+      ),
+      url: urls.adminLockouts,
+    }),
+    ...one(maintenance === undefined ? 0 : 1, {
+      kind: 'warn',
+      what: text`Maintenance: no servers are started`,
+      url: urls.adminAnnouncements,
+    }),
+  ];
+}
+
+/** 0 where it may not be known. */
+function countOf(users: OverviewView['users'], status: UserStatus): number {
+  return users?.known[fieldByStatus[status]] === true ? users.counts[status] : 0;
+}
+
+function figuresOf({ layout: { urls }, users, services, hub }: OverviewView): HtmlValue {
+  const figure = (count: number, label: Phrase, url: string): Html =>
+    html`<li><a href="${url}"><b>${formatNumber(count)}</b> ${label}</a></li>`;
+  const ofUsers = (status: UserStatus, label: Phrase): HtmlValue =>
+    users?.known[fieldByStatus[status]] === true &&
+    figure(users.counts[status], label, usersUrl(urls, { ...usualUsers, status }));
+  return [
+    users && figure(users.counts.all, text`Users`, urls.adminUsers),
+    ofUsers('running', text`With a running server`),
+    ofUsers('starting', text`With a server that starts`),
+    services && figure(services.length, text`Services`, urls.adminServices),
+    hub && figure(hub.instances.length, text`Instances`, urls.adminInstances),
+  ];
+}
