@@ -71,7 +71,7 @@ const shownNames = 3;
 
 function concernItem({ kind, what, names = [], url }: Concern): Html {
   const more = names.length > shownNames ? ', …' : '';
-  return html`<li><a class="quiet" href="${url}"><span class="status ${kind}">${what}</span></a>${names.length > 0 && html` <span class="soft">${names.slice(0, shownNames).join(', ')}${more}</span>`}</li>`;
+  return html`<li><span class="status ${kind}"></span> <a href="${url}">${what}</a>${names.length > 0 && html` <span class="soft">${names.slice(0, shownNames).join(', ')}${more}</span>`}</li>`;
 }
 
 function concernsOf({

@@ -128,7 +128,16 @@ describe('the list of users', () => {
     const page = users({ users: [{ ...row, openUrl: '/user/alice/', groups: ['a', 'b', 'c'] }] });
     expect(page).toContain('href="/user/alice/" aria-label="Open the server of alice"');
     expect(page).toContain('href="?group=a"');
-    expect(page).toContain('<span class="soft" title="c">+ 1</span>');
+    expect(page).toContain('<span class="soft" title="b, c">+ 2</span>');
+  });
+
+  test('has a line for each: the display name, else the address, and both where one of them was searched for', () => {
+    const people = { users: [{ ...row, displayName: 'Alice L.', email: 'al@example.org' }] };
+    expect(users(people)).toContain('<span class="under"><bdi>Alice L.</bdi></span>');
+    expect(
+      users({ users: [{ ...row, displayName: undefined, email: 'al@example.org' }] }),
+    ).toContain('<span class="under">al@example.org</span>');
+    expect(users(people, { search: 'al' })).toContain('<bdi>Alice L.</bdi> · al@example.org');
   });
 
   test('shows how busy a server was in a small plot and in figures', () => {

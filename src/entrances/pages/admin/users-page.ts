@@ -113,9 +113,9 @@ function userSearch({ layout, query, known }: AdminUsersView): Html {
 }
 
 const statusLabels = {
+  failed: text`Failed`,
   running: text`Running`,
   starting: text`Starting`,
-  failed: text`Failed`,
   never_active: text`Never logged in`,
   administrator: text`Administrators`,
   suspended: text`Suspended`,
@@ -123,7 +123,7 @@ const statusLabels = {
 
 function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html {
   const chip = (status: UserStatus | undefined): Html =>
-    html`<a class="chip" href="${usersUrl(urls, { ...query, status, edge: undefined })}"${status === query.status && html` aria-current="true"`}>${status === undefined ? text`All` : statusLabels[status]} <b>${formatNumber(counts[status ?? 'all'])}</b></a>`;
+    html`<a class="chip${status === 'failed' && counts.failed > 0 && ' bad'}" href="${usersUrl(urls, { ...query, status, edge: undefined })}"${status === query.status && html` aria-current="true"`}>${status === undefined ? text`All` : statusLabels[status]} <b>${formatNumber(counts[status ?? 'all'])}</b></a>`;
   const statuses = (Object.keys(statusLabels) as UserStatus[]).filter(
     (status) =>
       known[fieldByStatus[status]] &&
@@ -169,7 +169,7 @@ function knownColumns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
 }
 
 function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
-  const { known } = view;
+  const { known, query } = view;
   const tick: Column<AdminUserRow> = {
     label: text`Tick`,
     style: 'tick',
@@ -182,7 +182,7 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
       ...sorting(view, 'name', text`Name`),
       style: 'name',
       cell: ({ name, leadsTo, isAdmin, isInvited, isSuspended, ...info }) =>
-        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info)}`,
+        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info, query)}`,
     },
     ...knownColumns(view),
     {
@@ -202,8 +202,14 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
 /** Rows with plots: more would make a page of more than 100 KiB. */
 const maxSparks = 10;
 
-function aboutUser({ displayName, email }: Pick<AdminUserRow, 'displayName' | 'email'>): HtmlValue {
-  const known = [displayName && html`<bdi>${displayName}</bdi>`, email].filter(Boolean);
+/** One of the two, unless a search may have found the other. */
+function aboutUser(
+  { displayName, email }: Pick<AdminUserRow, 'displayName' | 'email'>,
+  { search }: UsersQuery,
+): HtmlValue {
+  const known = [displayName && html`<bdi>${displayName}</bdi>`, email]
+    .filter(Boolean)
+    .slice(0, search === '' ? 1 : 2);
   return known.length > 0 && html`<span class="under">${joinHtml(known, ' · ')}</span>`;
 }
 
@@ -216,11 +222,12 @@ function nameOf(
   return html`<a href="${leadsTo === 'user' ? urls.adminUser(name) : urls.server(name)}">${name}</a>`;
 }
 
-const shownGroups = 2;
+/** Rows are one line. */
+const shownGroups = 1;
 
 function groupLinks({ query }: AdminUsersView, groups: readonly string[]): HtmlValue {
   const more = groups.slice(shownGroups);
-  // A part of the address alone: there are two in each row.
+  // A part of the address alone: there is one in each row.
   const link = (group: string): Html =>
     html`<a class="tag" href="${usersUrl({ adminUsers: '' }, queryOfGroup(group, query))}">${group}</a> `;
   return html`${groups.slice(0, shownGroups).map(link)}${more.length > 0 && html`<span class="soft" title="${more.slice(0, 20).join(', ')}">+ ${more.length}</span>`}`;
