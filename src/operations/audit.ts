@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { LoginSessions } from '../identity/sessions/login-sessions.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
 import type { AuditEntry } from '../platform/audit/audit-event.ts';
 import { readPlace, readTime, writePlace } from '../platform/audit/audit-query.ts';
 import { HubError } from '../platform/errors.ts';
@@ -9,6 +11,8 @@ import { type ModelOf, operation, view } from './operation.ts';
 
 export interface Deps {
   readonly auditLog: Pick<AuditStore, 'list' | 'entriesOf'>;
+  readonly users: Pick<UserStore, 'findByName'>;
+  readonly logins: Pick<LoginSessions, 'listOfUser'>;
 }
 
 const defaultLimit = 100;
@@ -95,6 +99,7 @@ export const auditOperations = [
           'Name of the user, group, role, service or client it was done to, also of one of `users`.',
         ),
       action: z.string().optional().describe('Such as `user.create`.'),
+      address: z.string().optional().describe('From which it was done.'),
       result: z.enum(results).optional(),
       since: moment('Not before this time (ISO 8601).'),
       until: moment('Before this time (ISO 8601).'),
@@ -113,13 +118,15 @@ export const auditOperations = [
       },
     },
   }).handle(async ({ query }, { auditLog }: Deps) => {
-    const { actor, target, action, result, since, until, limit = defaultLimit, after } = query;
+    const { actor, target, action, address, result, since, until } = query;
+    const { limit = defaultLimit, after } = query;
     const place = after === undefined ? undefined : readPlace(after);
     const { entries, next } = await auditLog.list({
       filter: {
         ...(actor !== undefined && { actor }),
         ...(target !== undefined && { target }),
         ...(action !== undefined && { action }),
+        ...(address !== undefined && { address }),
         ...(result !== undefined && { result }),
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
@@ -140,19 +147,21 @@ export const auditOperations = [
       actor: typedText,
       target: typedText,
       action: typedText,
+      address: typedText,
       since: typedText,
       until: typedText,
       after: typedText,
       result: z.enum(results).optional().catch(undefined),
     }),
-  }).handle(async ({ query }, { auditLog }: Deps) => {
-    const { actor, target, action, result, after } = query;
+  }).handle(async ({ query, caller, may }, { auditLog, users, logins }: Deps) => {
+    const { actor, target, action, address, result, after } = query;
     const [since, until] = [readTime(query.since), readTime(query.until)];
     const { entries, next } = await auditLog.list({
       filter: {
         ...(actor !== '' && { actor }),
         ...(target !== '' && { target }),
         ...(action !== '' && { action }),
+        ...(address !== '' && { address }),
         ...(result !== undefined && { result }),
         ...(since !== undefined && { since }),
         ...(until !== undefined && { until }),
@@ -160,12 +169,26 @@ export const auditOperations = [
       limit: activityPageLength,
       after: after === '' ? undefined : readPlace(after),
     });
+    const user = await users.findByName(actor || target);
+    const mayReadLogins = user && may('read:tokens', { kind: 'user', name: user.name });
     return {
       entries,
+      /** The user whose activity it is. */
+      about: user && {
+        name: user.name,
+        isSuspended: user.isSuspended,
+        sessions: mayReadLogins
+          ? (await logins.listOfUser(user.id)).map((session) => ({
+              ...session,
+              isCurrent: session.sessionId === caller.sessionId,
+            }))
+          : [],
+      },
       filter: {
         actor,
         target,
         action,
+        address,
         result: result ?? '',
         since: since === undefined ? '' : query.since,
         until: until === undefined ? '' : query.until,

@@ -6,6 +6,7 @@ import { auditActionsOf, type OperationDeclaration } from '../../src/operations/
 import { operations } from '../../src/operations/operations.ts';
 import { auditActions } from '../../src/platform/audit/actions.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { submitLogin, type TestHub } from '../support/test-hub.ts';
 
@@ -180,6 +181,26 @@ test('the page shows and narrows it to those who may read it, and users see thei
   // Of a deed on many, users see that it was done to them, and not to whom else.
   expect(account.body).toContain('crew');
   expect(account.body).not.toContain('by-api');
+});
+
+test('whose activity it is can be logged out and suspended there, and what came from an address is found', async () => {
+  const [ada, bob] = [await hub.logIn('ada', testPassword), await hub.logIn('bob', testPassword)];
+  const url = `${hub.url}hub/admin/activity`;
+  const page = await ada.request(`${url}?actor=bob`);
+  expect(page.body).toContain('Logins of <a href="/hub/admin/users/bob">bob</a>');
+  const [, from = ''] = /href="(\/hub\/admin\/activity\?address=[^"]+)"/.exec(page.body) ?? [];
+  const { body } = await ada.request(new URL(from, hub.url).href);
+  expect(body).toContain('/hub/admin/users/bob');
+  expect((await ada.request(`${url}?address=192.0.2.1`)).body).toContain('Nothing matches.');
+  const address = (await entriesOf('actor=bob&action=login'))[0]?.actor.address ?? '';
+  expect(await entriesOf(`address=${address}&actor=bob&action=login`)).not.toHaveLength(0);
+  expect(await entriesOf('address=192.0.2.1')).toEqual([]);
+  expect((await submitTo(ada, page, '/hub/admin/users/bob/end-sessions')).status).toBe(303);
+  expect((await bob.request(`${hub.url}hub/account`)).status).toBe(302);
+  const ended = await ada.request(page.url);
+  expect(ended.body).toContain('Not logged in anywhere.');
+  expect((await submitTo(ada, ended, '/hub/admin/users/bob/suspend')).status).toBe(303);
+  expect((await ada.request(page.url)).body).toContain('End suspension');
 });
 
 test('each operation that is no GET says what it is in the log, or why it is not', () => {

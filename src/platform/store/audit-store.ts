@@ -15,6 +15,8 @@ export interface AuditFilter {
   /** By whose name a target is found: `AuditTarget.name`, or one of `AuditEntry.users`. */
   readonly target?: string;
   readonly action?: string;
+  /** From which it came. */
+  readonly address?: string;
   readonly result?: AuditResult;
   /** Not before. */
   readonly since?: Date;
@@ -99,13 +101,14 @@ export function createAuditStore({
   async function page(
     query: SelectQueryBuilder<Tables, 'audit' | 'audit_users', ListedRow>,
     index: 'audit' | 'audit_users',
-    { filter: { actor, action, result, since, until }, limit, after }: ListOptions,
+    { filter: { actor, action, address, result, since, until }, limit, after }: ListOptions,
   ): Promise<ListedRow[]> {
     const at = `${index}.at` as const;
     const id = `${index}.id` as const;
     let narrowed = query;
     if (actor !== undefined) narrowed = narrowed.where('actor_name', '=', actor);
     if (action !== undefined) narrowed = narrowed.where('action', '=', action);
+    if (address !== undefined) narrowed = narrowed.where('address', '=', address);
     if (result !== undefined) narrowed = narrowed.where('result', '=', result);
     // The index of what was not done has no other rows, which must be said to use it.
     if (result !== undefined && result !== 'done') {

@@ -5,9 +5,15 @@ import type { Migration } from './migration.ts';
 import { migration0001 } from './migrations/0001-initial.ts';
 import { migration0002 } from './migrations/0002-suspended-users.ts';
 import { migration0003 } from './migrations/0003-favourite-services.ts';
+import { migration0004 } from './migrations/0004-audit-address.ts';
 
 /** Every step, in order. Append only. */
-export const migrations: readonly Migration[] = [migration0001, migration0002, migration0003];
+export const migrations: readonly Migration[] = [
+  migration0001,
+  migration0002,
+  migration0003,
+  migration0004,
+];
 
 /**
  * The version of the schema after the first step; each further one counts one up. The states before the first release

@@ -1,11 +1,14 @@
 import { actionLabels } from '../../../platform/audit/action-labels.ts';
 import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+import { type SessionEntry, sessionList } from '../account/session-list.ts';
+import { adminLink } from '../elements/admin-link.ts';
 import { auditTable } from '../elements/audit-table.ts';
-import { selectField, textField } from '../elements/form.ts';
+import { actionForm, selectField, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
-import type { LayoutProps } from '../elements/layout-props.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import type { AdminUserAction } from '../page-urls.ts';
 import { adminLayout } from './admin-layout.ts';
 
 /** What was asked for, as it was typed; empty texts narrow nothing. */
@@ -13,18 +16,29 @@ export interface ActivityFilter {
   readonly actor: string;
   readonly target: string;
   readonly action: string;
+  readonly address: string;
   readonly result: string;
   readonly since: string;
   readonly until: string;
 }
 
 export interface ActivityView {
-  readonly layout: LayoutProps;
+  readonly layout: FormLayoutProps;
   readonly entries: readonly AuditEntry[];
   readonly filter: ActivityFilter;
   /** Of the next page, with older entries; undefined at the end. */
   readonly next: string | undefined;
   readonly isFirstPage: boolean;
+  /** The user whose activity it is. */
+  readonly about:
+    | {
+        readonly name: string;
+        readonly isSuspended: boolean;
+        readonly sessions: readonly SessionEntry[];
+      }
+    | undefined;
+  /** What the reader may do with that user. */
+  readonly may: { readonly endSessions: boolean; readonly suspend: boolean };
 }
 
 /** Who did what, newest first. */
@@ -58,16 +72,46 @@ ${selectField({
     { value: 'failed', label: text`Failed` },
   ],
 })}
+${textField({ name: 'address', label: text`Address`, value: filter.address })}
 ${dateField('since', text`From the day`, filter.since)}
 ${dateField('until', text`Before the day`, filter.until)}
 <button class="button">${text`Show`}</button>
 </form>
+${concerned(view)}
 <section class="block">${
       entries.length === 0
         ? html`<p class="empty">${isNarrowed ? text`Nothing matches.` : text`Nothing has been recorded yet.`}</p>`
-        : auditTable(layout, entries, { caption: text`Activity`, isForAdministrators: true })
+        : auditTable(layout, entries, {
+            caption: text`Activity`,
+            isForAdministrators: true,
+            sessions: view.about?.sessions,
+          })
     }${paging(view)}</section>`,
   });
+}
+
+/** Where the user is logged in, and what stops them. */
+function concerned({ layout, about, may }: ActivityView): HtmlValue {
+  if (about === undefined || !(may.endSessions || may.suspend)) return false;
+  const { name, isSuspended, sessions } = about;
+  const to = (action: AdminUserAction) => layout.urls.adminUser(name, action);
+  return html`<section class="block"><h2>${text`Logins of ${adminLink(layout, 'user', name)}`}</h2>
+${sessions.length === 0 ? html`<p class="soft">${text`Not logged in anywhere.`}</p>` : may.endSessions && sessionList(layout, sessions, { endUrl: to('end-session') })}
+<div class="actions">${may.endSessions && sessions.length > 0 && actionForm(layout, { action: to('end-sessions'), label: text`End all logins`, style: 'small danger' })}${
+    may.suspend &&
+    (isSuspended
+      ? actionForm(layout, {
+          action: to('unsuspend'),
+          label: text`End suspension`,
+          style: 'small',
+        })
+      : actionForm(layout, {
+          action: to('suspend'),
+          label: text`Suspend`,
+          accessibleLabel: text`Suspend ${name}`,
+          style: 'small danger',
+        }))
+  }</div></section>`;
 }
 
 function dateField(name: string, label: Phrase, value: string): Html {

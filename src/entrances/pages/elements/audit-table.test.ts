@@ -8,7 +8,9 @@ import type { LayoutProps } from './layout-props.ts';
 
 const layout = { now: new Date(), urls: createPageUrls('/') } as LayoutProps;
 
-const tableOf = (entry: Partial<AuditEntry>) =>
+type Sessions = { readonly sessionId: string; readonly userAgent: string }[];
+
+const tableOf = (entry: Partial<AuditEntry>, sessions?: Sessions) =>
   auditTable(
     layout,
     [
@@ -23,9 +25,10 @@ const tableOf = (entry: Partial<AuditEntry>) =>
         ...entry,
       } as AuditEntry,
     ],
-    { caption: 'Activity', isForAdministrators: true },
+    { caption: 'Activity', isForAdministrators: true, sessions },
   );
-const rowsOf = (entry: Partial<AuditEntry>): string => String(tableOf(entry));
+const rowsOf = (entry: Partial<AuditEntry>, sessions?: Sessions): string =>
+  String(tableOf(entry, sessions));
 
 async function german() {
   const found = (await loadLanguages()).find('de');
@@ -34,6 +37,16 @@ async function german() {
 }
 
 const ada = '<a href="/hub/admin/users/ada">ada</a>';
+
+test('an entry tells from where it came, and by which browser as long as that login goes on', () => {
+  const actor = { kind: 'user', name: 'ada', sessionId: 's1', address: '192.0.2.7' } as const;
+  const from = 'from <a href="/hub/admin/activity?address=192.0.2.7">192.0.2.7</a>';
+  const sessions = [{ sessionId: 's1', userAgent: 'Mozilla/5.0 (X11; Linux) Firefox/140.0' }];
+  expect(rowsOf({ actor: { ...actor, tokenId: undefined } }, sessions)).toContain(
+    `${from}, Firefox on Linux`,
+  );
+  expect(rowsOf({ actor: { ...actor, tokenId: undefined } })).toContain(`${from}<`);
+});
 
 test.each([
   ['hub-user-ada', `Server of ${ada}`],

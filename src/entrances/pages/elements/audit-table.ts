@@ -8,6 +8,7 @@ import { joined, message, type Phrase, type Text, text } from '../../../platform
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLink } from './admin-link.ts';
 import { codeWord } from './code-labels.ts';
+import { deviceName } from './device.ts';
 import type { LayoutProps } from './layout-props.ts';
 import { table } from './table.ts';
 import { timeElement } from './time.ts';
@@ -23,18 +24,28 @@ export function auditTable(
     caption,
     isForAdministrators,
     ownName,
+    sessions = [],
   }: {
     readonly caption: Phrase;
     /** Names link to users then. */
     readonly isForAdministrators: boolean;
     /** Whose page it is: addresses of others, and other users of a action, are left out of it. */
     readonly ownName?: string;
+    /** Logins that go on, whose browser is told. */
+    readonly sessions?:
+      | readonly { readonly sessionId: string; readonly userAgent: string }[]
+      | undefined;
   },
 ): Html {
   const { now } = layout;
   const link: NameLink = (name) =>
     isForAdministrators ? adminLink(layout, 'user', name) : html`${name}`;
   const isVisibleName = (name: string) => isForAdministrators || name === ownName;
+  // All that came from it.
+  const addressOf = (address: string) =>
+    isForAdministrators
+      ? html`<a href="${layout.urls.adminActivity}?${new URLSearchParams({ address }).toString()}">${address}</a>`
+      : address;
   return table(
     caption,
     [
@@ -48,9 +59,10 @@ export function auditTable(
       {
         label: message('By', {}, { context: 'actor' }),
         cell: (entry) => {
-          const { address, name } = entry.actor;
+          const { address, name, sessionId } = entry.actor;
+          const login = sessions.find((each) => each.sessionId === sessionId);
           const isShown = isForAdministrators || name === ownName || name === undefined;
-          return html`${actorOf(entry, link)}${address !== undefined && isShown && html` <span class="soft">${text`from ${address}`}</span>`}`;
+          return html`${actorOf(entry, link)}${address !== undefined && isShown && html` <span class="soft">${text`from ${addressOf(address)}`}${login && html`, ${deviceName(login.userAgent)}`}</span>`}`;
         },
       },
       { label: text`What`, cell: (entry) => target(entry, link) },
