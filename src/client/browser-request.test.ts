@@ -16,6 +16,8 @@ test.for([
   ['an image', { 'sec-fetch-mode': 'no-cors', accept: '*/*' }, false],
   ['XMLHttpRequest', { 'x-requested-with': 'XMLHttpRequest', accept: '*/*' }, false],
   ['a program that takes JSON', { accept: 'application/json' }, false],
+  ['pip', { accept: 'application/vnd.pypi.simple.v1+json, text/html; q=0.01' }, false],
+  ['podman', { 'user-agent': 'containers/5.24.1 (github.com/containers/image)' }, false],
   ['a program with a token', { authorization: 'token bad', accept: '*/*' }, false],
   ['a WebSocket', { upgrade: 'WebSocket', accept: 'text/html' }, false],
 ] as const)('%s may be sent to the login: %o %s', ([, headers, expected]) => {
@@ -35,6 +37,7 @@ test.for([
   ['a WebSocket', { origin: 'https://hub.example.org', upgrade: 'websocket' }, true, false],
   ['fetch of Node.js', { 'sec-fetch-mode': 'cors', accept: '*/*' }, false, false],
   ['curl', { accept: '*/*' }, false, false],
+  ['pip', { accept: 'application/vnd.pypi.simple.v1+json, text/html; q=0.01' }, false, false],
   ['a script in a page of plain http', { 'user-agent': 'Mozilla/5.0', accept: '*/*' }, true, false],
 ] as const)(
   '%s: %o comes from a browser: %s, may be shown as a page: %s',

@@ -16,21 +16,27 @@ export function isWebSocketHandshake({ headers }: RequestLike): boolean {
 /**
  * Whether a request without a login is sent to the login page: any GET that may come from a person.
  * What shows itself to be a program (a script's fetch, a WebSocket, a request with a token, one that
- * takes no HTML) gets 401 instead, since a login page is no use to it. So does git, which sends its password only
- * after a 401, and says that it takes anything.
+ * takes no HTML, or hardly) gets 401 instead, since a login page is no use to it. So do programs that send their
+ * password only after a 401, and do not say what they take.
  */
 export function mayFollowLogin(request: RequestLike): boolean {
   const { method = 'GET', headers } = request;
   if ((method !== 'GET' && method !== 'HEAD') || isWebSocketHandshake(request)) return false;
   if (headers['x-requested-with'] !== undefined) return false;
-  if (single(headers['user-agent'])?.startsWith('git/') === true) return false;
+  if (asksFirst.test(single(headers['user-agent']) ?? '')) return false;
   const mode = single(headers['sec-fetch-mode']);
   if (mode !== undefined) return mode === 'navigate' || mode === 'nested-navigate';
   return headers['authorization'] === undefined && takesHtml(single(headers['accept']));
 }
 
+/** `docker`, and `podman` and its like. */
+const asksFirst = /^(?:git|docker|containers)\//;
+
+/** Browsers like HTML best; a program such as pip takes it at a pinch (`q=0.01`, RFC 9110 §12.5.1). */
+const html = /text\/html(?!\s*;\s*q=0(?:\.[0-4]|\s*(?:,|$)))/i;
+
 function takesHtml(accept: string | undefined): boolean {
-  return accept === undefined || /text\/html|\*\/\*/i.test(accept);
+  return accept === undefined || accept.includes('*/*') || html.test(accept);
 }
 
 /**
@@ -58,7 +64,7 @@ export function isForPage({ headers }: RequestLike): boolean {
 }
 
 function namesHtml(headers: RequestLike['headers']): boolean {
-  return single(headers['accept'])?.toLowerCase().includes('text/html') === true;
+  return html.test(single(headers['accept']) ?? '');
 }
 
 /** Whether a browser asks for a script what it may send (Fetch standard, CORS preflight): without any cookie or token. */

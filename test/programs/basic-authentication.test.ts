@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, expect, test } from 'vitest';
+import { startUpstream } from '../attacks/proxy-harness.ts';
 import { freePort } from '../support/free-port.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { untilState } from '../support/services.ts';
-import { createTestHub, type TestHub } from '../support/test-hub.ts';
+import { createTestHub, type TestHub, type TestHubConfig } from '../support/test-hub.ts';
 
 const run = promisify(execFile);
 const roles = [{ name: 'user', scopes: ['self', 'access:services'] }];
@@ -54,8 +55,9 @@ async function startGitServer(root: string) {
 }
 
 /** A hub with one guarded service, and the token of a user who may open it. */
-async function startHub(name: string, url: string) {
+async function startHub(name: string, url: string, config: TestHubConfig = {}) {
   const hub = await createTestHub({
+    ...config,
     Hub: { load_roles: roles, services: [{ name, url, access: 'gateway' }] },
   });
   await untilState(hub, name, 'ready');
@@ -123,6 +125,128 @@ async function startWebDav(root: string) {
     },
   };
 }
+
+/** Serves these bytes by path, and nothing else. */
+function startFiles(
+  files: () => ReadonlyMap<string, readonly [type: string, body: string | Buffer]>,
+) {
+  return startUpstream((req, res) => {
+    const [type, body] = files().get(req.url ?? '') ?? [];
+    res
+      .writeHead(body === undefined ? 404 : 200, type === undefined ? {} : { 'content-type': type })
+      .end(body);
+  });
+}
+
+const wheel = `
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
+    info = 'greeting-1.0.dist-info/'
+    wheel.writestr('greeting.py', 'words = "hello"')
+    wheel.writestr(info + 'METADATA', 'Metadata-Version: 2.1\\nName: greeting\\nVersion: 1.0\\n')
+    wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    wheel.writestr(info + 'RECORD', '')
+`;
+
+test.skipIf(!requires('python3-pip'))('pip installs from a package index', async () => {
+  const file = 'greeting-1.0-py3-none-any.whl';
+  await run(pathOf('python3-pip'), ['-c', wheel, join(folder, file)]);
+  const prefix = '/services/pypi/simple/greeting/';
+  await using server = await startFiles(
+    () =>
+      new Map([
+        [prefix, ['text/html', `<!doctype html><a href="${file}">${file}</a>`]],
+        [prefix + file, ['application/zip', readFileSync(join(folder, file))]],
+      ]),
+  );
+  const { hub, token } = await startHub('pypi', server.url);
+  await using _ = hub;
+  const install = (password: string) =>
+    run(
+      pathOf('python3-pip'),
+      [
+        ...['-m', 'pip', '--isolated', '--no-input', '--disable-pip-version-check', 'install'],
+        ...['--no-cache-dir', '--target', join(folder, 'installed'), '--index-url'],
+        ...[addressOf(hub, password, 'services/pypi/simple/'), 'greeting'],
+      ],
+      { env: { HOME: folder, PATH: '/usr/bin:/bin' } },
+    );
+  await expect(install('nonsense')).rejects.toThrow();
+  await install(token);
+  expect(readFileSync(join(folder, 'installed', 'greeting.py'), 'utf8')).toContain('hello');
+});
+
+test('npm installs from a registry', async () => {
+  const npm = (...args: string[]) =>
+    run('npm', args, {
+      cwd: folder,
+      env: { HOME: folder, PATH: process.env['PATH'] ?? '', npm_config_update_notifier: 'false' },
+    });
+  mkdirSync(join(folder, 'greeting'));
+  const description = { name: 'greeting', version: '1.0.0' };
+  writeFileSync(join(folder, 'greeting', 'package.json'), JSON.stringify(description));
+  await npm('pack', './greeting');
+  writeFileSync(join(folder, 'package.json'), '{}');
+  let registry = '';
+  const file = 'greeting-1.0.0.tgz';
+  await using server = await startFiles(() => {
+    const dist = { tarball: `${registry}${file}` };
+    const versions = { '1.0.0': { ...description, dist } };
+    const found = { name: 'greeting', 'dist-tags': { latest: '1.0.0' }, versions };
+    return new Map([
+      ['/services/npm/greeting', ['application/json', JSON.stringify(found)]],
+      [`/services/npm/${file}`, ['application/octet-stream', readFileSync(join(folder, file))]],
+    ]);
+  });
+  const { hub, token } = await startHub('npm', server.url);
+  await using _ = hub;
+  registry = `${hub.url}services/npm/`;
+  const install = async (password: string) => {
+    const pair = Buffer.from(`alice:${password}`).toString('base64');
+    const account = `${registry.replace('http:', '')}:_auth=${pair}`;
+    writeFileSync(join(folder, '.npmrc'), `registry=${registry}\n${account}\naudit=false\n`);
+    return await npm('install', 'greeting');
+  };
+  await expect(install('nonsense')).rejects.toThrow('E401');
+  await install(token);
+  expect(readFileSync(join(folder, 'node_modules/greeting/package.json'), 'utf8')).toContain(
+    '1.0.0',
+  );
+});
+
+test.skipIf(!requires('podman', 'docker-registry'))(
+  'podman logs in to a registry of containers',
+  async () => {
+    const port = await freePort();
+    const config = join(folder, 'registry.yml');
+    writeFileSync(
+      config,
+      `version: 0.1\nstorage: { filesystem: { rootdirectory: ${folder}/images } }\nhttp: { addr: "127.0.0.1:${port}" }\n`,
+    );
+    const registry = spawn(pathOf('docker-registry'), ['serve', config]);
+    const { hub, token } = await startHub('registry', `http://127.0.0.1:${port}`, {
+      Proxy: {
+        extra_routes: { '/v2/': { target: `http://127.0.0.1:${port}`, access: 'gateway' } },
+      },
+    });
+    await using _ = hub;
+    const logIn = (password: string) =>
+      run(
+        pathOf('podman'),
+        [
+          ...['login', '--tls-verify=false', `--authfile=${join(folder, 'logins.json')}`],
+          ...['--username=alice', `--password=${password}`, new URL(hub.url).host],
+        ],
+        { env: { HOME: folder, PATH: process.env['PATH'] ?? '' } },
+      );
+    try {
+      await expect(logIn('nonsense')).rejects.toThrow('invalid username/password');
+      expect((await logIn(token)).stdout).toContain('Login Succeeded!');
+    } finally {
+      registry.kill();
+    }
+  },
+);
 
 test.skipIf(!requires('rclone'))('rclone copies to a WebDAV server and back', async () => {
   const root = join(folder, 'files');
