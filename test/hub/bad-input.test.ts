@@ -489,6 +489,26 @@ test.each([
   expect(answer.status).toBe(404);
 });
 
+test('what may know of no token is refused by introspection as it is described', async () => {
+  const init = { method: 'POST', body: '{"scopes":["(no_scope)"]}' };
+  const made = await hub.api('/users/alice/tokens', 'admin-service-token', init);
+  const { token } = (await made.json()) as { token: string };
+  const answer = await hub.api('/oauth2/introspect', token, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'token=a',
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([
+    403,
+    { error: 'insufficient_scope' },
+  ]);
+  const description = await (await hub.api('/openapi.json', undefined)).json();
+  expect(description).toHaveProperty(
+    ['paths', '/hub/api/oauth2/introspect', 'post', 'responses', '403', 'content'],
+    { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },
+  );
+});
+
 test.each(['introspect', 'revoke', 'token'])(
   'a refused request to /oauth2/%s is answered as it is described',
   async (endpoint) => {

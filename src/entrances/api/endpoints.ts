@@ -172,6 +172,7 @@ export const endpoints = {
       },
       400: refused,
       401: unknownClient,
+      403: refused,
     },
   },
   revocation: {
