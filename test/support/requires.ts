@@ -14,6 +14,8 @@ export interface Program {
   readonly args: string;
   /** What to install with apt-get; nothing where no package helps. */
   readonly package?: string;
+  /** The same of what only `npm run test:foreign` starts, which the pipeline goes without. */
+  readonly scanner?: string;
 }
 
 /** One line of the file that HUB_TEST_NEEDS names: what a test file asked for, and whether that is there. */
@@ -86,7 +88,7 @@ export function tryToRun({ program, args }: Program): string | undefined {
 
 /** Its name and, where one helps, the package of Debian. */
 function needOf(name: ProgramName): string {
-  const { package: packages } = optionalPrograms[name];
+  const { scanner, package: packages = scanner } = optionalPrograms[name];
   return packages === undefined ? name : `${name} (apt-get install ${packages})`;
 }
 
