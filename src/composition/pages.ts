@@ -29,6 +29,7 @@ import { passkeyQuestionRoute } from '../entrances/pages/login/passkey-question-
 import { setUpRoutes } from '../entrances/pages/login/set-up-routes.ts';
 import { setUpSecondFactorRoutes } from '../entrances/pages/login/set-up-second-factor-routes.ts';
 import { preferenceRoutes } from '../entrances/pages/preference-routes.ts';
+import { searchRoutes } from '../entrances/pages/search/search-routes.ts';
 import { homeRoutes } from '../entrances/pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../entrances/pages/servers/jupyterhub-routes.ts';
 import { openServerRoutes } from '../entrances/pages/servers/open-server-routes.ts';
@@ -108,6 +109,7 @@ function addServerPages(router: Router, bound: BoundPages, hub: Whole): void {
   };
   servicesRoutes(bound);
   homeRoutes(bound, hub);
+  searchRoutes(bound, hub);
   spawnRoutes(bound, shared);
   serverPageRoutes(bound, hub);
   stoppedServerRoutes(bound, shared);

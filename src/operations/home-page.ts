@@ -119,10 +119,11 @@ export interface OpenService {
   readonly lastUsedAt: Date | undefined;
 }
 
-type ServiceDeps = Pick<Deps, 'registry' | 'favourites'>;
+/** What services that a user may open are read from. */
+export type ServiceDeps = Pick<Deps, 'registry' | 'favourites'>;
 
 /** In the order of the configuration. */
-async function openServices(
+export async function openServices(
   userId: string,
   may: OperationRequest<never>['may'],
   { registry, favourites }: ServiceDeps,

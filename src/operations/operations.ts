@@ -19,6 +19,7 @@ import { ownTokenOperations } from './own-tokens.ts';
 import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
 import { runtimeServiceOperations } from './runtime-services.ts';
+import { searchOperations } from './search.ts';
 import { serverExtensionOperations } from './server-extension.ts';
 import { serverOutputOperations } from './server-output.ts';
 import { serverPageOperations } from './server-pages.ts';
@@ -58,6 +59,7 @@ const lists = [
   serverOperations,
   serverPageOperations,
   homePageOperations,
+  searchOperations,
   loadOperations,
   serverExtensionOperations,
   serverOutputOperations,

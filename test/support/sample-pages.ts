@@ -51,6 +51,7 @@ import { type LoginChoice, loginPage } from '../../src/entrances/pages/login/log
 import { secondFactorPage } from '../../src/entrances/pages/login/second-factor-page.ts';
 import { setUpSecondFactorPage } from '../../src/entrances/pages/login/set-up-second-factor-page.ts';
 import { createPageUrls } from '../../src/entrances/pages/page-urls.ts';
+import { searchPage } from '../../src/entrances/pages/search/search-page.ts';
 import { homePage } from '../../src/entrances/pages/servers/home-page.ts';
 import { notRunningPage } from '../../src/entrances/pages/servers/not-running-page.ts';
 import { openServerPage } from '../../src/entrances/pages/servers/open-server-page.ts';
@@ -886,6 +887,23 @@ export function samplePages(
       hasSpawnOptions: false,
       services: [],
     }),
+    search: searchPage({
+      layout,
+      search: text('thesis'),
+      results: [
+        {
+          title: text('Thesis, chapter two'),
+          kind: text('Server'),
+          url: text('/user/alice/thesis/'),
+        },
+        {
+          title: text('Alice Liddell'),
+          kind: text('User alice'),
+          url: text('/hub/admin/users/alice'),
+        },
+      ],
+    }),
+    'search-nothing': searchPage({ layout, search: text('nothing'), results: [] }),
     'spawn-options': spawnOptionsPage({
       layout,
       server: named,

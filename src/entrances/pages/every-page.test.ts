@@ -169,6 +169,8 @@ describe.each([...pages.keys()])('the page %s', (name) => {
 
   test('has one primary action, unless there is nothing to do but wait or look', () => {
     const onlyToLookAt = [
+      'search',
+      'search-nothing',
       'admin-batch',
       'admin-overview',
       'admin-overview-well',

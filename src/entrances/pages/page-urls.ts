@@ -58,6 +58,8 @@ export interface PageUrls {
   /** POST takes the first steps of a new hub off the home page. */
   readonly dismissFirstRun: string;
   readonly services: string;
+  /** Finds servers, services, users and actions by name. */
+  readonly search: string;
   /** POST marks a service as a favourite, or as none. */
   readonly favouriteService: string;
   /** POST keeps the theme and the language in the browser. */
@@ -192,6 +194,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
 
     dismissFirstRun: `${hub}home/dismiss-first-run`,
     services: `${hub}services`,
+    search: `${hub}search`,
     favouriteService: `${hub}services/favourite`,
     preferences: `${hub}preferences`,
 

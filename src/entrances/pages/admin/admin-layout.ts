@@ -62,6 +62,14 @@ const parts: readonly (readonly [Phrase | undefined, readonly (readonly [AdminTa
     ],
   ];
 
+/** The same, each with its address, as far as the reader may see them. */
+export function adminTabs({ urls, user }: LayoutProps) {
+  return parts
+    .flatMap(([, tabs]) => tabs)
+    .filter(([name]) => user?.adminTabs?.includes(name) ?? true)
+    .map(([name, label]) => ({ label, url: tabUrl(urls, name) }));
+}
+
 function tabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
   const urlByTab = {
     overview: urls.admin,

@@ -15,6 +15,7 @@ export type AssetName =
   | 'copy-button.js'
   | 'live-output.js'
   | 'live-state.js'
+  | 'palette.js'
   | 'passkey.js'
   | 'password-toggle.js'
   | 'progress.js'
@@ -63,6 +64,7 @@ const files = [
   'copy-button.js',
   'live-output.js',
   'live-state.js',
+  'palette.js',
   'passkey.js',
   'password-toggle.js',
   'progress.js',
@@ -188,5 +190,6 @@ function withoutLayout(stylesheet: string): string {
     .replaceAll(/([\s:,(-])0\./g, '$1.')
     .replaceAll(/([{;][\w-]+): /g, '$1:')
     .replaceAll(' {', '{')
+    .replaceAll(' > ', '>')
     .replaceAll(';}', '}');
 }

@@ -5,6 +5,7 @@ const shapes = {
   hub: '<circle cx="12" cy="12" r="8.6"/><g fill="currentColor" stroke="none"><circle cx="12" cy="12" r="3.3"/><circle cx="12" cy="3.4" r="2.5"/><circle cx="4.55" cy="16.3" r="2.5"/><circle cx="19.45" cy="16.3" r="2.5"/></g>',
   check: '<path d="M5 12.5l4.5 4.5L19 7.5"/>',
   caret: '<path d="M6.5 9.5l5.5 5.5 5.5-5.5"/>',
+  search: '<circle cx="10.5" cy="10.5" r="6.2"/><path d="M15.2 15.200l5.300 5.300"/>',
   star: '<path d="M12 3.6l2.6 5.3 5.8.8-4.2 4.1 1 5.800-5.200-2.700-5.200 2.700 1-5.800-4.200-4.100 5.800-.8z"/>',
   done: '<circle cx="12" cy="12" r="9"/><path d="M8 12.4l2.8 2.8L16 9.6"/>',
   alert: '<path d="M12 4.2L21 19.5H3z"/><path d="M12 10v4.2M12 16.8v.2"/>',
@@ -23,7 +24,7 @@ const shapes = {
   generic:
     '<path d="M13.5 4H18.5a1.5 1.5 0 0 1 1.5 1.5v13a1.5 1.5 0 0 1-1.5 1.5H13.5M4 12h10.5M10.700 8l4 4-4 4"/>',
 } as const satisfies Record<
-  LoginIcon | 'hub' | 'check' | 'star' | 'caret' | 'done' | 'alert' | 'refused',
+  LoginIcon | 'hub' | 'check' | 'star' | 'search' | 'caret' | 'done' | 'alert' | 'refused',
   string
 >;
 

@@ -26,12 +26,13 @@ export interface PageContent {
 
 /** A page with header, navigation and one column. */
 export function pageLayout(layout: LayoutProps, page: PageContent): Html {
-  return html`${head(layout, page)}
+  const own = layout.user === undefined ? [] : (['palette.js'] as const);
+  return html`${head(layout, { ...page, scripts: [...(page.scripts ?? []), ...own] })}
 <body>
 <a class="skip" href="#content">${text`Skip to the content`}</a>
 <header class="site-header"><div class="inner">
 <a class="brand" href="${layout.urls.home}">${brand(layout, 24)}</a>
-${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user, page.place)}`}
+${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${palette(layout)}${userMenu(layout, layout.user, page.place)}`}
 </div></header>
 <main class="inner" id="content">
 ${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}
@@ -88,6 +89,11 @@ function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace 
   return html`<nav class="site-nav" aria-label="${text`Main`}"><ul>${entries.map(
     ([name, label, url]) => html`<li>${placeLink(label, url, name === place)}</li>`,
   )}</ul></nav>`;
+}
+
+/** A link to the search, in whose place scripts open a dialog. */
+function palette({ urls }: LayoutProps): Html {
+  return html`<a class="user-button icon-button" id="palette-opener" href="${urls.search}" aria-label="${text`Search`}" aria-keyshortcuts="/ Control+K Meta+K" data-hint="${text`Type a name or an action`}" data-nothing="${text`Nothing found.`}">${icon('search')}</a>`;
 }
 
 function placeLink(label: Phrase, url: string, isHere: boolean): Html {

@@ -169,7 +169,7 @@ ${broken ? html`<strong>${title}</strong>` : html`<a href="${url}">${title}</a>`
 }
 
 function star({ name, title, isFavourite = false }: ServiceLink): Html {
-  return html`<button class="star" name="${isFavourite ? 'unmark' : 'mark'}" value="${name}" aria-pressed="${String(isFavourite)}" aria-label="${text`Favourite: ${title}`}">${icon('star')}</button>`;
+  return html`<button class="user-button icon-button" name="${isFavourite ? 'unmark' : 'mark'}" value="${name}" aria-pressed="${String(isFavourite)}" aria-label="${text`Favourite: ${title}`}">${icon('star')}</button>`;
 }
 
 function serviceIcon({ icon, name, title }: ServiceLink): Html {

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { listFilter } from '../identity/rbac/access-check.ts';
+import type { Authorizer } from '../identity/rbac/authorizer.ts';
+import type { UserInfoStore } from '../identity/users/user-info-store.ts';
+import type { UserStore } from '../identity/users/user-store.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
+import { openServices, type ServiceDeps } from './home-page.ts';
+import { searchText } from './list-query.ts';
+import { view } from './operation.ts';
+import { ownUserOf } from './own-user.ts';
+import { usersFilterFor } from './users-filter.ts';
+import { usersQuery, usersQueryOf } from './users-query.ts';
+
+export interface Deps extends ServiceDeps {
+  readonly users: Pick<UserStore, 'list'>;
+  readonly userInfo: Pick<UserInfoStore, 'ofAll'>;
+  readonly serverStore: Pick<ServerStore, 'listByUser'>;
+  readonly authorizer: Pick<Authorizer, 'membershipFor'>;
+}
+
+/** Most results of one kind. */
+export const maxFound = 8;
+
+/** One search of everything that has a page: the same few queries, whatever is found. */
+export const searchOperations = [
+  view({
+    id: 'viewSearch',
+    path: '/search',
+    scopes: 'authenticated',
+    query: z.object({ search: searchText }),
+  }).handle(async ({ caller, query: { search }, may }, deps: Deps) => {
+    const own = ownUserOf(caller);
+    const users = async () => {
+      const seesUsers = may('admin-ui') && listFilter(caller.scopes, 'list:users') !== undefined;
+      if (search === '' || !seesUsers) return [];
+      const membership = await deps.authorizer.membershipFor(caller.scopes);
+      const query = usersQueryOf(usersQuery.parse({ search, sort: 'name' }));
+      const filter = usersFilterFor(caller, membership, query);
+      return (await deps.users.list({ ...filter, limit: maxFound })).items;
+    };
+    const [found, services] = await Promise.all([users(), openServices(own.id, may, deps)]);
+    const ids = [...new Set([own.id, ...found.map(({ id }) => id)])];
+    const [servers, infos] = await Promise.all([
+      deps.serverStore.listByUser(ids),
+      deps.userInfo.ofAll(ids),
+    ]);
+    return {
+      search,
+      users: found.map(({ id, name }) => ({
+        name,
+        displayName: may('read:users:info', { kind: 'user', name })
+          ? infos.get(id)?.displayName
+          : undefined,
+      })),
+      /** Of the caller, and of the users who were found. */
+      servers: ids.flatMap((id) => servers.get(id) ?? []),
+      /** All that the caller may open. */
+      services,
+    };
+  }),
+];
