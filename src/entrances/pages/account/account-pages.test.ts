@@ -154,6 +154,18 @@ describe('the sessions page', () => {
     expect(page).not.toContain('value="s1"');
   });
 
+  test('is one with the account and its tokens', () => {
+    const [tabs = ''] =
+      /<nav class="tabs"[\s\S]*?<\/nav>/.exec(String(sessionsPage({ layout, sessions: [] }))) ?? [];
+    expect(
+      [...tabs.matchAll(/href="([^"]+)"( aria-current="page")?/g)].map(([, ...link]) => link),
+    ).toEqual([
+      ['/base/hub/account', undefined],
+      ['/base/hub/sessions', ' aria-current="page"'],
+      ['/base/hub/token', undefined],
+    ]);
+  });
+
   test('offers to end all others only when there are others', () => {
     expect(String(sessionsPage({ layout, sessions: [session] }))).not.toContain('end-others');
     expect(String(sessionsPage({ layout, sessions: [session, other] }))).toContain(

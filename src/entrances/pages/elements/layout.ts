@@ -35,7 +35,7 @@ export function pageLayout(layout: LayoutProps, page: PageContent): Html {
 ${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${palette(layout)}${userMenu(layout, layout.user, page.place)}`}
 </div></header>
 <main class="inner" id="content">
-${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}
+${accountTabs(layout, page.place)}${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}
 </main>
 ${siteFooter(layout)}</body>
 </html>
@@ -100,6 +100,20 @@ function placeLink(label: Phrase, url: string, isHere: boolean): Html {
   return html`<a href="${url}"${isHere && html` aria-current="page"`}>${label}</a>`;
 }
 
+const partsOfAccount = [
+  ['account', text`Account`],
+  ['sessions', text`Sessions`],
+  ['tokens', text`Tokens`],
+] as const satisfies readonly (readonly [NavigationPlace, Phrase])[];
+
+/** Makes one page of all that is about the reader. */
+function accountTabs({ urls }: LayoutProps, place: NavigationPlace | undefined): HtmlValue {
+  if (!partsOfAccount.some(([name]) => name === place)) return false;
+  return html`<nav class="tabs" aria-label="${text`Account`}">${partsOfAccount.map(
+    ([name, label]) => placeLink(label, urls[name], name === place),
+  )}</nav>\n`;
+}
+
 /** Browsers tell of a button with a popover whether that is open, and close it by Escape. */
 function userMenu(layout: LayoutProps, user: PageUser, place: NavigationPlace | undefined): Html {
   const { urls, csrfToken } = layout;
@@ -108,9 +122,11 @@ function userMenu(layout: LayoutProps, user: PageUser, place: NavigationPlace | 
   return html`<button class="user-button" type="button" popovertarget="user-menu"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span><span class="visually-hidden">, ${text`your account`}</span>${icon('caret', 16)}</button>
 <div class="user-menu" id="user-menu" popover>
 <p>${text`Logged in as ${userLabel(name, displayName)}`}</p>
-${placeLink(text`Account`, urls.account, place === 'account')}
-${placeLink(text`Sessions`, urls.sessions, place === 'sessions')}
-${placeLink(text`Tokens`, urls.tokens, place === 'tokens')}
+${placeLink(
+  text`Account`,
+  urls.account,
+  partsOfAccount.some(([name]) => name === place),
+)}
 ${csrfToken !== undefined && html`${themeForm({ ...layout, csrfToken })}${languageForm({ ...layout, csrfToken })}`}
 ${
   csrfToken === undefined
