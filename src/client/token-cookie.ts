@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingUpTo } from '../platform/concurrency/lru-options.ts';
+import { growingUpTo } from '../platform/concurrency/answer-cache.ts';
 import type { Sealer } from '../platform/crypto/sealer.ts';
 import { type CookieAttributes, serializeCookie } from '../platform/http/cookies.ts';
 import { openOnlyCookie } from '../platform/http/sealed-cookies.ts';

@@ -95,7 +95,7 @@ export function assembleGateway(
   const forwarder = disposables.use(
     createForwarder({
       ...base,
-      onClosed: (req, res, tags) => traffic.requestClosed(req, res, tags.route, tags),
+      onClosed: traffic.requestClosed,
       // What an upstream did is logged where it was seen.
       answerError: (req, res, error) => errorAnswers.respond(req, res, error, { isExpected: true }),
     }),
@@ -103,8 +103,7 @@ export function assembleGateway(
   const webSockets = disposables.use(createWebSocketForwarder(base));
   const hops = deps.createHops?.({
     ...base,
-    noteRefused: (req, res) =>
-      void res.once('close', () => traffic.requestClosed(req, res, undefined, {})),
+    noteRefused: (req, res) => void res.once('close', () => traffic.requestClosed(req, res, {})),
   });
   if (hops !== undefined) disposables.use(hops);
   const consentCookies = createConsentCookies(base);

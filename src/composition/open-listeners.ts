@@ -7,15 +7,17 @@ import { HubError } from '../platform/errors.ts';
 import { createTrustedPeer } from '../platform/http/client-address.ts';
 import { budgetConnections } from '../platform/http/connection-budget.ts';
 import { createConnectionLimits } from '../platform/http/connection-limits.ts';
-import { createFairListener } from '../platform/http/server/fair-listener.ts';
 import { createHubServer, type HubServer } from '../platform/http/server/http-server.ts';
-import { createInternalListener } from '../platform/http/server/internal-listener.ts';
-import { listen } from '../platform/http/server/listener.ts';
+import {
+  createFairListener,
+  createInternalListener,
+  listen,
+} from '../platform/http/server/listener.ts';
 import { answerErrorOnSocket } from '../platform/http/socket-response.ts';
 import { text } from '../platform/texts/text.ts';
 import { openFilesLimit } from '../spawning/processes/open-files.ts';
 import { isForwardAuth } from '../traffic/gateway/forward-auth.ts';
-import { createHopReceiver, isHop } from '../traffic/gateway/hop-receiver.ts';
+import { createHopReceiver, isHop } from '../traffic/gateway/gateway.ts';
 import { hopToHub } from '../traffic/gateway/hub-forwarding.ts';
 import type { Foundation } from './foundation.ts';
 import type { Site } from './site.ts';

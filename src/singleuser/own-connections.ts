@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import type { Phrase } from '../platform/texts/text.ts';
-import { ExchangeFailure } from '../traffic/proxy/http1/exchange-failure.ts';
+import { ExchangeFailure } from '../traffic/proxy/http1/upstream-message.ts';
 import { VerifyingAgent } from '../traffic/proxy/verifying-agent.ts';
 
 /** Connections of which only those are used that lead to the app itself. */

@@ -9,12 +9,12 @@ import {
 } from 'node:net';
 import { afterEach, beforeEach } from 'vitest';
 import type { UpstreamTimeouts } from '../../src/traffic/proxy/http1/upstream-connection.ts';
-import { UpstreamPool } from '../../src/traffic/proxy/http1/upstream-pool.ts';
 import type {
   ExchangeControl,
   UpstreamHandler,
   UpstreamRequest,
-} from '../../src/traffic/proxy/http1/upstream-request.ts';
+} from '../../src/traffic/proxy/http1/upstream-message.ts';
+import { UpstreamPool } from '../../src/traffic/proxy/http1/upstream-pool.ts';
 import { eventually } from '../attacks/proxy-harness.ts';
 import { freePort } from './free-port.ts';
 

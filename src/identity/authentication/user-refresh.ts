@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { growingUpTo } from '../../platform/concurrency/lru-options.ts';
+import { growingUpTo } from '../../platform/concurrency/answer-cache.ts';
 import type { AuthenticatorConfig } from '../../platform/config/config.ts';
 import type { RunAlone } from '../../platform/store/keyv-space.ts';
 import type { AuthenticatedUser, RefreshResult } from '../../plugin/host/authenticator.ts';

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { growingUpTo } from './lru-options.ts';
 import { monotonicMs as systemMonotonicMs } from './monotonic-clock.ts';
 
 /** What makes remembered answers void before their time. */
@@ -173,4 +172,15 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
       underWay.clear();
     },
   };
+}
+
+/**
+ * Options of an `LRUCache` of so many entries that takes memory as it fills. Its own option `max` would
+ * take the room for all of them at once.
+ */
+export function growingUpTo(entries: number): {
+  readonly maxSize: number;
+  readonly sizeCalculation: () => number;
+} {
+  return { maxSize: entries, sizeCalculation: () => 1 };
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { atEndOfTurn } from './end-of-turn.ts';
+import { atEndOfTurn } from './turns.ts';
 
 test('nothing is done before all that this turn has brought is dealt with', async () => {
   const events: string[] = [];

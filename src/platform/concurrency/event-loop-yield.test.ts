@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createEventLoopYield } from './event-loop-yield.ts';
+import { createEventLoopYield } from './turns.ts';
 
 test('work that only ever waits for settled promises still lets others have their turn', async () => {
   const yieldToEventLoop = createEventLoopYield();

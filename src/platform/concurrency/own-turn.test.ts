@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inOwnTurn } from './own-turn.ts';
+import { inOwnTurn } from './turns.ts';
 
 test('work runs in the order of the calls, each in a turn of its own', async () => {
   const events: string[] = [];

@@ -1,11 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { createAddressList } from '../addresses/local-addresses.ts';
 import { HubError } from '../errors.ts';
 import { text } from '../texts/text.ts';
-import { hopClientOf } from './hops.ts';
-import { hostnameOf } from './host-header.ts';
-import { isUnixPeer } from './unix-peers.ts';
+import { hostnameOf } from './request-target.ts';
 
 /** Who is asking, after believing only the proxies the operator trusts. */
 export interface ClientAddress {
@@ -107,4 +105,45 @@ function lastOf(header: string | string[] | undefined): string | undefined {
   const value = Array.isArray(header) ? header.at(-1) : header;
   const last = value?.slice(-1000).split(',').at(-1)?.trim();
   return last === '' ? undefined : last;
+}
+
+/** Who is asking, as the instance or gateway of the hub says to which the request came first. */
+export interface HopClient {
+  readonly address: string;
+  readonly protocol: 'http' | 'https';
+  readonly host: string;
+  readonly isTrustedProxy: boolean;
+}
+
+/** By way of what a request came: another instance, or a gateway process of this hub. */
+export type HopSender = 'instance' | 'gateway';
+
+const clients = new WeakMap<IncomingMessage, HopClient>();
+const fromInstances = new WeakSet<IncomingMessage>();
+
+/** Notes by way of what a request came, which has proven itself. */
+export function markHop(request: IncomingMessage, client: HopClient, sender: HopSender): void {
+  clients.set(request, client);
+  if (sender === 'instance') fromInstances.add(request);
+}
+
+/** The client of a request that was passed on; undefined for all others. */
+function hopClientOf(request: IncomingMessage): HopClient | undefined {
+  return clients.get(request);
+}
+
+/** Whether another instance has passed a request on, so that it goes no further. */
+export function isFromInstance(request: IncomingMessage): boolean {
+  return fromInstances.has(request);
+}
+
+/** Connections that came in over a Unix socket: of a TCP connection that is gone, Node knows no address either. */
+const unixPeers = new WeakSet<Socket>();
+
+export function markUnixPeer(socket: Socket): void {
+  unixPeers.add(socket);
+}
+
+export function isUnixPeer(socket: Socket): boolean {
+  return unixPeers.has(socket);
 }

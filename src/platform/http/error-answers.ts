@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { errorAnswer, writeAnswer } from './answer.ts';
 import { prefersHtml } from './content-negotiation.ts';
 import { type ErrorResponse, toErrorResponse } from './error-response.ts';
-import { recordOf } from './request-record.ts';
+import { recordOf } from './request-log.ts';
 import { securityHeaderValues } from './security-headers.ts';
 import { answerOnSocket } from './socket-response.ts';
 

@@ -1,7 +1,6 @@
 import type { AccessTarget } from '../protocol/access-scope.ts';
 import { serviceHostLabel, userHostLabel } from '../protocol/host-label.ts';
-import { decodePath } from './canonical-path.ts';
-import { hostnameOf } from './host-header.ts';
+import { decodePath, hostnameOf } from './request-target.ts';
 
 /** Whose origin: that of a user's servers, of a service, or of the hub for everything else. */
 export type OriginOwner = AccessTarget | { readonly kind: 'extra' };

@@ -173,7 +173,7 @@ export function createMetrics(): Metrics {
       requests.observe({ method: knownMethod(method), code: String(status) }, seconds);
     },
     answered: () => ({ requests: answeredRequests, seconds: answeredSeconds }),
-    countForwarded: (request) => forwarded.count(request),
+    countForwarded: forwarded.count.bind(forwarded),
     addForwarded(parts) {
       for (const part of parts) forwarded.add(part);
     },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRevocationSet } from './revocation-set.ts';
+import { createRevocationSet } from './change-aware-cache.ts';
 
 function marksAt(max = 100) {
   const clock = { time: 0 };

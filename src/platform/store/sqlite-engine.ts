@@ -4,7 +4,7 @@ import {
   type SQLOutputValue,
   type StatementSync,
 } from 'node:sqlite';
-import { createEventLoopYield } from '../concurrency/event-loop-yield.ts';
+import { createEventLoopYield } from '../concurrency/turns.ts';
 
 const cachedStatementCount = 200;
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { text as readAll } from 'node:stream/consumers';
-import { createEventLoopYield } from '../../platform/concurrency/event-loop-yield.ts';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
+import { createEventLoopYield } from '../../platform/concurrency/turns.ts';
 import { TextError } from '../../platform/errors.ts';
 import { makeDirectory } from '../../platform/files/make-directory.ts';
 import { inSeconds } from '../../platform/texts/seconds.ts';

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { growingUpTo } from '../../platform/concurrency/lru-options.ts';
+import { growingUpTo } from '../../platform/concurrency/answer-cache.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import type { DisclosedUserInfo } from './direct-hub-api.ts';
 

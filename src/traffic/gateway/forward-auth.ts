@@ -2,19 +2,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { deny, type RequestLike, toAnswer } from '../../client/decision.ts';
 import { HubError } from '../../platform/errors.ts';
 import { type Answer, writeAnswer } from '../../platform/http/answer.ts';
-import { canonicalPath } from '../../platform/http/canonical-path.ts';
 import type { ClientAddressReader } from '../../platform/http/client-address.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
-import { hostnameOf } from '../../platform/http/host-header.ts';
+import { canonicalPath, hostnameOf } from '../../platform/http/request-target.ts';
 import { identityHeaderNames } from '../../platform/protocol/identity-headers.ts';
 import { text } from '../../platform/texts/text.ts';
-import { methodProblem } from '../proxy/forwarded-methods.ts';
+import { methodProblem } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
-import type { AccessPolicy, Authorized, GateDecision } from './access-policy.ts';
+import {
+  type AccessPolicy,
+  type Authorized,
+  checkRules,
+  type GateDecision,
+  isInGroups,
+  notInGroups,
+} from './access-policy.ts';
 import { type ClaimKind, contradicting, readClaim } from './forward-auth-claim.ts';
 import { ambiguousPath, asHubError, outdated } from './gateway-answers.ts';
-import { checkRules, isInGroups, notInGroups } from './rule-check.ts';
 
 /**
  * Tells another proxy whether it may pass a request on: nginx (`auth_request`), Traefik (ForwardAuth) and Caddy

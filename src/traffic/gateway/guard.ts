@@ -9,9 +9,13 @@ import { accessScopeFor } from '../../platform/protocol/access-scope.ts';
 import { identityHeaders } from '../../platform/protocol/identity-headers.ts';
 import { type ChangeSource, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import type { Route } from '../proxy/route.ts';
-import type { AccessPolicy, Authorized } from './access-policy.ts';
+import {
+  type AccessPolicy,
+  type Authorized,
+  cachedKey,
+  createCachedPasses,
+} from './access-policy.ts';
 import type { AssertionSigner } from './assertion.ts';
-import { cachedKey, createCachedPasses } from './cached-passes.ts';
 import { createDirectHubApi, type DisclosedUserInfo } from './direct-hub-api.ts';
 
 interface RouteGuard {

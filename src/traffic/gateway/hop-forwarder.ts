@@ -6,13 +6,12 @@ import type { HopProof } from '../../cluster/instances/hop-proof.ts';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
-import type { ClientAddressReader } from '../../platform/http/client-address.ts';
+import { type ClientAddressReader, isFromInstance } from '../../platform/http/client-address.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
-import { isFromInstance } from '../../platform/http/hops.ts';
 import { text } from '../../platform/texts/text.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
-import { hopHeader } from '../proxy/hop-headers.ts';
 import type { LiveConnections } from '../proxy/live-connections.ts';
+import { hopHeader } from '../proxy/response-headers.ts';
 import { createRoute, type Route } from '../proxy/route.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 

@@ -13,8 +13,13 @@ import { tokenParameter, withoutTokenParameter } from '../../platform/protocol/t
 import { type ChangeSource, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { Route } from '../proxy/route.ts';
-import type { AccessPolicy, Authorized, GateDecision } from './access-policy.ts';
-import { cachedKey, createCachedPasses } from './cached-passes.ts';
+import {
+  type AccessPolicy,
+  type Authorized,
+  cachedKey,
+  createCachedPasses,
+  type GateDecision,
+} from './access-policy.ts';
 import type { ConsentCookies } from './consent-cookies.ts';
 import type { LoggedInVisitor, LoginAccess } from './login-access.ts';
 import type { LoginRedirects } from './login-redirects.ts';

@@ -1,10 +1,8 @@
-import type { Redirected, RequestLike } from '../../client/decision.ts';
-import { single } from '../../client/decision.ts';
+import { type Redirected, type RequestLike, single } from '../../client/decision.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { Forwarder } from '../proxy/forwarder.ts';
-import type { AnswerHead } from '../proxy/http1/request-head-only.ts';
-import { isStateCookie } from '../proxy/hub-cookies.ts';
-import { confinedSetCookie, publicLocation } from '../proxy/response-headers.ts';
+import type { AnswerHead } from '../proxy/http1/upstream-pool.ts';
+import { confinedSetCookie, isStateCookie, publicLocation } from '../proxy/response-headers.ts';
 import type { Route } from '../proxy/route.ts';
 
 /**

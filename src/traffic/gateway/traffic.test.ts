@@ -69,7 +69,7 @@ test.each<[setting: boolean | number, expected: number]>([
     const { lines, counted, traffic } = setUp(setting, { random });
     for (let sent = 0; sent < 1_000; sent += 1) {
       const { req, res } = closedRequest();
-      traffic.requestClosed(req, res, route, {});
+      traffic.requestClosed(req, res, { route });
     }
     expect(lines).toHaveLength(expected);
     expect(counted()).toBe(1_000);
@@ -83,7 +83,7 @@ test('many unknown sessions cost few lookups, and every request its line', async
   });
   for (let sent = 0; sent < 500; sent += 1) {
     const { req, res } = closedRequest();
-    traffic.requestClosed(req, res, route, { sessionId: `made-up-${sent}` });
+    traffic.requestClosed(req, res, { route, sessionId: `made-up-${sent}` });
   }
   expect(waiting.length).toBeLessThan(50);
   for (const answer of waiting) answer();
@@ -96,7 +96,7 @@ test('a database that is away costs a line its user and nothing else', async () 
     userOfSession: () => Promise.reject(new Error('no database')),
   });
   const { req, res } = closedRequest();
-  traffic.requestClosed(req, res, route, { sessionId: 'one' });
+  traffic.requestClosed(req, res, { route, sessionId: 'one' });
   await new Promise(setImmediate);
   expect(lines).toEqual([
     expect.objectContaining({ path: '/services/wiki/a', status: 200, address: '192.0.2.7' }),

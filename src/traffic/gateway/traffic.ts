@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { ClientAddressReader } from '../../platform/http/client-address.ts';
-import { clientLeftStatus, outcomeOf, recordOf } from '../../platform/http/request-record.ts';
+import { clientLeftStatus, outcomeOf, recordOf } from '../../platform/http/request-log.ts';
 import { upgradeStatusOf } from '../../platform/http/upgrade-status.ts';
 import { frequentInfo } from '../../platform/logging/create-log.ts';
 import type { Metrics } from '../../platform/metrics/metrics.ts';
@@ -22,8 +22,7 @@ export interface Traffic {
   requestClosed(
     req: IncomingMessage,
     res: ServerResponse,
-    route: Route | undefined,
-    visitor: Visitor,
+    request: Visitor & { readonly route?: Route | undefined },
   ): void;
   /** Notes a request to upgrade now, and logs it when its connection closes. */
   followUpgrade(req: IncomingMessage, socket: Socket, route: Route | undefined): UpgradeVisit;
@@ -101,7 +100,8 @@ export function createTraffic(deps: {
   }
 
   return {
-    requestClosed(req, res, route, visitor) {
+    requestClosed(req, res, request) {
+      const { route } = request;
       const { status, seconds, sentBytes } = outcomeOf(req, res);
       if (route !== undefined) {
         const { owner, load } = route;
@@ -115,7 +115,7 @@ export function createTraffic(deps: {
       const path = loggedPath(req.url);
       const { method } = req;
       writeFor(
-        visitor,
+        request,
         { requestId, method, path, address, status, seconds, bytes: sentBytes },
         route,
       );

@@ -2,16 +2,28 @@ import type { IncomingMessage } from 'node:http';
 import { deny, toAnswer } from '../../client/decision.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { Answer } from '../../platform/http/answer.ts';
-import { type CanonicalPath, canonicalPath } from '../../platform/http/canonical-path.ts';
 import {
   type ClientAddressReader,
   forwardedHostProblem,
 } from '../../platform/http/client-address.ts';
-import { hostnameOf, hostProblem } from '../../platform/http/host-header.ts';
+import {
+  type CanonicalPath,
+  canonicalPath,
+  hostnameOf,
+  hostProblem,
+} from '../../platform/http/request-target.ts';
 import type { ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
-import type { AccessPolicy, Authorized, GateDecision } from './access-policy.ts';
+import {
+  type AccessPolicy,
+  type Authorized,
+  checkRules,
+  type GateDecision,
+  isInGroups,
+  notInGroups,
+  type UsersOnly,
+} from './access-policy.ts';
 import type { CrossOriginLogin } from './cross-origin-login.ts';
 import type { ForwardAuth, ForwardAuthWay } from './forward-auth.ts';
 import {
@@ -28,7 +40,6 @@ import {
 } from './gateway-answers.ts';
 import type { HopOptions } from './hop-forwarder.ts';
 import type { HostRefusal, HostRules } from './host-rules.ts';
-import { checkRules, isInGroups, notInGroups, type UsersOnly } from './rule-check.ts';
 import { hasServerGuard } from './server-guard.ts';
 import type { Visitor } from './traffic.ts';
 

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { atEndOfTurn } from '../../platform/concurrency/end-of-turn.ts';
+import { atEndOfTurn } from '../../platform/concurrency/turns.ts';
 import { HubError } from '../../platform/errors.ts';
-import { recordOf } from '../../platform/http/request-record.ts';
+import { recordOf } from '../../platform/http/request-log.ts';
 import { SentPieces } from '../../platform/undocumented/sent-pieces.ts';
-import type { ResponseHeaders } from './http1/response-head.ts';
 import type {
   ExchangeControl,
+  ResponseHeaders,
   UpstreamHandler,
   UpstreamRequest,
-} from './http1/upstream-request.ts';
+} from './http1/upstream-message.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { discardBody, type RequestBody } from './request-body.ts';
 import { clientResponseHeaders } from './response-headers.ts';

@@ -1,22 +1,25 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { ClientAddress } from '../../platform/http/client-address.ts';
-import { noteReader } from '../../platform/http/reader-of.ts';
-import { recordOf } from '../../platform/http/request-record.ts';
+import { noteReader, recordOf } from '../../platform/http/request-log.ts';
 import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
+import { text } from '../../platform/texts/text.ts';
 import { Exchange, type ExchangeHost, type ForwardedRequest, isIdempotent } from './exchange.ts';
-import { methodProblem } from './forwarded-methods.ts';
-import { type AnswerHead, requestHeadOnly } from './http1/request-head-only.ts';
+import {
+  type AnswerHead,
+  createUpstreamPools,
+  requestHeadOnly,
+  type UpstreamOptions,
+} from './http1/upstream-pool.ts';
 import type { ConnectionTags, LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
 import type { Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
-import { createUpstreamPools, type UpstreamOptions } from './upstream-pools.ts';
 
 /** One request to forward, already allowed to pass. */
 export interface ForwardOptions {
@@ -219,4 +222,15 @@ function toUpstreamRequest(
     ...(headersToAdd !== undefined && { addedHeaders: headersToAdd }),
     body: null,
   };
+}
+
+/** TRACE would show a script the headers it must not see (RFC 9110 §9.3.8). */
+const refused = new Set(['TRACE', 'TRACK', 'CONNECT']);
+/** Those of which Node.js reads a request. */
+const readable: ReadonlySet<string> = new Set(METHODS);
+
+/** Why a request with this method is not forwarded, by the hub or on its word. */
+export function methodProblem(method: string): HubError | undefined {
+  if (readable.has(method) && !refused.has(method)) return undefined;
+  return new HubError('method_not_allowed', text`The method ${method} is not forwarded.`);
 }

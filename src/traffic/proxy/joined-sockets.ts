@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { atEndOfTurn } from '../../platform/concurrency/end-of-turn.ts';
+import { atEndOfTurn } from '../../platform/concurrency/turns.ts';
 
 /** What happens to a pair of joined sockets, as their owner needs to know it. */
 export interface SocketPairOwner {

@@ -2,8 +2,7 @@ import { HubError } from '../../platform/errors.ts';
 import type { ClientAddress } from '../../platform/http/client-address.ts';
 import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { text } from '../../platform/texts/text.ts';
-import { hopRequestHeaders } from './hop-headers.ts';
-import { authenticatesItself, upstreamCookies } from './hub-cookies.ts';
+import { authenticatesItself, hopRequestHeaders, upstreamCookies } from './response-headers.ts';
 import type { Route } from './route.ts';
 
 /** Header names and values in turn, as in `IncomingMessage.rawHeaders`. */

@@ -1,8 +1,49 @@
-import { hopResponseHeaders } from './hop-headers.ts';
-import type { ResponseHeaders } from './http1/response-head.ts';
-import { maySetCookie } from './hub-cookies.ts';
-import { openerPolicy, originHeaders } from './origin-headers.ts';
+import { HubError } from '../../platform/errors.ts';
+import { trimBlanks } from '../../platform/http/trim-blanks.ts';
+import {
+  hostPrefix,
+  sessionIdCookie,
+  stateCookieName,
+} from '../../platform/protocol/cookie-names.ts';
+import { text } from '../../platform/texts/text.ts';
+import type { ResponseHeaders } from './http1/upstream-message.ts';
 import type { Route } from './route.ts';
+
+/**
+ * Response headers with which one upstream would speak for every page of the origin, and what each
+ * would do there. Upstreams share their origin with the hub, so none of these is passed on.
+ */
+export const originHeaders: ReadonlyMap<string, string> = new Map([
+  ['accept-ch', 'asks browsers for client hints on every request to the origin'],
+  ['alt-svc', 'moves the origin to another host or port (RFC 7838)'],
+  ['clear-site-data', 'deletes the cookies and storage of the hub and of every other app'],
+  ['critical-ch', 'makes browsers repeat requests with the client hints it names'],
+  ['expect-ct', 'reports connections to the origin (RFC 9163)'],
+  ['nel', 'reports every URL of the origin elsewhere, secrets in queries included, for a year'],
+  ['origin-agent-cluster', 'decides for every later page of the origin how it is isolated'],
+  ['public-key-pins', 'locks browsers out of the origin (RFC 7469)'],
+  ['public-key-pins-report-only', 'reports connections to the origin (RFC 7469)'],
+  ['report-to', 'names where the reports of the origin go'],
+  ['reporting-endpoints', 'names where reports of pages go, their URLs included'],
+  ['sec-session-registration', 'binds a session of the origin to a key of the browser'],
+  ['secure-session-registration', 'binds a session of the origin to a key of the browser'],
+  ['set-login', 'tells browsers who is logged in at the origin (FedCM)'],
+  ['strict-transport-security', 'decides on TLS for the host and all below it (RFC 6797)'],
+  ['use-as-dictionary', 'takes part in the compression of other paths (RFC 9842)'],
+]);
+
+/**
+ * The Cross-Origin-Opener-Policy of an upstream as browsers may have it. The hub's own pages are
+ * `same-origin`: an upstream's page of the same policy would join their browsing context group, and
+ * could script a page of the hub that it opens. Together with an embedder policy it is a group of its
+ * own (HTML, "match cross-origin opener policy values"), which pages with shared memory need.
+ */
+function openerPolicy(value: string, embedderPolicy: string | undefined): string | undefined {
+  const policy = value.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (policy !== 'same-origin') return policy === '' ? undefined : policy;
+  const embedder = embedderPolicy?.split(';', 1)[0]?.trim().toLowerCase();
+  return embedder === 'require-corp' || embedder === 'credentialless' ? policy : undefined;
+}
 
 /**
  * What commands a proxy or web server before the hub: to answer with a file or an address of its own in place of the
@@ -149,4 +190,145 @@ function listedOptions(connection: string | string[] | undefined): Set<string> |
       .split(',')
       .map((option) => option.trim()),
   );
+}
+
+/** Header by which an instance of the hub passes a request on to another one. */
+export const hopHeader = 'x-hub-hop';
+
+/** Of one connection only (RFC 9110 §7.6.1); the length of the body is left to the caller. */
+const ofConnection = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * The headers of a request that goes to another instance of the hub: as they came, because that one
+ * checks the visitor and takes out what is not for the upstream. Throws `bad_request` for a second Host.
+ */
+export function hopRequestHeaders(source: {
+  readonly rawHeaders: readonly string[];
+  readonly requestId: string;
+  readonly headersToAdd: readonly string[];
+}): string[] {
+  const { rawHeaders, requestId, headersToAdd } = source;
+  const listed = optionsIn(rawHeaders);
+  const headers: string[] = [];
+  let hosts = 0;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    const lowerName = name.toLowerCase();
+    if (lowerName === 'host') hosts += 1;
+    const isDropped = ofConnection.has(lowerName) || listed.has(lowerName);
+    // No client says for an instance where a request came from.
+    if (isDropped || lowerName === hopHeader || lowerName === 'x-request-id') continue;
+    headers.push(name, rawHeaders[index + 1] ?? '');
+  }
+  if (hosts > 1) throw new HubError('bad_request', text`The request has two Host headers.`);
+  return [...headers, 'X-Request-Id', requestId, ...headersToAdd];
+}
+
+/** The headers of the answer of another instance: what the client is to get, as if from here. */
+function hopResponseHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): string[] {
+  const pairs: string[] = [];
+  for (const [name, value = []] of Object.entries(headers)) {
+    // Its length is the one thing of the framing that stays true.
+    if (ofConnection.has(name) && name !== 'content-length') continue;
+    for (const item of [value].flat()) pairs.push(name, item);
+  }
+  return pairs;
+}
+
+/** What Connection lists. A client cannot withdraw Host. */
+function optionsIn(rawHeaders: readonly string[]): ReadonlySet<string> {
+  const listed = new Set<string>();
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.toLowerCase() !== 'connection') continue;
+    for (const option of (rawHeaders[index + 1] ?? '').toLowerCase().split(',')) {
+      listed.add(option.trim());
+    }
+  }
+  listed.delete('host');
+  return listed;
+}
+
+/** Names the hub and its OAuth clients use. Some readers ignore case, so it does not count here. */
+const hubCookieName = /^(?:__(?:host|secure)-)?(?:hub-|service-)/i;
+/** Part of every such name, of the aliases of the session id too. */
+const mayHoldHubCookie = /hub-|service-/i;
+
+/**
+ * Returns what an upstream may see of a Cookie header: cookies of the hub and of other routes are left
+ * out, foreign ones stay as they are. Undefined when nothing is left.
+ */
+export function upstreamCookies(header: string, route: Route): string | undefined {
+  // False for most traffic of programs.
+  if (route.access === 'foreign' || !mayHoldHubCookie.test(header)) return header;
+  let kept = '';
+  let isComplete = true;
+  let start = 0;
+  while (start < header.length) {
+    const semicolonAt = header.indexOf(';', start);
+    const end = semicolonAt === -1 ? header.length : semicolonAt;
+    const pair = trimBlanks(header.slice(start, end));
+    start = end + 1;
+    if (pair === '') continue;
+    const equalsAt = pair.indexOf('=');
+    const name = (equalsAt === -1 ? pair : pair.slice(0, equalsAt)).trim();
+    if (mayReadCookie(name, route)) kept += kept === '' ? pair : `; ${pair}`;
+    else isComplete = false;
+  }
+  if (isComplete) return header;
+  return kept === '' ? undefined : kept;
+}
+
+/** Whether an upstream may read a cookie: it is foreign to the hub, or the route's own. */
+function mayReadCookie(name: string, route: Route): boolean {
+  if (!isHubCookie(name, route)) return true;
+  return authenticatesItself(route) && (isSessionId(name, route) || isClientCookie(name, route));
+}
+
+/** Whether an upstream may set a cookie. The session id is the hub's to set. */
+function maySetCookie(name: string, route: Route): boolean {
+  if (route.access === 'foreign' || !isHubCookie(name, route)) return true;
+  return authenticatesItself(route) && isClientCookie(name, route);
+}
+
+function isHubCookie(name: string, { sessionIdAliases }: Route): boolean {
+  return (
+    hubCookieName.test(name) ||
+    (sessionIdAliases.length > 0 && sessionIdAliases.includes(name.toLowerCase()))
+  );
+}
+
+function isSessionId(name: string, { sessionIdAliases }: Route): boolean {
+  return name === sessionIdCookie || sessionIdAliases.includes(name);
+}
+
+/** Whether visitors are checked by the service, server or other hub itself, and not by the gateway. */
+export function authenticatesItself({ access }: Route): boolean {
+  return access === 'service' || access === 'server' || access === 'foreign';
+}
+
+/** Whether a cookie is of a login under way of the route's OAuth client. */
+export function isStateCookie(name: string, { cookieName }: Route): boolean {
+  return cookieName !== undefined && withoutPrefix(name).startsWith(stateCookieName(cookieName));
+}
+
+/** The token cookie of the route's OAuth client, and its state cookies, with or without prefix and suffix. */
+function isClientCookie(name: string, route: Route): boolean {
+  return withoutPrefix(name) === route.cookieName || isStateCookie(name, route);
+}
+
+function withoutPrefix(name: string): string {
+  return name.startsWith(hostPrefix) ? name.slice(hostPrefix.length) : name;
 }

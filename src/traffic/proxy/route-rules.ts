@@ -1,6 +1,6 @@
 import type { RouteRule } from '../../platform/config/route-rules-schema.ts';
-import { decodePath } from '../../platform/http/canonical-path.ts';
 import { createTrustedPeer, type TrustedPeer } from '../../platform/http/client-address.ts';
+import { decodePath } from '../../platform/http/request-target.ts';
 
 /** Who may pass, by the rules of a route. */
 export interface RuleVerdict {

@@ -8,7 +8,7 @@ import { text } from '../../platform/texts/text.ts';
 import { detachableSocket, takeResponse } from '../../platform/undocumented/http-proxy-sockets.ts';
 import { joinSockets, type SocketPairOwner, separateSockets } from './joined-sockets.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
-import { relayBody } from './relay-body.ts';
+import { relayBody } from './request-body.ts';
 import { toHeaderObject } from './request-headers.ts';
 import { clientResponseHeaders } from './response-headers.ts';
 import { toCloseError, toUpstreamError } from './upstream-error.ts';

@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Login } from '../../../identity/sessions/login-sessions.ts';
 import { HubError } from '../../../platform/errors.ts';
-import { canonicalPath } from '../../../platform/http/canonical-path.ts';
+import { canonicalPath } from '../../../platform/http/request-target.ts';
 import { addCookies } from '../../../platform/http/set-cookie.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { ConsentCookies } from '../../../traffic/gateway/consent-cookies.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingUpTo } from '../../../platform/concurrency/lru-options.ts';
+import { growingUpTo } from '../../../platform/concurrency/answer-cache.ts';
 import { hashSecret } from '../../../platform/crypto/hash.ts';
 import type { KeyvSpace } from '../../../platform/store/keyv-space.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createFairListener } from './fair-listener.ts';
+import { createFairListener } from './listener.ts';
 
 const response = {} as ServerResponse;
 const request = (url: string) => ({ url }) as IncomingMessage;

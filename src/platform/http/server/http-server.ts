@@ -7,15 +7,12 @@ import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
 import { text } from '../../texts/text.ts';
 import { interceptConnections, responseOn } from '../../undocumented/node-http.ts';
+import { markUnixPeer } from '../client-address.ts';
 import type { ConnectionLimits } from '../connection-limits.ts';
-import { recordOf } from '../request-record.ts';
+import { recordOf } from '../request-log.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
-import { markUnixPeer } from '../unix-peers.ts';
-import { oneByOne } from './arriving-requests.ts';
-import { headersTooLarge, serveMessages } from './serve-messages.ts';
-import { createCookieSharing } from './shared-cookies.ts';
-import { createSlowClients } from './slow-clients.ts';
-import { createUnreadLimit } from './unread-limit.ts';
+import { createCookieSharing, headersTooLarge, oneByOne, serveMessages } from './serve-messages.ts';
+import { createSlowClients, createUnreadLimit } from './slow-clients.ts';
 
 /** An HTTP server that answers whatever it refuses, and that no client can make throw. */
 export interface HubServer {

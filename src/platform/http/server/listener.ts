@@ -1,12 +1,17 @@
 import { once } from 'node:events';
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
-import type { Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { geteuid } from 'node:process';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
+import { createEventLoopYield } from '../../concurrency/turns.ts';
 import { socketPathOf } from '../../config/bind-address.ts';
-import { StartupError } from '../../errors.ts';
+import { HubError, StartupError } from '../../errors.ts';
 import { withPlace } from '../../files/place.ts';
+import type { ErrorAnswers } from '../error-answers.ts';
+import { canonicalPath, hostProblem } from '../request-target.ts';
 
 /**
  * Listens at a URL such as `http://127.0.0.1:8000/` or `http+unix://%2Frun%2Fhub.sock/`; a socket gets the
@@ -100,4 +105,110 @@ function isListenedOn(path: string): Promise<boolean> {
     resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'),
   );
   return promise.finally(() => socket.destroy());
+}
+
+/**
+ * Answers requests of the hub itself in turns, so that hundreds which arrive together delay neither
+ * requests behind the gateway nor health checks.
+ */
+export function createFairListener(
+  answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>,
+  /** Paths that are answered at once; they must cost next to nothing. */
+  urgentPaths: readonly string[],
+  /** Whose new connections come first, those of forwarded requests among them. */
+  servers: readonly Server[] = [],
+): RequestListener {
+  const yieldToEventLoop = createEventLoopYield();
+  const untilAllAreIn = createArrivalWait(servers);
+  async function answerInTurn(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    await untilAllAreIn();
+    await yieldToEventLoop();
+    await answer(req, res);
+  }
+  return (req, res) => {
+    const isUrgent = urgentPaths.includes(req.url ?? '');
+    void (isUrgent ? answer(req, res) : answerInTurn(req, res));
+  };
+}
+
+/** How long a request waits at most while connections come in. */
+const maxWaitMs = 200;
+
+/**
+ * Waits while connections come in. Node takes one connection in each turn of the event loop: if answers
+ * filled the turns, the last of a crowd would be let in when the first ones have their answers, and a
+ * request that is only forwarded would wait with them.
+ */
+function createArrivalWait(servers: readonly Server[]): () => Promise<void> {
+  let arrivals = 0;
+  let isWatching = false;
+
+  async function watch(): Promise<void> {
+    isWatching = true;
+    for (let seen = -1; seen !== arrivals; ) {
+      seen = arrivals;
+      // From one look at the sockets to after the next.
+      await nextTurn();
+      await nextTurn();
+    }
+    isWatching = false;
+  }
+
+  for (const server of servers) {
+    server.on('connection', () => {
+      arrivals += 1;
+      if (!isWatching) void watch();
+    });
+  }
+  return async () => {
+    if (!isWatching) return;
+    const sinceMs = monotonicMs();
+    while (isWatching && monotonicMs() - sinceMs < maxWaitMs) await nextTurn();
+  };
+}
+
+/**
+ * The listener of the internal address: the API, health, readiness and metrics, and nothing for
+ * browsers. `/hub/api` without the base path is answered too, since clients have it as a default.
+ */
+export function createInternalListener(options: {
+  readonly answerHub: RequestListener;
+  readonly apiPath: string;
+  readonly hubPath: string;
+  readonly errorAnswers: ErrorAnswers;
+}): RequestListener {
+  const { answerHub, apiPath, hubPath, errorAnswers } = options;
+  const allowed = [apiPath, `${hubPath}health`, `${hubPath}ready`, `${hubPath}metrics`];
+
+  function refuse(req: IncomingMessage, res: ServerResponse, error: HubError): void {
+    errorAnswers.respond(req, res, error, { wantsPage: false });
+  }
+
+  return (req: IncomingMessage, res: ServerResponse) => {
+    const wrongHost = hostProblem(req);
+    if (wrongHost !== undefined) {
+      refuse(req, res, wrongHost);
+      return;
+    }
+    const path = canonicalPath(req.url ?? '');
+    if (path === undefined) {
+      refuse(
+        req,
+        res,
+        new HubError('invalid_path', 'This address can be read in more than one way.'),
+      );
+      return;
+    }
+    const isShort = hubPath !== '/hub/' && path.pathname.startsWith('/hub/');
+    const target = isShort ? hubPath + path.target.slice('/hub/'.length) : path.target;
+    const [pathname = ''] = target.split('?', 1);
+    if (
+      !allowed.some((prefix) => `${pathname}/`.startsWith(prefix) || pathname.startsWith(prefix))
+    ) {
+      refuse(req, res, new HubError('not_found', 'Only the API is served at this address.'));
+      return;
+    }
+    req.url = target;
+    answerHub(req, res);
+  };
 }

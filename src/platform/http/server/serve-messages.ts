@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '../../errors.ts';
 import { text } from '../../texts/text.ts';
@@ -9,8 +9,7 @@ import {
 } from '../../undocumented/node-http.ts';
 import { errorAnswer, writeAnswer } from '../answer.ts';
 import { toErrorResponse } from '../error-response.ts';
-import { framingProblem } from '../message-framing.ts';
-import { recordOf } from '../request-record.ts';
+import { recordOf } from '../request-log.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
 import { isOpeningHandshake } from '../websocket-handshake.ts';
 
@@ -112,3 +111,93 @@ export function headersTooLarge(): HubError {
 }
 
 function ignore(): void {}
+
+/**
+ * Why a request is refused by its head alone, whatever it asks for: a version other than 1.0 and 1.1 (RFC 9110 §2.5),
+ * a transfer coding other than `chunked` (RFC 9112 §6.1, §6.3), or a length that not every reader can count
+ * (RFC 9110 §8.6). Node's parser refuses other framing errors itself. Undefined when nothing is wrong.
+ */
+function framingProblem({ httpVersion, headers }: IncomingMessage): HubError | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    return new HubError(
+      'version_not_supported',
+      text`This HTTP version is not supported; use HTTP/1.1.`,
+    );
+  }
+  const { 'transfer-encoding': coding, 'content-length': length } = headers;
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    // If the last coding is another one, the end of the body cannot be known.
+    return /(?:^|[\s,])chunked$/i.test(coding)
+      ? new HubError(
+          'not_implemented',
+          text`This transfer coding is not supported; use chunked alone.`,
+        )
+      : new HubError('bad_request', text`The last transfer coding is not chunked.`);
+  }
+  if (length !== undefined && !Number.isSafeInteger(Number(length))) {
+    return new HubError('bad_request', text`The Content-Length is too large.`);
+  }
+  return undefined;
+}
+
+/** Requests that may wait on a connection for the answers to those before them (RFC 9112 §9.3.2). */
+const maxWaiting = 64;
+
+const waitingKey = Symbol('waiting requests');
+type CountedSocket = Socket & { [waitingKey]?: number };
+
+/**
+ * Hands on the requests of a connection one after the other, each when the one before it has its answer: a client that
+ * reads nothing then costs one answer, however many it asks for. One that asks for too many at once is cut off.
+ */
+export function oneByOne(listener: RequestListener): RequestListener {
+  return (req, res) => {
+    holdBody(req);
+    if (res.socket !== null) {
+      listener(req, res);
+      return;
+    }
+    const socket: CountedSocket = req.socket;
+    const waiting = (socket[waitingKey] ?? 0) + 1;
+    socket[waitingKey] = waiting;
+    if (waiting > maxWaiting) socket.destroy();
+    res.once('socket', () => {
+      socket[waitingKey] = (socket[waitingKey] ?? 0) - 1;
+      listener(req, res);
+    });
+  };
+}
+
+/**
+ * Reads no more of the body of a request that has just arrived than came with its head, until someone reads it. Node
+ * would read 64 KiB of body, in whatever number of pieces: chunks of one byte (RFC 9112 §7.1) make it ten megabytes.
+ */
+function holdBody(request: IncomingMessage): void {
+  if (request.headers['transfer-encoding'] === undefined) return;
+  request.socket.pause();
+  setImmediate(resumeIfComplete, request);
+}
+
+/** Of a body that is all there, no more is asked for, and nothing else would start the connection again. */
+function resumeIfComplete(request: IncomingMessage): void {
+  if (request.complete) request.socket.resume();
+}
+
+/** Longer ones are rare, and are not kept for each connection. */
+const maxSharedLength = 2_048;
+
+/**
+ * Gives each request the Cookie header of the one before on its connection, where both are equal: the same text as one
+ * string. What is remembered by that header is found by a hash of it, which the engine works out once for a string;
+ * for one of 800 characters that takes a microsecond.
+ */
+export function createCookieSharing(): (req: Pick<IncomingMessage, 'headers' | 'socket'>) => void {
+  const lastCookies = new WeakMap<Socket, string>();
+  return ({ headers, socket }) => {
+    const { cookie } = headers;
+    if (cookie === undefined || cookie.length > maxSharedLength) return;
+    const last = lastCookies.get(socket);
+    if (last === cookie) headers.cookie = last;
+    else lastCookies.set(socket, cookie);
+  };
+}

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { createCookieSharing } from './shared-cookies.ts';
+import { createCookieSharing } from './serve-messages.ts';
 
 test('each request on a connection has the Cookie header that it was sent with', async () => {
   const shareCookie = createCookieSharing();

@@ -3,8 +3,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../../../../test/support/test-hub.ts';
-import { noteReader } from '../reader-of.ts';
-import { createUnreadLimit } from './unread-limit.ts';
+import { noteReader } from '../request-log.ts';
+import { createUnreadLimit } from './slow-clients.ts';
 
 const open: Socket[] = [];
 afterEach(() => {

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../../test/support/properties.ts';
-import { ExchangeFailure } from './exchange-failure.ts';
-import type { ResponseHead } from './response-head.ts';
 import { ResponseReader } from './response-reader.ts';
+import { ExchangeFailure, type ResponseHead } from './upstream-message.ts';
 
 /** What a reader tells of the bytes of a connection, cut into pieces at some places. */
 function readAll(

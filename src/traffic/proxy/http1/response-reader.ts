@@ -3,7 +3,7 @@ import {
   checkTrailer,
   parseResponseHead,
   type ResponseHead,
-} from './response-head.ts';
+} from './upstream-message.ts';
 
 /** What a reader tells of an answer. */
 export interface ResponseListener {

@@ -1,13 +1,15 @@
 import type { OnReadOpts, Socket } from 'node:net';
-import { atEndOfTurn } from '../../../platform/concurrency/end-of-turn.ts';
-import { inOwnTurn } from '../../../platform/concurrency/own-turn.ts';
+import { atEndOfTurn, inOwnTurn } from '../../../platform/concurrency/turns.ts';
 import { sharedReadBuffer } from '../../../platform/undocumented/shared-read-buffer.ts';
-import { ExchangeFailure } from './exchange-failure.ts';
-import type { ExchangeCarrier, PendingExchange } from './pending-exchange.ts';
 import { RequestBodySender } from './request-body-sender.ts';
-import type { ResponseHead } from './response-head.ts';
 import { type ResponseListener, ResponseReader } from './response-reader.ts';
-import { hasLength } from './upstream-request.ts';
+import {
+  type ExchangeCarrier,
+  ExchangeFailure,
+  hasLength,
+  type PendingExchange,
+  type ResponseHead,
+} from './upstream-message.ts';
 
 /** How long an upstream may take, in milliseconds. */
 export interface UpstreamTimeouts {
