@@ -1,9 +1,12 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
 import type { OpenOperations } from '../entrances/cli/cli-io.ts';
+import { createPageUrls } from '../entrances/pages/page-urls.ts';
 import { createAccounts } from '../identity/accounts/accounts.ts';
 import { createActingOnUsers } from '../identity/accounts/acting-on-users.ts';
 import { createConfiguredRights } from '../identity/accounts/configured-rights.ts';
+import { createGroupMembers } from '../identity/accounts/group-members.ts';
+import { createInvitations } from '../identity/accounts/invitations.ts';
 import { createLockouts, type Lockouts } from '../identity/accounts/lockouts.ts';
 import { createSetUpLink } from '../identity/accounts/set-up-link.ts';
 import { createAccountBinding } from '../identity/authentication/account-binding.ts';
@@ -96,7 +99,15 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     endLoginsOf: endAllOfUser,
   });
   const deps: CommandDeps = {
-    users,
+    ...stores,
+    groupMembers: createGroupMembers({ ...stores, acting }),
+    invitations: createInvitations({
+      ...stores,
+      passwords,
+      acting,
+      pageUrl: new URL(createPageUrls(config.basePath).invitation, config.publicUrl).href,
+      now: database.now,
+    }),
     accounts: createAccounts({
       ...stores,
       userNames,
@@ -131,9 +142,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     userNames,
     passwords,
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
-    accessTokens,
     tokenIssuer: createTokenIssuer({ now: database.now, accessTokens, authorizer, settings: Hub }),
-    roles: stores.roles,
     authorizer,
     lockouts: {
       list: async () => (await openLockouts()).list(),
@@ -141,7 +150,8 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     },
   };
   const perform = createPerform(deps, { authorizer, users, acting, log });
-  const call = createCommandEntrance({ perform, catalogue, audit: database.audit });
+  const { audit } = database;
+  const call = createCommandEntrance({ perform, catalogue, audit, isHub: false });
   unlessComplete.move();
   return { call, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 };

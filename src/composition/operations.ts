@@ -78,7 +78,8 @@ export function openOperations(hub: Visited) {
     },
   };
   const perform = createPerform(deps, hub);
-  hub.channel.handle(commandChannelOperation, createCommandEntrance({ perform, catalogue, audit }));
+  const entrance = createCommandEntrance({ perform, catalogue, audit, isHub: true });
+  hub.channel.handle(commandChannelOperation, entrance);
   return { perform };
 }
 

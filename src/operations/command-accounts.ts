@@ -5,6 +5,7 @@ import type { SetUpLink } from '../identity/accounts/set-up-link.ts';
 import type { AccountBinding } from '../identity/authentication/account-binding.ts';
 import type { AccountPasswords } from '../identity/authentication/account-passwords.ts';
 import type { UserNameRules } from '../identity/authentication/user-name-rules.ts';
+import type { GroupPages } from '../identity/users/group-pages-store.ts';
 import type { User, UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { operation, view } from './operation.ts';
@@ -16,6 +17,7 @@ export interface Deps {
   readonly binding: Pick<AccountBinding, 'choose'>;
   readonly userNames: Pick<UserNameRules, 'resolve' | 'resolveNew'>;
   readonly passwords: Pick<AccountPasswords, 'isUsed' | 'problemWith' | 'apiTokenCount' | 'set'>;
+  readonly groupPages: Pick<GroupPages, 'membershipsOf'>;
   readonly setUpLink: Pick<SetUpLink, 'issue' | 'endWhereDone'>;
 }
 
@@ -64,9 +66,10 @@ export const commandAccountOperations = [
     path: '/accounts/{name}',
     scopes: ['read:users'],
     target: 'user',
-  }).handle(async ({ params }, deps: Found) => {
+  }).handle(async ({ params }, deps: Found & Pick<Deps, 'groupPages'>) => {
     const { name, isAdmin, systemAccount } = await accountOf(params.name, deps);
-    return { name, admin: isAdmin, system_account: systemAccount };
+    const groups = await deps.groupPages.membershipsOf(name);
+    return { name, admin: isAdmin, system_account: systemAccount, groups };
   }),
   view({
     id: 'viewNewAccount',

@@ -56,6 +56,7 @@ export const groupOperations = [
   }),
   operation({
     id: 'createGroups',
+    byCommand: true,
     method: 'POST',
     path: '/groups',
     audit: ['group.create'],
@@ -105,6 +106,7 @@ export const groupOperations = [
   }),
   operation({
     id: 'deleteGroup',
+    byCommand: true,
     method: 'DELETE',
     path: '/groups/{group}',
     audit: ['group.delete'],
@@ -121,6 +123,7 @@ export const groupOperations = [
   }),
   operation({
     id: 'addGroupMembers',
+    byCommand: true,
     method: 'POST',
     path: '/groups/{group}/users',
     audit: ['group.add_members'],
@@ -139,6 +142,7 @@ export const groupOperations = [
   }),
   operation({
     id: 'removeGroupMembers',
+    byCommand: true,
     method: 'DELETE',
     path: '/groups/{group}/users',
     audit: ['group.remove_members'],
@@ -200,6 +204,7 @@ export const groupOperations = [
   }),
   view({
     id: 'viewGroups',
+    byCommand: true,
     path: '/admin/groups',
     scopes: ['list:groups'],
     target: 'groups',

@@ -11,6 +11,7 @@ export interface Deps {
 export const invitationOperations = [
   operation({
     id: 'createInvitation',
+    byCommand: true,
     method: 'POST',
     path: '/users/{name}/invitation',
     audit: ['invitation.create'],

@@ -68,8 +68,8 @@ export interface OperationDeclaration {
    * `gateway`: in the API, but not described, since only gateways of the same version ask it.
    */
   readonly audience?: 'page' | 'command' | 'gateway';
-  /** Whether commands perform it too, also while no hub runs. */
-  readonly byCommand?: true;
+  /** Whether commands perform it too; `by_running_hub`: only while one runs. */
+  readonly byCommand?: true | 'by_running_hub';
   readonly method: Method;
   /** Below `/hub/api`; parameters stand in it as `{name}`. */
   readonly path: `/${string}`;
@@ -228,6 +228,7 @@ type ViewDeclaration = Pick<
   OperationDeclaration,
   | 'id'
   | 'audience'
+  | 'byCommand'
   | 'path'
   | 'scopes'
   | 'target'

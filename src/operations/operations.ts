@@ -105,15 +105,17 @@ export function operationOf(id: OperationId): Operation<OperationDeps> {
 type CommandOperation = Extract<AnyOperation, { audience: 'command' } | { byCommand: true }>;
 
 /** Names the operations that commands perform. */
-export type CommandOperationId = CommandOperation['id'];
+export type CommandOperationId =
+  | CommandOperation['id']
+  | Extract<AnyOperation, { byCommand: 'by_running_hub' }>['id'];
 
-/** What these work with, also in the process of a command. */
+/** What those work with that are performed in the process of a command, too. */
 export type CommandDeps = Together<readonly CommandOperation[]>;
 
 /** An operation that commands perform; undefined for any other. */
 export function commandOperationOf(id: string): Operation<CommandDeps> | undefined {
   const found = byId.get(id as OperationId);
-  return found?.audience === 'command' || found?.byCommand === true
+  return found?.audience === 'command' || found?.byCommand !== undefined
     ? (found as Operation<never> as Operation<CommandDeps>)
     : undefined;
 }

@@ -44,6 +44,8 @@ export function createCommandEntrance(deps: {
   readonly perform: Perform<CommandDeps>;
   readonly catalogue: ScopeCatalogue;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
+  /** Whether this is a hub, not the process of a command. */
+  readonly isHub: boolean;
 }): (call: unknown) => Promise<unknown> {
   const scopes = adminScopes(deps.catalogue);
 
@@ -59,6 +61,7 @@ export function createCommandEntrance(deps: {
         },
       );
     }
+    if (operation.byCommand === 'by_running_hub' && !deps.isHub) throw noHubRuns();
     const owner = { kind: 'service', name: `command line (${account})` } as const;
     const caller: Caller = { owner, scopes, isCommand: true };
     return actAs({ kind: 'command_line', name: account }, async () => {
@@ -79,4 +82,11 @@ export function createCommandEntrance(deps: {
       }
     });
   };
+}
+
+/** For what only a running hub can do. */
+export function noHubRuns(): HubError {
+  return new HubError('unavailable', 'No hub runs on this database.', {
+    hint: 'Start one with: hub start',
+  });
 }

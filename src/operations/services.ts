@@ -149,6 +149,7 @@ export const serviceOperations = [
   }),
   operation({
     id: 'startService',
+    byCommand: 'by_running_hub',
     method: 'POST',
     path: '/services/{service}/start',
     audit: ['service.start'],
@@ -168,6 +169,7 @@ export const serviceOperations = [
   }),
   operation({
     id: 'stopService',
+    byCommand: 'by_running_hub',
     method: 'POST',
     path: '/services/{service}/stop',
     audit: ['service.stop'],
@@ -188,6 +190,7 @@ export const serviceOperations = [
   }),
   operation({
     id: 'restartService',
+    byCommand: 'by_running_hub',
     method: 'POST',
     path: '/services/{service}/restart',
     audit: ['service.restart', 'service.start'],

@@ -12,6 +12,7 @@ import {
   type TestHub,
   type TestHubConfig,
   testCookieSecret,
+  until,
 } from '../support/test-hub.ts';
 
 let directory: string;
@@ -125,6 +126,28 @@ describe('hub user delete', () => {
   });
 });
 
+test('hub service stops, starts and restarts what the running hub manages', async () => {
+  const { Hub, ...rest } = config();
+  const services = [
+    { name: 'ticker', command: [process.execPath, '-e', 'setInterval(() => {}, 1e6)'] },
+  ];
+  await using hub = await createTestHub({ ...rest, Hub: { ...Hub, services } });
+  const service = (args: string) => runCommand(hub.directory, ['service', ...args.split(' ')]);
+  const pid = async () => {
+    const answer = await hub.api('/services/ticker', adminToken);
+    return ((await answer.json()) as { pid: number | null }).pid;
+  };
+  await until(async () => (await pid()) !== null, 'the service runs');
+  const first = await pid();
+  expect((await service('restart ticker')).stdout).toBe('ticker: The service is restarting.\n');
+  await until(async () => ![null, first].includes(await pid()), 'another process runs');
+  expect((await service('stop ticker')).exitCode).toBe(0);
+  await until(async () => (await pid()) === null, 'it is stopped');
+  expect((await service('start ticker')).exitCode).toBe(0);
+  await until(async () => (await pid()) !== null, 'it runs again');
+  expect((await service('restart tacker')).stderr).toBe('There is no such service.\n');
+});
+
 describe.each(['sqlite', 'postgres'] as const)('before the first start, on %s', (dialect) => {
   describe.skipIf(dialect === 'postgres' && !hasPostgres())('the commands', () => {
     const postgres = dialect === 'postgres' ? usePostgres() : undefined;
@@ -167,11 +190,34 @@ describe.each(['sqlite', 'postgres'] as const)('before the first start, on %s', 
         stderr: 'No user and no address has to wait.\n',
       });
       expect((await hub('lockouts lift user bob')).stderr).toContain('no failed logins');
+      const invited = await hub('user invite ada');
+      expect(invited.stdout).toMatch(/^http:\S+\/hub\/invitation\?secret=[\w-]{43}\n$/);
+      expect(invited.stderr).toMatch(/^For ada, once, until .* UTC\.\n$/);
+      expect((await hub('service restart ticker')).stderr).toBe(
+        'No hub runs on this database.\nStart one with: hub start\n',
+      );
       expect((await hub('user delete bob --yes')).exitCode).toBe(0);
       expect(await readFile(calls, 'utf8')).toBe(deletionsOf('bob'));
       expect((await hub('user delete ada --yes')).stderr).toContain(
         'The last administrator stays.',
       );
+    });
+
+    test('make, list, fill, empty and delete groups', async () => {
+      for (const name of ['ada', 'bob']) await hub(`user add ${name} --no-password`);
+      expect((await hub('group list')).stdout).toMatch(/^There are no groups yet\./);
+      expect((await hub('user group ada')).stderr).toBe('ada is in no group.\n');
+      const made = await hub('group create makers ada');
+      expect(made).toMatchObject({ exitCode: 0, stdout: 'Created the group makers.\n' });
+      expect((await hub('group create makers')).exitCode).toBe(1);
+      expect((await hub('group add makers bob')).stdout).toBe('Members of makers: ada, bob.\n');
+      expect((await hub('group add makers eve')).exitCode).toBe(1);
+      expect((await hub('user group bob')).stdout).toBe('makers\tapi\n');
+      expect((await hub('group remove makers ada bob')).stdout).toBe('Members of makers: none.\n');
+      expect((await hub('group list')).stdout).toMatch(/^makers {8}0 {2}api$/m);
+      expect(await hub('group delete makers')).toMatchObject({ exitCode: 1, stdout: '' });
+      expect((await hub('group delete makers --yes')).stdout).toBe('Deleted makers.\n');
+      expect((await hub('group delete makers --yes')).exitCode).toBe(1);
     });
   });
 });

@@ -112,6 +112,8 @@ describe('what can come next', () => {
       'add',
       'passwd',
       'account',
+      'invite',
+      'group',
       'list',
       'suspend',
       'unsuspend',
@@ -136,6 +138,13 @@ describe('what can come next', () => {
     for (const given of ['--config ', '--config=', '-c']) {
       expect(await valuesFor(`logs -f ${given}${folder.configFile} ""`)).toEqual(['ticker']);
     }
+    const service = await valuesFor(`service restart --config ${folder.configFile} ""`);
+    expect(service).toEqual(['ticker']);
+    await folder.run(['group', 'create', 'makers']);
+    const group = await valuesFor(`group add --config ${folder.configFile} ma`);
+    expect(group).toEqual(['makers']);
+    const second = await valuesFor(`group add --config ${folder.configFile} makers eve ada`);
+    expect(second).toEqual(['ada@example.org']);
   });
 
   test('are users by the beginning of their names, however many there are', async () => {

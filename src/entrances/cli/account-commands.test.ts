@@ -3,6 +3,7 @@ import { useCommandLine } from '../../../test/support/command-line.ts';
 import { createPasswordHasher } from '../../identity/authentication/password-hash.ts';
 import { createAccessTokenStore } from '../../identity/oauth/tokens/access-token-store.ts';
 import { createLoginSessionStore } from '../../identity/sessions/login-session-store.ts';
+import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createPasswordCredentialStore } from '../../identity/users/password-credential-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
 
@@ -149,6 +150,14 @@ describe('hub user', () => {
     });
     expect((await hub('user delete ada --yes')).stderr).toContain('no user ada');
   });
+});
+
+test('hub group list shows all groups, however many there are', async () => {
+  await withDatabase((database) => {
+    const names = Array.from({ length: 120 }, (_, index) => `team-${index}`);
+    return createGroupStore(database).createAll({ names, memberNames: [], origin: 'api' });
+  });
+  expect(JSON.parse((await hub('group list --json')).stdout)).toHaveLength(120);
 });
 
 describe('hub token', () => {

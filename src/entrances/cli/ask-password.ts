@@ -30,6 +30,18 @@ export async function confirm(
   return /^y(es)?$/i.test((await readFirstLine(stdin)).trim());
 }
 
+/** Asks before something is deleted, unless `yes` stands for the answer. Throws `bad_request` where nobody agrees. */
+export async function confirmDeletion(
+  io: Pick<CliIo, 'stdin' | 'stderr'>,
+  what: string,
+  { yes }: { readonly yes?: boolean },
+): Promise<void> {
+  if (yes === true || (await confirm(io, `Delete ${what}?`))) return;
+  throw new HubError('bad_request', 'Nothing was deleted.', {
+    hint: 'Use --yes to delete without being asked.',
+  });
+}
+
 async function readFirstLine(stdin: CliInput): Promise<string> {
   // A megabyte that a running hub has no use for.
   const { createInterface } = await import('node:readline');

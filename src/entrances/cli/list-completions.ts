@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Argument, Command, Option } from 'commander';
 import { pino } from 'pino';
+import { createGroupPages } from '../../identity/users/group-pages-store.ts';
 import { completeUserName } from '../../identity/users/user-rows-store.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { loadConfig } from '../../platform/config/load.ts';
@@ -28,22 +29,41 @@ const maxNames = 200;
 /** What may stand in an argument, by the command and the name of the argument. */
 const namesOf: Readonly<Record<string, ListNames>> = {
   'logs name': async (database, config) => [
-    ...(await listManagedServices(database, config)).map((value) => ({
-      value,
-      description: 'service',
-    })),
+    ...(await listServices(database, config)),
     ...(await createServerStore(database).listActive()).map((server) => ({
       value: fullName(server),
       description: 'server',
     })),
   ],
+  'group add group': listGroups,
+  'group add users': listUsers,
+  'group create users': listUsers,
+  'group delete group': listGroups,
+  'group remove group': listGroups,
+  'group remove users': listUsers,
+  'service restart service': listServices,
+  'service start service': listServices,
+  'service stop service': listServices,
   'token user': listUsers,
   'user account name': listUsers,
   'user delete name': listUsers,
   'user suspend name': listUsers,
   'user unsuspend name': listUsers,
+  'user group name': listUsers,
+  'user invite name': listUsers,
   'user passwd name': listUsers,
 };
+
+async function listServices(database: HubDatabase, config: Config) {
+  const names = await listManagedServices(database, config);
+  return names.map((value) => ({ value, description: 'service' }));
+}
+
+async function listGroups(database: HubDatabase, _config: Config, beginning: string) {
+  const asked = { nameFilter: beginning, limit: maxNames, edge: undefined };
+  const { items } = await createGroupPages(database).listGroups(asked);
+  return items.map(({ name }) => ({ value: name, description: 'group' }));
+}
 
 async function listUsers(database: HubDatabase, _config: Config, beginning: string) {
   const names = await completeUserName(database, beginning, maxNames);
@@ -109,7 +129,9 @@ function walk(program: Command, words: readonly string[]): Place {
       }
     }
   }
-  const argument = command.registeredArguments[position];
+  const { registeredArguments: all } = command;
+  const last = all.at(-1);
+  const argument = all[position] ?? (last?.variadic === true ? last : undefined);
   return { command, path: path.join(' '), position, option, argument, configFile };
 }
 

@@ -1,6 +1,7 @@
 import type { Instance } from '../../cluster/instances/instance.ts';
 import { placeOf } from '../../cluster/instances/instance-overview.ts';
 import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
+import { noHubRuns } from '../../operations/perform-command.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
@@ -50,11 +51,7 @@ export function createRunningOutput(
   return {
     async read(program, options) {
       const up = (await instances.list()).filter((each) => placeOf(each, channel.here).isUp);
-      if (up.length === 0) {
-        throw new HubError('unavailable', 'No hub runs on this database.', {
-          hint: 'Start one with: hub start',
-        });
-      }
+      if (up.length === 0) throw noHubRuns();
       const owner = await whoRuns(program);
       if (owner === undefined) {
         const what = program.kind === 'server' ? 'The server' : `The service "${program.name}"`;

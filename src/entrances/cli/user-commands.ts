@@ -1,19 +1,21 @@
 import type { Command } from 'commander';
 import type { AnswerOf } from '../../operations/operations.ts';
-import { HubError } from '../../platform/errors.ts';
-import { askNewPassword, confirm } from './ask-password.ts';
+import { exactTime } from '../../platform/texts/exact-time.ts';
+import { askNewPassword, confirmDeletion } from './ask-password.ts';
 import type { CliIo } from './cli-io.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
 
 type Account = AnswerOf<'viewAccounts'>['accounts'][number];
 
-/** Adds `hub user add|passwd|account|list|suspend|unsuspend|delete`. */
+/** Adds `hub user add|passwd|account|invite|group|list|suspend|unsuspend|delete`. */
 export function addUserCommands(program: Command, io: CliIo): void {
   const user = program.command('user').description('manage user accounts');
   addAddCommand(user, io);
   addPasswdCommand(user, io);
   addAccountCommand(user, io);
+  addInviteCommand(user, io);
+  addGroupCommand(user, io);
   addListCommand(user, io);
   addSuspensionCommands(user, io);
   addDeleteCommand(user, io);
@@ -100,6 +102,30 @@ function addAccountCommand(user: Command, io: CliIo): void {
   );
 }
 
+function addInviteCommand(user: Command, io: CliIo): void {
+  const command = withConfig(user.command('invite'))
+    .description('print a new link with which a user chooses a password; earlier links end')
+    .argument('<name>', 'name of the user');
+  performing(command, io, ['viewAccount', 'createInvitation'], async (perform, typed: string) => {
+    const { name } = await perform('viewAccount', { params: { name: typed } });
+    const { url, expires_at } = await perform('createInvitation', { params: { name } });
+    io.stdout.write(`${url}\n`);
+    // Beside the output, which is the link alone.
+    io.stderr.write(`For ${name}, once, until ${exactTime(new Date(expires_at))}.\n`);
+  });
+}
+
+function addGroupCommand(user: Command, io: CliIo): void {
+  const command = withConfig(user.command('group'))
+    .description('list the groups of a user, and who put them there; hub group changes them')
+    .argument('<name>', 'name of the user');
+  performing(command, io, ['viewAccount'], async (perform, typed: string) => {
+    const { name, groups } = await perform('viewAccount', { params: { name: typed } });
+    if (groups.length === 0) io.stderr.write(`${name} is in no group.\n`);
+    for (const group of groups) io.stdout.write(`${group.name}\t${group.origin}\n`);
+  });
+}
+
 function addListCommand(user: Command, io: CliIo): void {
   const command = withConfig(user.command('list'))
     .description('list all users')
@@ -144,11 +170,7 @@ function addDeleteCommand(user: Command, io: CliIo): void {
     ['viewAccount', 'deleteUser'],
     async (perform, typed: string, flags: { readonly yes?: boolean }) => {
       const found = await perform('viewAccount', { params: { name: typed } });
-      if (flags.yes !== true && !(await confirm(io, `Delete ${describe(found)}?`))) {
-        throw new HubError('bad_request', 'Nothing was deleted.', {
-          hint: 'Use --yes to delete without being asked.',
-        });
-      }
+      await confirmDeletion(io, describe(found), flags);
       await perform('deleteUser', { params: { name: found.name } });
       io.stdout.write(`Deleted ${found.name}.\n`);
     },
