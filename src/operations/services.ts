@@ -40,6 +40,14 @@ const pollMs = 25;
 const message = z.object({ message: z.string() });
 const external = { description: 'It is external: the hub does not run it.', schema: errorModel };
 
+const byHand = {
+  byCommand: 'by_running_hub',
+  method: 'POST',
+  tag: 'services',
+  scopes: ['admin:services'],
+  target: 'service',
+} as const;
+
 /** What a service is and how it is; shown with `read:services`. */
 const facts = z.object({
   url: z.string().nullable(),
@@ -92,6 +100,7 @@ export const serviceModel = z
 export const serviceOperations = [
   operation({
     id: 'listServices',
+    byCommand: 'by_running_hub',
     method: 'GET',
     path: '/services',
     tag: 'services',
@@ -148,17 +157,13 @@ export const serviceOperations = [
     return answerOutput(request, source, { followers, languages, fileName });
   }),
   operation({
+    ...byHand,
     id: 'startService',
-    byCommand: 'by_running_hub',
-    method: 'POST',
     path: '/services/{service}/start',
     audit: ['service.start'],
     log: 'service started by hand',
-    tag: 'services',
     summary: 'Start a managed service that was stopped by hand',
     description: 'One that was not stopped keeps running as it is.',
-    scopes: ['admin:services'],
-    target: 'service',
     answers: {
       202: { description: 'It is starting, or runs.', schema: message },
       400: external,
@@ -168,18 +173,14 @@ export const serviceOperations = [
     return { status: 202, body: { message: 'The service is starting.' } };
   }),
   operation({
+    ...byHand,
     id: 'stopService',
-    byCommand: 'by_running_hub',
-    method: 'POST',
     path: '/services/{service}/stop',
     audit: ['service.stop'],
     log: 'service stopped by hand',
-    tag: 'services',
     summary: 'Stop a managed service until it is started by hand',
     description:
       'It stays stopped over restarts and reloads of the hub, until it is started or its configuration changes.',
-    scopes: ['admin:services'],
-    target: 'service',
     answers: {
       202: { description: 'It is stopping, or has stopped.', schema: message },
       400: external,
@@ -189,17 +190,13 @@ export const serviceOperations = [
     return { status: 202, body: { message: 'The service is stopping.' } };
   }),
   operation({
+    ...byHand,
     id: 'restartService',
-    byCommand: 'by_running_hub',
-    method: 'POST',
     path: '/services/{service}/restart',
     audit: ['service.restart', 'service.start'],
     log: 'service restarted by hand',
-    tag: 'services',
     summary: 'Restart a managed service',
     description: 'One that was stopped by hand is started.',
-    scopes: ['admin:services'],
-    target: 'service',
     answers: { 202: { description: 'It is restarting.', schema: message } },
   }).handle(async ({ params }, deps: ServiceDeps) => {
     await changeState(params.service, deps.registry.restart, deps);

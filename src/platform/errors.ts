@@ -94,6 +94,8 @@ export interface ConfigProblem {
   /** Dotted path, for example `Hub.services[0].url`. */
   readonly path: string;
   readonly message: string;
+  /** Where it is in the file, both counted from 1. */
+  readonly position?: { readonly line: number; readonly column: number } | undefined;
 }
 
 /** Thrown with every problem of a configuration at once; the process ends with exit code 2. */
@@ -102,8 +104,13 @@ export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[], source = 'the configuration') {
-    const lines = problems.map(
-      ({ path, message }) => `  ${path === '' ? '(file)' : path}: ${message}`,
+    const lines = problems.map(({ path, message, position: at }) =>
+      [
+        '  ',
+        at === undefined ? '' : `line ${at.line}:${at.column}: `,
+        path === '' ? '' : `${path}: `,
+        message,
+      ].join(''),
     );
     super(`${source} cannot be used:\n${lines.join('\n')}`);
     this.problems = problems;

@@ -11,6 +11,7 @@ import { createHubFolder, type HubFolder, spawnHubProcess } from '../support/hub
 import { startOidcProvider } from '../support/oidc-provider.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
+import { until } from '../support/test-hub.ts';
 import { startTlsFront } from '../support/tls-front.ts';
 import { startProxy } from '../support/web-servers.ts';
 
@@ -125,6 +126,29 @@ describe('hub doctor', () => {
       `http://127.0.0.1:${closed}/authorize: `,
     );
     expect(JSON.stringify(found)).not.toContain('very-secret');
+  });
+
+  test('says first which services of the running hub fail, and where to read why', async () => {
+    await using folder = await createHubFolder({
+      Hub: {
+        services: [
+          { name: 'broken', command: ['sh', '-c', 'exit 3'] },
+          { name: 'sleeper', command: ['sleep', '600'] },
+        ],
+      },
+    });
+    const idle = await folder.run(['doctor']);
+    expect(idle.stdout).toMatch(/^skipped +managed services +no hub answers/m);
+    await using _hub = await folder.start();
+    let shown = idle;
+    await until(async () => {
+      shown = await folder.run(['doctor']);
+      return shown.code === 1 && /^ok +service sleeper +ready since /m.test(shown.stdout);
+    }, 'one fails and the other one is ready');
+    expect(shown.stdout).toMatch(
+      /^FAILED +service broken +(restarting|crash-looping) since \S+: .*code 3.*\n +to fix it: see what it wrote: hub logs broken\n/,
+    );
+    expect(shown.stderr).toBe('One check failed.\n');
   });
 
   test('asks a provider without registering there', async () => {

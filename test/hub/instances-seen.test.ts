@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { leaseMs } from '../../src/cluster/instances/instance-store.ts';
 import { usePostgres } from '../support/databases.ts';
+import { freePort } from '../support/free-port.ts';
 import { createHubFolder } from '../support/hub-process.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { adminToken } from '../support/server-hub.ts';
@@ -174,16 +175,27 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
 
 test('hub status tells of a hub on SQLite whether it runs', async () => {
   await using folder = await createHubFolder({
-    Hub: { services: [{ name: 'sleeper', command: ['sleep', '600'] }] },
+    Hub: {
+      services: [
+        { name: 'sleeper', command: ['sleep', '600'] },
+        { name: 'away', url: `http://127.0.0.1:${await freePort()}` },
+      ],
+    },
   });
   const before = await folder.run(['status']);
   expect(before.code).toBe(0);
   expect(before.stdout).toContain('No hub runs on this database.');
   expect(before.stdout).toMatch(/sleeper +stopped +runs nowhere/);
+  expect(before.stdout).toContain('External services:\n  Not known: no hub answers.\n');
   await using hub = await folder.start();
   await until(
     async () => /sleeper +ready/.test((await folder.run(['status'])).stdout),
     'the service is shown as ready',
+  );
+  await until(
+    async () =>
+      /away +unhealthy +since \S+ \S+ UTC +\S/.test((await folder.run(['status'])).stdout),
+    'the external service is shown as away',
   );
   // What a service uses is written down every half a minute.
   using database = new DatabaseSync(join(folder.directory, 'hub.sqlite'), { timeout: 5000 });

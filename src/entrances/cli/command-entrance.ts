@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import type { Instance } from '../../cluster/instances/instance.ts';
 import { placeOf } from '../../cluster/instances/instance-overview.ts';
 import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
+import type { AnswerOf } from '../../operations/operations.ts';
 import { commandChannelOperation, type PerformCommand } from '../../operations/perform-command.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
@@ -38,6 +39,18 @@ export async function openEntrance(
     perform: perform as PerformCommand,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** What the running hub tells of its services, by their names; undefined where none answers. */
+export async function askForServices(
+  database: HubDatabase,
+  config: CheckedConfig['config'],
+): Promise<AnswerOf<'listServices'> | undefined> {
+  const channel = createHubChannel(config);
+  const hub = await findHub(database, channel);
+  if (hub === undefined) return undefined;
+  const asked = { operation: 'listServices', account: accountName() };
+  return (await channel.call(hub, commandChannelOperation, asked)) as AnswerOf<'listServices'>;
 }
 
 async function findHub(database: HubDatabase, channel: HubChannel): Promise<Instance | undefined> {

@@ -75,9 +75,8 @@ describe('hub check', () => {
       'Hub.cookie_secret_file:',
       'Unknown:',
     ]) {
-      expect(stderr.replace('custom_scopes.custom:x y', 'custom_scopes["custom:x y"]')).toContain(
-        `\n  ${path} `,
-      );
+      const shown = stderr.replace('custom_scopes.custom:x y', 'custom_scopes["custom:x y"]');
+      expect(shown.replaceAll(/ line \d+:\d+:/g, '')).toContain(`\n  ${path} `);
     }
   });
 
@@ -106,6 +105,39 @@ describe('hub check', () => {
     const reported = stderr.match(/Hub\.services\[\d\]\.info\.icon: is not shown: /g);
     expect(reported?.map((each) => /\d/.exec(each)?.[0])).toEqual(['4', '5', '6', '7']);
     expect(stderr).toContain('give an emoji, up to three letters, or the path of an image');
+  });
+
+  test('says of each problem where it is in the file, in that order, and hides no name', async () => {
+    const services = [
+      '{ "name": "a", "url": "nonsense" }',
+      '{ "name": "a", "url": "nonsense" }',
+      '{ "name": "b" }',
+    ];
+    const lines = [
+      '{',
+      '  "Spawner": { "cmd": [] },',
+      '  "Hub": {',
+      `    "services": [\n${services.join(',\n')}],`,
+      '    "load_roles": [{ "name": "readers", "scopes": ["nope"] }]',
+      '  }',
+      '}',
+    ];
+    writeFileSync(join(directory(), 'hub.config.json'), lines.join('\n'));
+    const { exitCode, stderr } = await hub('check');
+    expect(exitCode).toBe(2);
+    expect(
+      stderr
+        .split('\n')
+        .slice(1)
+        .map((line) => line.replace(/^(.*?: \S+):.*/, '$1')),
+    ).toEqual([
+      '  line 2:16: Spawner.cmd',
+      '  line 5:16: Hub.services[0].url',
+      '  line 6:3: Hub.services[1].name',
+      '  line 6:16: Hub.services[1].url',
+      '  line 8:52: Hub.load_roles[0].scopes[0]',
+      '',
+    ]);
   });
 
   test('says which texts of the operator cannot be used, and why', async () => {

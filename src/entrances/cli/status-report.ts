@@ -4,6 +4,7 @@ import { nothing, placeOf } from '../../cluster/instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../../cluster/instances/instance-store.ts';
 import { createNoticeStore, type Notices } from '../../cluster/notices/notice-store.ts';
 import { createLoginSessionStore } from '../../identity/sessions/login-session-store.ts';
+import type { AnswerOf } from '../../operations/operations.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { mebibytes } from '../../platform/logging/mebibytes.ts';
 import { isSameProcess } from '../../platform/process-table/process-identity.ts';
@@ -20,6 +21,7 @@ import { createServiceOwnerStore } from '../../workloads/services/service-owner-
 import { readReport } from '../../workloads/services/service-report.ts';
 import { createServiceStopStore } from '../../workloads/services/service-stop-store.ts';
 import type { CliIo } from './cli-io.ts';
+import { askForServices } from './command-entrance.ts';
 import { namesOfManaged } from './find-program.ts';
 
 type Placed = ReturnType<typeof placeOf> & {
@@ -54,16 +56,18 @@ export async function reportStatus(
   });
   const store = createInstanceStore(database);
   const here = { machineId: readMachineId() };
-  const [instances, owned, owners, stops, servers, sessions, started, notices] = await Promise.all([
-    store.list(),
-    store.listOwned(),
-    createServiceOwnerStore(database, '').list(),
-    createServiceStopStore(database).list(),
-    createServerCountStore(database).countByState(),
-    createLoginSessionStore(database).count(),
-    listStartedGateways(database),
-    createNoticeStore(database).current(),
-  ]);
+  const [instances, owned, owners, stops, servers, sessions, started, notices, known] =
+    await Promise.all([
+      store.list(),
+      store.listOwned(),
+      createServiceOwnerStore(database, '').list(),
+      createServiceStopStore(database).list(),
+      createServerCountStore(database).countByState(),
+      createLoginSessionStore(database).count(),
+      listStartedGateways(database),
+      createNoticeStore(database).current(),
+      askForServices(database, config).catch(() => undefined),
+    ]);
   const placed = instances.map((instance) => ({
     ...placeOf(instance, here),
     owned: owned.get(instance.id) ?? nothing,
@@ -87,6 +91,7 @@ export async function reportStatus(
       stopped: stop === undefined ? null : { by: stop.by ?? null, at: stop.at.toISOString() },
     };
   });
+  const external = known && Object.values(known).filter(({ managed }) => managed === false);
   const gateways = started.flatMap((gateway) => placeGateway(gateway, { placed, here }));
   const status = {
     version,
@@ -99,6 +104,10 @@ export async function reportStatus(
       up: state === 'unknown' ? null : state === 'up',
     })),
     services,
+    /** Null while no hub answers that watches them. */
+    external_services:
+      external?.map(({ name, state, since, last_error }) => ({ name, state, since, last_error })) ??
+      null,
     servers,
     sessions: { count: sessions.sessions, users: sessions.users },
     announcement: notices.announcement?.text ?? null,
@@ -111,7 +120,7 @@ export async function reportStatus(
   io.stdout.write(
     json
       ? `${JSON.stringify(status, null, 2)}\n`
-      : describe({ version, placed, gateways, services, servers, sessions, notices }),
+      : describe({ version, placed, gateways, services, external, servers, sessions, notices }),
   );
 }
 
@@ -155,11 +164,12 @@ function describe(status: {
   readonly placed: readonly Placed[];
   readonly gateways: readonly GatewayLine[];
   readonly services: readonly ServiceLine[];
+  readonly external: readonly AnswerOf<'listServices'>[string][] | undefined;
   readonly servers: Readonly<Record<string, number>>;
   readonly sessions: { readonly sessions: number; readonly users: number };
   readonly notices: Notices;
 }): string {
-  const { version, placed, gateways, services, servers, sessions, notices } = status;
+  const { version, placed, gateways, services, external, servers, sessions, notices } = status;
   const instanceRows = placed.map(({ instance, isUp, downSince, owned }) => [
     instance.name,
     isUp ? 'up' : 'down',
@@ -179,6 +189,12 @@ function describe(status: {
     counted(service.restarts, 'restart'),
     whatElse(service),
   ]);
+  const externalRows = external?.map(({ name, state, since, last_error }) => [
+    name,
+    state ?? '',
+    since ? `since ${shortTime(new Date(since))}` : '',
+    last_error ?? '',
+  ]);
   const gatewayRows = gateways.map(({ instance, host, identity, startedAt, state }) => [
     `${host}-${identity.pid}`,
     state,
@@ -195,6 +211,9 @@ function describe(status: {
     ...(gateways.length === 0 ? [] : ['Gateways:', ...columns(gatewayRows, ''), '']),
     'Managed services:',
     ...columns(serviceRows, 'None.'),
+    '',
+    'External services:',
+    ...columns(externalRows ?? [], externalRows ? 'None.' : 'Not known: no hub answers.'),
     '',
     `Servers: ${serverTexts.length === 0 ? 'none' : serverTexts.join(', ')}`,
     `Sessions: ${sessions.sessions === 0 ? 'none' : `${sessions.sessions} of ${counted(sessions.users, 'user')}`}`,

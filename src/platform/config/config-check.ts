@@ -25,10 +25,16 @@ export async function runChecks(
       .filter(({ message }) => !message.startsWith('is not a known setting'))
       .map(({ path }) => unitOfPath(path)),
   );
+  // A name is what it is, whatever else is wrong with what bears it.
+  const known = new Set(context.known.map(({ path }) => path));
+  const isName = (path: string) => path.endsWith('.name') && !known.has(path);
   return found
     .flat()
     .map((problem) => ({ ...problem, path: context.originalPath(problem.path) }))
-    .filter(({ path }) => !unsound.has(unitOfPath(path)) && !unsound.has(sectionAndKey(path)));
+    .filter(
+      ({ path }) =>
+        isName(path) || (!unsound.has(unitOfPath(path)) && !unsound.has(sectionAndKey(path))),
+    );
 }
 
 function sectionAndKey(path: string): string {

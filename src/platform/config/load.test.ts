@@ -212,11 +212,11 @@ describe('problems', () => {
       }));
     const content = { Hub: { titel: 'x', services: [{}, { name: 'b' }, { name: 'c', bad: 1 }] } };
     expect(await problemsOf(content, { checks: [check] })).toEqual([
-      'Hub.services[0].name: is missing',
-      expect.stringMatching(/^Hub\.services\[2\]\.bad: /),
       expect.stringMatching(/^Hub\.titel: /),
+      'Hub.services[0].name: is missing',
       'Hub.services[1].name: b is refused',
       'Hub.services[2].name: c is refused',
+      expect.stringMatching(/^Hub\.services\[2\]\.bad: /),
     ]);
   });
 
@@ -231,7 +231,7 @@ describe('problems', () => {
   test('name the file that cannot be read', async () => {
     const missing = join(folder(), 'missing.json');
     await expect(loadConfig({ file: missing, env: {} })).rejects.toThrow(
-      `${missing} cannot be used:\n  (file): cannot be read: there is no such file`,
+      `${missing} cannot be used:\n  cannot be read: there is no such file`,
     );
   });
 });

@@ -9,7 +9,7 @@ import { type ConfigCheck, runChecks } from './config-check.ts';
 import { findContradictions, findWarnings, isWildcard } from './contradictions.ts';
 import type { hubSection } from './hub-schema.ts';
 import { resolveKnownSecrets } from './known-secrets.ts';
-import { readJsonc } from './read-jsonc.ts';
+import { type JsoncDocument, readJsonc } from './read-jsonc.ts';
 import { routeServices } from './route-services.ts';
 import { Secret } from './secret.ts';
 import { type ParsedSections, parseSections } from './sections.ts';
@@ -55,16 +55,24 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
     problems.push(...found);
     warnings.push(...findWarnings(config));
   }
-  if (problems.length > 0) throw new ConfigError(firstOfEachPath(problems), file);
+  if (problems.length > 0) throw new ConfigError(inOrder(problems, document), file);
   if (config === undefined) throw new TypeError('a configuration without problems has sections');
   for (const warning of warnings) options.onWarning?.(warning);
   return config;
 }
 
-function firstOfEachPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
-  return [...Map.groupBy(problems, ({ path }) => path || Symbol('file')).values()].flatMap(
-    ([first]) => first ?? [],
-  );
+/** The first of each setting, where it is in the file and in that order. */
+function inOrder(
+  problems: readonly ConfigProblem[],
+  { positionOf }: Pick<JsoncDocument, 'positionOf'>,
+): ConfigProblem[] {
+  return [...Map.groupBy(problems, ({ path }) => path || Symbol('file')).values()]
+    .flatMap(([first]) => first ?? [])
+    .map((problem) => ({ position: positionOf(problem.path), ...problem }))
+    .toSorted(
+      ({ position: a }, { position: b }) =>
+        (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0),
+    );
 }
 
 function findFile(file: string | undefined, directory: string): string {

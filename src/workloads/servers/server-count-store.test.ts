@@ -15,6 +15,7 @@ describeEachDatabase('the counts of servers', (open) => {
     await endLease(database, 'lost');
     for (const [name, state, instance_id] of [
       ['off', 'stopped', null],
+      ['broken', 'stopped', null],
       ['soon', 'starting', 'near'],
       ['on', 'running', 'near'],
       ['left', 'running', 'lost'],
@@ -22,11 +23,12 @@ describeEachDatabase('the counts of servers', (open) => {
       const { id } = await servers.ensure(userId, name, undefined);
       await database.kysely
         .updateTable('servers')
-        .set({ state, instance_id })
+        .set({ state, instance_id, failure: name === 'broken' ? '{}' : null })
         .where('id', '=', id)
         .execute();
     }
     expect(await createServerCountStore(database).countByState()).toEqual({
+      failed: 1,
       running: 1,
       starting: 1,
       unreachable: 1,

@@ -27,7 +27,11 @@ export async function runDoctor(
   { json }: { readonly json: boolean },
 ): Promise<void> {
   const { examine } = await import('./doctor.ts');
-  const findings = await examine(checked, findRunningHub(checked.config));
+  const found = await examine(checked, findRunningHub(checked.config));
+  // What is wrong first.
+  const findings = ['failed', 'warning', 'ok', 'skipped'].flatMap((state) =>
+    found.filter((each) => each.state === state),
+  );
   io.stdout.write(json ? `${JSON.stringify(findings, undefined, 2)}\n` : formatFindings(findings));
   const wrong = findings.filter(({ state }) => state === 'failed').length;
   if (wrong === 0) return;

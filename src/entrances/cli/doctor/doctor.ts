@@ -12,6 +12,7 @@ import {
   checkPublicUrl,
 } from './check-addresses.ts';
 import { clockUnknown, readClocks } from './check-clock.ts';
+import { checkManagedServices } from './check-services.ts';
 import { checkDatabase, checkDatabaseFile, checkFolders, checkStore } from './check-storage.ts';
 
 const providerTimeoutMs = 10_000;
@@ -43,6 +44,7 @@ export async function examine(
     checkProviders(plugins),
     checkSpawners(plugins),
     checkExternalServices(config),
+    checkManagedServices(config),
   ]);
   const findings = [...found.flat(), ...clocks.findings()];
   return findings.some(({ check }) => check === 'clock') ? findings : [...findings, clockUnknown()];
