@@ -32,7 +32,7 @@ export default defineConfig({
         test: {
           name: 'foreign',
           include: foreignFiles(),
-          env: { HUB_PROPERTY_FACTOR: env['HUB_PROPERTY_FACTOR'] ?? '50' },
+          env: { HUB_PROPERTY_FACTOR: env['HUB_PROPERTY_FACTOR'] ?? '10' },
         },
       },
     ],
