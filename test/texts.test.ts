@@ -68,6 +68,7 @@ test('times in texts are written as the language does', () => {
 const saidRemotely: Readonly<Record<string, string>> = {
   'identity/accounts/first-administrator.ts':
     'the authenticator says what is wrong with a password',
+  'identity/accounts/give-access.ts': 'another error says it, with another code',
   'identity/accounts/invitations.ts': 'the authenticator says what is wrong with a password',
   'identity/accounts/role-administration.ts': 'definitionProblem and fixedMembers of the same file',
   'identity/accounts/user-imports.ts': 'judge of the same file',

@@ -4,6 +4,7 @@ import { passkeyRoutes } from '../entrances/pages/account/passkey-routes.ts';
 import { secondFactorRoutes } from '../entrances/pages/account/second-factor-routes.ts';
 import { sessionPageRoutes } from '../entrances/pages/account/session-routes.ts';
 import { tokenPageRoutes } from '../entrances/pages/account/token-routes.ts';
+import { adminAccessRoutes } from '../entrances/pages/admin/access-routes.ts';
 import { adminActivityRoutes } from '../entrances/pages/admin/activity-routes.ts';
 import { adminAnnouncementRoutes } from '../entrances/pages/admin/announcement-routes.ts';
 import { adminGroupRoutes } from '../entrances/pages/admin/group-routes.ts';
@@ -72,6 +73,7 @@ export function addPages(router: Router, hub: Whole): void {
   adminUserRoutes(admin, { newLinks: createShownOnce(shownOnce, 'link') });
   adminGroupRoutes(admin);
   adminRoleRoutes(admin);
+  adminAccessRoutes(admin);
   adminInstanceRoutes(admin);
   adminRuntimeServiceRoutes(admin);
   adminServiceRoutes(admin);

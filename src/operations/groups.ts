@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { GroupMembers } from '../identity/accounts/group-members.ts';
+import { runtimeOrigin } from '../identity/rbac/role-change-store.ts';
 import type { RoleStore } from '../identity/rbac/role-store.ts';
 import type { GroupPages } from '../identity/users/group-pages-store.ts';
 import type { Group, GroupStore } from '../identity/users/group-store.ts';
@@ -8,6 +9,7 @@ import { maxNameLength } from '../identity/users/user-name.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';
+import { accessOver } from './access.ts';
 import { listOptionsOf, listQuery } from './list-query.ts';
 import { freeData, names } from './models.ts';
 import { type ModelOf, type OperationRequest, operation, view } from './operation.ts';
@@ -18,7 +20,10 @@ export interface Deps {
   readonly groups: GroupStore;
   readonly groupPages: Pick<GroupPages, 'listGroups' | 'listMembers' | 'membershipsOf'>;
   readonly groupMembers: GroupMembers;
-  readonly roles: Pick<RoleStore, 'namesGrantedTo' | 'heldBy'>;
+  readonly roles: Pick<
+    RoleStore,
+    'namesGrantedTo' | 'heldBy' | 'list' | 'listHolders' | 'listAssignments'
+  >;
 }
 
 const groupModel = z
@@ -222,15 +227,22 @@ export const groupOperations = [
   }).handle(async ({ params, query, may, caller }, { groups, groupPages, roles }: Deps) => {
     const group = await groups.getByName(params.group);
     const resource = { kind: 'group', name: group.name } as const;
-    const [found, held] = await Promise.all([
+    const [found, held, given, access] = await Promise.all([
       groupPages.listMembers(group.id, listOptionsOf(query)),
       may('read:roles:groups', resource) ? roles.heldBy(resource) : undefined,
+      roles.listAssignments({ subjectKind: 'group', subjectName: group.name }),
+      may('read:roles') ? accessOver({ kind: 'group', value: group.name }, roles) : undefined,
     ]);
+    const atRuntime = given.filter(({ origin }) => origin === runtimeOrigin);
     return {
       group,
       query,
       found,
-      roles: held?.map(({ name, description }) => ({ name, description })),
+      roles: held?.map((role) => ({
+        ...role,
+        isOfRuntime: atRuntime.some(({ roleName }) => roleName === role.name),
+      })),
+      access,
       /** Whether the list of users may be asked for by group. */
       isFilterOfUsers: knownOfUsers(caller.scopes).groups,
     };

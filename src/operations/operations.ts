@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { accessOperations } from './access.ts';
 import { accountOperations } from './account.ts';
 import { activityOperations } from './activity.ts';
 import { auditOperations } from './audit.ts';
@@ -67,6 +68,7 @@ const lists = [
   sharePageOperations,
   groupOperations,
   roleOperations,
+  accessOperations,
   serviceOperations,
   runtimeServiceOperations,
   gatewayOperations,

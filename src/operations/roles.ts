@@ -69,9 +69,11 @@ const grantedRoleModel = roleModel
   .meta({ id: 'RoleWithHolders' });
 
 const description = z.string().max(roleLimits.description);
-const scopes = z.array(z.string().min(1).max(roleLimits.scope)).max(roleLimits.scopes);
+/** Scopes of a role, as they are sent. */
+export const scopes = z.array(z.string().min(1).max(roleLimits.scope)).max(roleLimits.scopes);
 const nameList = z.array(z.string().min(1).max(maxNameLength)).max(1000).default([]);
-const members = z.object({ users: nameList, groups: nameList, services: nameList });
+/** To whom a role is given. */
+export const members = z.object({ users: nameList, groups: nameList, services: nameList });
 
 /** What giving a role and taking it away have in common. */
 const assignments = {
@@ -240,6 +242,15 @@ export const roleOperations = [
       changeableKinds: kinds.filter(
         (kind) => roleAdministration.fixedMembers(role, kind) === undefined,
       ),
+      /** Why it can be given to some kinds of holders alone. */
+      fixedReasons: [
+        ...new Map(
+          kinds.flatMap((kind) => {
+            const reason = roleAdministration.fixedMembers(role, kind);
+            return reason === undefined ? [] : [[String(reason), reason] as const];
+          }),
+        ).values(),
+      ],
       isChangeable: roleAdministration.isChangeable(role),
     };
   }),
@@ -259,7 +270,7 @@ const kinds = ['user', 'group', 'service'] as const;
 const notOffered = new Set(['(no_scope)', 'inherit']);
 
 /** The scopes that a role may have, and whether the caller may give them. */
-async function choicesFor(
+export async function choicesFor(
   caller: Caller,
   { acting, catalogue }: Pick<Deps, 'acting' | 'catalogue'>,
 ) {
@@ -298,7 +309,8 @@ function changeHolders(changeOf: (of: RoleAdministration) => RoleAdministration[
   };
 }
 
-function membersOf({ users, groups, services }: z.output<typeof members>): RoleMembers {
+/** By kind, as roles are given. */
+export function membersOf({ users, groups, services }: z.output<typeof members>): RoleMembers {
   return { user: users.map((name) => name.normalize('NFC')), group: groups, service: services };
 }
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { LoadReader } from '../cluster/instances/load-reader.ts';
-import { expandForAnyHolder } from '../identity/rbac/expand-scopes.ts';
 import type { RoleStore } from '../identity/rbac/role-store.ts';
 import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import { HubError } from '../platform/errors.ts';
@@ -11,6 +10,7 @@ import { type Phrase, text } from '../platform/texts/text.ts';
 import type { Service } from '../workloads/services/service.ts';
 import type { ServiceRegistry } from '../workloads/services/service-registry.ts';
 import { type PlacedStatus, serviceStates } from '../workloads/services/service-status.ts';
+import { accessOver, rolesThatOpen } from './access.ts';
 import { errorModel, freeData, loadSpan, names, time } from './models.ts';
 import { type ModelOf, type OperationRequest, operation, view } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
@@ -20,7 +20,7 @@ export interface ServiceDeps {
     ServiceRegistry,
     'services' | 'find' | 'statusOf' | 'restart' | 'startService' | 'stopService' | 'outputOf'
   >;
-  readonly roles: Pick<RoleStore, 'namesGrantedTo' | 'list'>;
+  readonly roles: Pick<RoleStore, 'namesGrantedTo' | 'list' | 'listHolders'>;
   readonly catalogue: ScopeCatalogue;
   readonly loads: Pick<LoadReader, 'read' | 'readHere'>;
   /** `Hub.allow_managed_services_at_runtime`. */
@@ -232,6 +232,9 @@ export const serviceOperations = [
       service: { ...service, address: addressOf(service) },
       status,
       openedBy: may('read:roles') ? await rolesThatOpen(service, deps) : undefined,
+      access: may('read:roles')
+        ? await accessOver({ kind: 'service', value: name }, deps.roles)
+        : undefined,
       load: await deps.loads.read(loadKeys.service(name), span),
       span,
       output: mayReadOutput ? await lastOutputOf(name, deps) : undefined,
@@ -267,20 +270,6 @@ export function visibleServices(
 
 function addressOf({ url, origin = '', prefix }: Service): string | undefined {
   return url === undefined ? undefined : origin + prefix;
-}
-
-/** Names of the roles whose holders may open a service. */
-async function rolesThatOpen(
-  { accessScopes }: Service,
-  { roles, catalogue }: Pick<ServiceDeps, 'roles' | 'catalogue'>,
-): Promise<readonly string[]> {
-  const all = await roles.list();
-  return all
-    .filter(({ scopes }) => {
-      const expanded = expandForAnyHolder(scopes, catalogue);
-      return accessScopes.some((scope) => expanded.has(scope));
-    })
-    .map(({ name }) => name);
 }
 
 async function lastOutputOf(

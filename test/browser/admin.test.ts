@@ -17,9 +17,12 @@ describe.runIf(hasChromium())('in a real browser', () => {
   let browser: Browser;
   const complaints: string[][] = [];
   beforeAll(async () => {
-    hub = await createPasswordHub(['ada', 'bob'], {
+    hub = await createPasswordHub(['ada', 'bob', 'tim'], {
       Authenticator: { lockout_attempts: 3 },
-      Hub: { services: [{ name: 'writer', command: ['sh', '-c', writesOnDemand] }] },
+      Hub: {
+        services: [{ name: 'writer', command: ['sh', '-c', writesOnDemand] }],
+        load_groups: [{ name: 'statistics-101', users: ['bob'] }],
+      },
     });
     browser = await startChromium();
   });
@@ -163,6 +166,33 @@ describe.runIf(hasChromium())('in a real browser', () => {
     expect([...(await downloadedLinks(ada)).keys()]).toHaveLength(60);
     const last = await (await hub.api('/users/stud59', 'admin-service-token')).json();
     expect(last).toMatchObject({ user_info: { display_name: 'Zoë 59' } });
+  });
+
+  test('a teaching assistant gets rights over one course in four clicks', async () => {
+    const ada = await logIn('ada');
+    await ada.goto(`${hub.url}hub/admin/users/tim`);
+    let clicks = 0;
+    const click = async (role: 'link' | 'radio' | 'button', name: string) => {
+      clicks++;
+      await ada.getByRole(role, { name }).click();
+    };
+    await click('link', 'Give access');
+    await click('radio', 'Course assistant');
+    await ada.getByLabel('Name of the group').fill('statistics-101');
+    await click('button', 'Give access');
+    await ada.getByText('Access is given to tim.').waitFor();
+    expect(clicks).toBeLessThanOrEqual(4);
+
+    const tim = await logIn('tim');
+    await tim.goto(`${hub.url}hub/admin/users/bob`);
+    await tim.getByRole('button', { name: 'Start the default server' }).waitFor();
+
+    // Words of scopes complete one after another.
+    await ada.getByRole('link', { name: 'Give access' }).click();
+    await ada.getByText('Advanced', { exact: true }).click();
+    await ada.getByLabel('Scopes').fill('servers read');
+    const offered = ada.locator('#scopes option[value="servers read:users"]');
+    await offered.waitFor({ state: 'attached' });
   });
 
   test('a user sets up a second factor, logs in with it, and turns it off', async () => {

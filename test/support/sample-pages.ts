@@ -6,6 +6,7 @@ import {
 } from '../../src/entrances/pages/account/second-factor-pages.ts';
 import { sessionsPage } from '../../src/entrances/pages/account/sessions-page.ts';
 import { tokenPage } from '../../src/entrances/pages/account/token-page.ts';
+import { type AccessView, giveAccessPage } from '../../src/entrances/pages/admin/access-page.ts';
 import { activityPage } from '../../src/entrances/pages/admin/activity-page.ts';
 import {
   announcementsPage,
@@ -70,6 +71,7 @@ import { serviceUnavailablePage } from '../../src/entrances/pages/services/servi
 import { servicesPage } from '../../src/entrances/pages/services/services-page.ts';
 import { acceptSharePage } from '../../src/entrances/pages/sharing/accept-share-page.ts';
 import { type ShareView, sharePage } from '../../src/entrances/pages/sharing/share-page.ts';
+import { describeAccess } from '../../src/identity/rbac/access-bundles.ts';
 import type { AuditEntry } from '../../src/platform/audit/audit-event.ts';
 import type { LoadSeries } from '../../src/platform/metrics/load-history.ts';
 import type { PageEdge } from '../../src/platform/store/page-edge.ts';
@@ -80,6 +82,39 @@ import { sampleBranding } from './sample-branding.ts';
 
 /** The moment at which every sample page is looked at. */
 export const sampleNow = new Date('2026-11-20T10:00:00Z');
+
+function sampleAccess(
+  text: (sample: string) => string,
+  filter: Parameters<typeof describeAccess>[1],
+): AccessView {
+  const role = {
+    name: text('course-assistant.physics'),
+    description: text(String(describeAccess('course-assistant', filter))),
+    scopes: [],
+    origin: 'api',
+  };
+  const entry = { roleName: role.name, role, subjectKind: 'user' } as const;
+  return {
+    entries: [
+      {
+        ...entry,
+        subjectName: text('tim'),
+        origin: 'api',
+        isOfRuntime: true,
+        mayTakeAway: true,
+      },
+      {
+        ...entry,
+        subjectName: text('eve'),
+        origin: 'config',
+        isOfRuntime: false,
+        mayTakeAway: false,
+      },
+    ],
+    isWhole: false,
+    giveUrl: text('/hub/admin/give-access?group=physics'),
+  };
+}
 
 function sampleService(text: (plausible: string) => string): Service {
   const definition = serviceDefinition.parse({
@@ -1294,7 +1329,7 @@ export function samplePages(
         groups: [{ name: text('physics'), origin: text('github'), mayRemove: true }],
         mayAddToGroup: true,
         roles: [
-          { name: 'user', reasons: [{ kind: 'every user' }], allows: [] },
+          { name: 'user', reasons: [{ kind: 'every user' }], allows: [], mayTakeAway: false },
           {
             name: text('course-lead'),
             reasons: [
@@ -1308,8 +1343,10 @@ export function samplePages(
                 restriction: text('only group statistics-101'),
               },
             ],
+            mayTakeAway: true,
           },
         ],
+        giveAccessUrl: text('/hub/admin/give-access?user=bob'),
         tokens: {
           shown: [
             {
@@ -1438,7 +1475,16 @@ export function samplePages(
       members: ['alice', 'bob'].map((name) => ({ name: text(name), origin: text('github') })),
       search: text('b'),
       paging: groupPaging,
-      roles: [{ name: text('course-lead'), description: text('Leads a course.') }],
+      roles: [
+        {
+          name: text('course-lead'),
+          description: text('Leads a course.'),
+          scopes: [],
+          origin: 'api',
+          mayTakeAway: true,
+        },
+      ],
+      access: sampleAccess(text, { kind: 'group', value: text('physics') }),
       may: { changeMembers: true, delete: true, listUsers: true },
     }),
     'admin-group-properties': adminGroupPropertiesPage({
@@ -1458,16 +1504,24 @@ export function samplePages(
         {
           name: 'admin',
           description: text('What administrators may do.'),
+          scopes: [],
           origin: 'default',
           holderCount: 0,
         },
         {
           name: text('course-lead'),
           description: text('Looks after a course.'),
+          scopes: [],
           origin: 'api',
           holderCount: 3,
         },
-        { name: text('gallery-editor'), description: '', origin: 'config', holderCount: 12 },
+        {
+          name: text('gallery-editor'),
+          description: '',
+          scopes: [],
+          origin: 'config',
+          holderCount: 12,
+        },
       ],
     }),
     'admin-role': adminRolePage({
@@ -1508,6 +1562,7 @@ export function samplePages(
       ],
       paging: groupPaging,
       assignable: ['user', 'service'],
+      fixedReasons: [text('The configuration says who holds the role.')],
       mayChange: true,
       typedKind: 'user',
       typedNames: text('carol\nno-one'),
@@ -1528,6 +1583,22 @@ export function samplePages(
       ],
       filtered: text('servers!group=course'),
       problem: text('This role may do more than you may. You lack "shutdown".'),
+    }),
+    'admin-give-access': giveAccessPage({
+      layout,
+      typed: {
+        holders: 'user',
+        names: text('tim'),
+        kind: 'custom',
+        scopes: text('servers list:users'),
+        where: 'group',
+        place: text('statistics-101'),
+        return_to: '/hub/admin/users/tim',
+      },
+      scopes: [{ scope: 'servers', description: text("Start, stop and read users' servers") }],
+      places: [text('statistics-101')],
+      cancelUrl: '/hub/admin/users/tim',
+      problem: text('This role may do more than you may.'),
     }),
     'admin-services': adminServicesPage({
       layout,
@@ -1574,6 +1645,7 @@ export function samplePages(
         problem: text('The instance "hub-b" of the hub has not answered for a while.'),
       },
       openedBy: [text('admin'), text('user')],
+      access: sampleAccess(text, { kind: 'service', value: text('label-studio') }),
       may: { run: true, edit: true, delete: true },
     }),
     'admin-service-form': adminServiceFormPage({

@@ -104,6 +104,8 @@ export interface PageUrls {
   adminGroup(groupName: string, action?: AdminGroupAction): string;
   readonly adminRoles: string;
   readonly adminNewRole: string;
+  /** With one who gets access, or where it is. */
+  adminGiveAccess(about?: Readonly<Partial<Record<'user' | 'group' | 'service', string>>>): string;
   adminRole(roleName: string, action?: AdminRoleAction): string;
   readonly adminServices: string;
   readonly adminNewService: string;
@@ -230,6 +232,8 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminGroup: (groupName, action) => below('admin/groups', groupName, action),
     adminRoles: `${hub}admin/roles`,
     adminNewRole: `${hub}admin/new-role`,
+    adminGiveAccess: (about) =>
+      `${hub}admin/give-access${about === undefined ? '' : `?${new URLSearchParams(about)}`}`,
     adminRole: (roleName, action) => below('admin/roles', roleName, action),
     adminServices: `${hub}admin/services`,
     adminNewService: `${hub}admin/new-service`,

@@ -2,7 +2,7 @@ import type { RoleConfig } from '../../platform/config/config.ts';
 import { versionOf } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
 import { fieldProblem } from '../../platform/texts/field-problem.ts';
-import { type Text, text } from '../../platform/texts/text.ts';
+import { joined, type Text, text } from '../../platform/texts/text.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { findDefaultRole } from '../rbac/default-roles.ts';
 import type { Role, RoleSubjectKind } from '../rbac/role.ts';
@@ -12,8 +12,9 @@ import {
   runtimeOrigin,
 } from '../rbac/role-change-store.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
-import { quoteScope, readScope } from '../rbac/scope.ts';
+import { readScope } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { describeScopes } from '../rbac/scope-descriptions.ts';
 import { roleProblems } from '../rbac/validate-roles.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
@@ -79,9 +80,13 @@ export function createRoleAdministration(deps: {
   async function requireMayGive(caller: Caller, scopes: readonly string[]): Promise<void> {
     const excess = await acting.excessScopes(caller, scopes);
     if (excess.length === 0) return;
-    const listed = excess.slice(0, 5).map(quoteScope).join(', ');
+    const lacking = describeScopes(excess, catalogue);
+    const listed = joined(
+      lacking.slice(0, 5).map(({ scope, description }) => text`“${description}” (${scope})`),
+      ', ',
+    );
     throw new HubError('forbidden', text`This role may do more than you may.`, {
-      hint: excess.length > 5 ? text`You lack ${listed} and others.` : text`You lack ${listed}.`,
+      hint: lacking.length > 5 ? text`You lack ${listed} and others.` : text`You lack ${listed}.`,
     });
   }
 

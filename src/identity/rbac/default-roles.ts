@@ -1,4 +1,5 @@
 import { type Phrase, text } from '../../platform/texts/text.ts';
+import { accessOf } from './access-bundles.ts';
 import { mayGrant } from './access-check.ts';
 import { expandScopes } from './expand-scopes.ts';
 import { emptyMembership } from './membership.ts';
@@ -69,9 +70,11 @@ export function findDefaultRole(name: string): Role | undefined {
 }
 
 /** What a role is for, as pages show it: in the language of the reader where it comes with the hub. */
-export function roleDescription({ name, description }: Pick<Role, 'name' | 'description'>): Phrase {
+export function roleDescription(role: Pick<Role, 'name' | 'description' | 'scopes'>): Phrase {
+  const { name, description } = role;
   const isAsMade = findDefaultRole(name)?.description === description;
-  return isAsMade ? descriptions[name as keyof typeof descriptions] : description;
+  if (isAsMade) return descriptions[name as keyof typeof descriptions];
+  return accessOf(role) ?? description;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Phrase, text } from '../../platform/texts/text.ts';
-import { readScope, type Scope, splitServerValue } from './scope.ts';
+import { readScope, type Scope, type ScopeFilter, splitServerValue } from './scope.ts';
 import { metascopes, type ScopeCatalogue, type ScopeDefinition } from './scope-definitions.ts';
 import type { ScopeGroup } from './scope-labels.ts';
 
@@ -78,7 +78,7 @@ export function describeScope(
   const isAboutOthers = own !== undefined && !metascopes.has(name);
   return {
     description,
-    restriction: restriction(scope),
+    restriction: restrictionOf(scope),
     group: isAboutOthers ? 'people' : group,
     risk,
   };
@@ -109,7 +109,12 @@ function bringsAlong(outer: Scope, inner: Scope, catalogue: ScopeCatalogue): boo
   );
 }
 
-function restriction({ filter }: Scope): Phrase | undefined {
+/** What a filter restricts a scope to, such as `only group staff`. */
+export function restrictionOf({
+  filter,
+}: {
+  readonly filter?: ScopeFilter | undefined;
+}): Phrase | undefined {
   if (filter === undefined) return undefined;
   switch (filter.kind) {
     case 'user':

@@ -1,11 +1,17 @@
 import { serverNamePattern } from '../../platform/config/common-schema.ts';
 import type { RoleConfig } from '../../platform/config/config.ts';
+import { closestName } from '../../platform/config/suggestion.ts';
 import { type ConfigProblem, HubError } from '../../platform/errors.ts';
 import { type Phrase, text } from '../../platform/texts/text.ts';
 import { validateGroupName, validateUserName } from '../users/user-name.ts';
 import { findDefaultRole } from './default-roles.ts';
 import { quoteScope, readScope, type ScopeFilter, splitServerValue } from './scope.ts';
-import { isForServicesOnly, metascopes, type ScopeCatalogue } from './scope-definitions.ts';
+import {
+  isForServicesOnly,
+  metascopes,
+  type ScopeCatalogue,
+  scopeDefinitions,
+} from './scope-definitions.ts';
 
 const roleName = /^[a-z][a-z0-9\-_~.]{1,253}[a-z0-9]$/;
 
@@ -82,8 +88,12 @@ export function roleWarnings(roles: readonly RoleConfig[]): ConfigProblem[] {
 export function scopeProblem(written: string, catalogue: ScopeCatalogue): Phrase | undefined {
   const { scope, problem } = readScope(written);
   if (scope === undefined) return problem;
-  if (catalogue.get(scope.name) === undefined)
-    return text`there is no scope ${quoteScope(scope.name)}`;
+  if (catalogue.get(scope.name) === undefined) {
+    const closest = closestName(scope.name, Object.keys(scopeDefinitions));
+    return closest === undefined
+      ? text`there is no scope ${quoteScope(scope.name)}`
+      : text`there is no scope ${quoteScope(scope.name)}; did you mean ${quoteScope(closest)}?`;
+  }
   if (metascopes.has(scope.name) && scope.filter !== undefined) {
     return text`the scope ${scope.name} takes no filter`;
   }

@@ -119,7 +119,9 @@ test('a member of a group is removed by name, and the list stays where it is', (
       members: [{ name: 'alice', origin: 'github' }],
       search: 'al',
       paging: groupPages,
-      roles: [{ name: 'reader', description: 'Reads.' }],
+      roles: [
+        { name: 'reader', description: 'Reads.', scopes: [], origin: 'api', mayTakeAway: false },
+      ],
       may: { changeMembers: true, delete: true, listUsers: true },
     }),
   );

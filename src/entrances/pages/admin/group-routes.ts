@@ -5,6 +5,7 @@ import { listUrl, pagesOf, queryIn } from '../elements/list-query.ts';
 import type { BoundPages, Changes } from '../forms/binding.ts';
 import { bindDeletion } from '../forms/deletion.ts';
 import { namesIn } from '../forms/names-in.ts';
+import { accessViewOf } from './access-routes.ts';
 import { adminGroupPropertiesPage, groupFacts } from './group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 import { removalNotice } from './removed-member.ts';
@@ -44,7 +45,14 @@ export function adminGroupRoutes(bound: BoundPages): void {
       members: found.items,
       search: query.search,
       paging: pagesOf(urls.adminGroup(group.name), model, ({ name }) => name),
-      roles,
+      roles: roles?.map((role) => ({
+        ...role,
+        mayTakeAway: role.isOfRuntime && may('takeRoleAway', { role: role.name }),
+      })),
+      access: accessViewOf(model.access, {
+        may,
+        giveUrl: urls.adminGiveAccess({ group: group.name }),
+      }),
       may: {
         changeMembers: may('addGroupMembers'),
         delete: may('deleteGroup'),

@@ -1,3 +1,5 @@
+import { roleDescription } from '../../../identity/rbac/default-roles.ts';
+import type { Role } from '../../../identity/rbac/role.ts';
 import type { ListedGroup, Membership } from '../../../identity/users/group-pages-store.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
@@ -10,6 +12,7 @@ import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { type AccessView, accessSection, takeAwayForm } from './access-page.ts';
 import { adminLayout } from './admin-layout.ts';
 
 export interface AdminGroupsView {
@@ -73,7 +76,13 @@ export interface AdminGroupView {
   readonly search: string;
   readonly paging: PagingView;
   /** Undefined where the administrator may not read them. */
-  readonly roles?: readonly { readonly name: string; readonly description: string }[] | undefined;
+  readonly roles?:
+    | readonly (Role & {
+        readonly mayTakeAway: boolean;
+      })[]
+    | undefined;
+  /** Undefined for who may not read it. */
+  readonly access?: AccessView | undefined;
   readonly may: {
     /** Its members and its properties. */
     readonly changeMembers: boolean;
@@ -110,6 +119,7 @@ ${textArea({ name: 'names', label: text`Add members`, value: typedNames, problem
 <section class="block"><h2>${text`Members`}</h2>
 ${(total > view.paging.shown || search !== '') && searchForm(url, { label: text`Find a member`, search })}
 ${memberTable(view)}</section>
+${accessSection(layout, view.access, url)}
 ${roleSection(view)}
 ${propertySection(view)}`,
   });
@@ -165,14 +175,14 @@ function memberTable({ layout, group, members, search, may, paging: shown }: Adm
   )}${paging(shown)}`;
 }
 
-function roleSection({ layout, roles }: AdminGroupView): HtmlValue {
+function roleSection({ layout, group, roles }: AdminGroupView): HtmlValue {
   if (roles === undefined) return false;
   return html`<section class="block"><h2>${text`Roles it gives`}</h2>${
     roles.length === 0
       ? html`<p class="soft">${text`None.`}</p>`
       : html`<ul class="list">${roles.map(
-          ({ name, description }) =>
-            html`<li><div class="what">${adminLink(layout, 'role', name)}${description !== '' && html`<p>${description}</p>`}</div></li>`,
+          (role) =>
+            html`<li><div class="what">${adminLink(layout, 'role', role.name)}${role.description !== '' && html`<p>${roleDescription(role)}</p>`}</div>${role.mayTakeAway && takeAwayForm(layout, { role: role.name, kind: 'group', name: group.name, ownUrl: layout.urls.adminGroup(group.name) })}</li>`,
         )}</ul>`
   }</section>`;
 }

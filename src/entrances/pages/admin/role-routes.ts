@@ -18,7 +18,7 @@ export function adminRoleRoutes(bound: BoundPages): void {
   );
 
   const showRole = page('/admin/roles/{role}', 'viewRole', ({ layout, model, may, failure }) => {
-    const { role, allows, found, changeableKinds, isChangeable } = model;
+    const { role, allows, found, changeableKinds, fixedReasons, isChangeable } = model;
     const assignable = may('assignRole') ? changeableKinds : [];
     return adminRolePage({
       layout,
@@ -30,6 +30,7 @@ export function adminRoleRoutes(bound: BoundPages): void {
       })),
       paging: pagesOf(urls.adminRole(role.name), model, holderKey),
       assignable,
+      fixedReasons: may('assignRole') ? fixedReasons : [],
       mayChange: may('changeRole') && isChangeable,
       typedKind: failure?.sent.get('kind') ?? undefined,
       typedNames: failure?.sent.get('names') ?? undefined,
@@ -102,8 +103,9 @@ export function adminRoleRoutes(bound: BoundPages): void {
     body: (sent) => membersOf(sent.get('kind'), [sent.get('name') ?? '']),
     done({ params: { role = '' }, sent }) {
       const { edge } = queryIn(sent);
+      const returnTo = bound.pages.ownPathOf(sent.get('return_to') ?? '');
       return {
-        to: listUrl(urls.adminRole(role), '', edge),
+        to: returnTo ?? listUrl(urls.adminRole(role), '', edge),
         say: text`${sent.get('name') ?? ''} no longer holds the role.`,
       };
     },
@@ -155,7 +157,8 @@ function readForm(sent: URLSearchParams): { description: string; scopes: string[
   return { description, scopes: [...new Set([...sent.getAll('scope'), ...filtered])] };
 }
 
-function membersOf(kind: string | null, names: string[]) {
+/** Those to whom a role is given, by what was chosen in a form. Throws `bad_request` where nothing was. */
+export function membersOf(kind: string | null, names: string[]) {
   if (kind === 'user') return { users: names };
   if (kind === 'group') return { groups: names };
   if (kind === 'service') return { services: names };

@@ -3,7 +3,7 @@ import type { Role, RoleAssignment, RoleSubjectKind } from '../../../identity/rb
 import type { ScopeDescription } from '../../../identity/rbac/scope-descriptions.ts';
 import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
-import { originWord } from '../elements/code-labels.ts';
+import { kindLabels, kindsLabels, originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -16,7 +16,7 @@ import { adminLayout } from './admin-layout.ts';
 
 export interface AdminRolesView {
   readonly layout: FormLayoutProps;
-  readonly roles: readonly (Pick<Role, 'name' | 'description' | 'origin'> & {
+  readonly roles: readonly (Pick<Role, 'name' | 'description' | 'scopes' | 'origin'> & {
     /** Users, groups and services to which it was given. */
     readonly holderCount: number;
   })[];
@@ -33,7 +33,7 @@ export function adminRolesPage({ layout, roles, mayCreate }: AdminRolesView): Ht
       text`Roles`,
       text`A role says what its holders may do. Users, groups and services can hold several.`,
       mayCreate &&
-        html`<a class="button primary" href="${urls.adminNewRole}">${text`New role`}</a>`,
+        html`<div class="actions"><a class="button primary" href="${urls.adminGiveAccess()}">${text`Give access`}</a> <a class="button" href="${urls.adminNewRole}">${text`New role`}</a></div>`,
     )}
 ${table(
   text`Roles`,
@@ -77,6 +77,8 @@ export interface AdminRoleView {
   readonly paging: PagingView;
   /** Kinds of holders to which it can be given here; none without the right. */
   readonly assignable: readonly RoleSubjectKind[];
+  /** Why it cannot be given to the others. */
+  readonly fixedReasons: readonly Phrase[];
   readonly mayChange: boolean;
   readonly typedKind?: string | undefined;
   readonly typedNames?: string | undefined;
@@ -113,9 +115,6 @@ ${assignForm(view)}`,
   });
 }
 
-const kindLabels = { user: text`User`, group: text`Group`, service: text`Service` } as const;
-const kindsLabels = { user: text`Users`, group: text`Groups`, service: text`Services` } as const;
-
 function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView): Html {
   const { urls } = layout;
   const name = ({ subjectKind, subjectName }: RoleAssignment): HtmlValue => {
@@ -151,7 +150,7 @@ function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView
 
 function assignForm(view: AdminRoleView): HtmlValue {
   const { layout, role, assignable, typedKind, typedNames, problem } = view;
-  return (
+  return html`${view.fixedReasons.map((reason) => html`<p class="soft">${reason}</p>`)}${
     assignable.length > 0 &&
     html`<section class="block"><h2>${text`Give it to others`}</h2>
 <form class="fields" method="post" action="${layout.urls.adminRole(role.name, 'assign')}">
@@ -165,5 +164,5 @@ ${selectField({
 ${textArea({ name: 'names', label: text`Names`, value: typedNames, problem, help: text`One on each line.` })}
 <div class="actions"><button class="button primary">${text`Give role`}</button></div>
 </form></section>`
-  );
+  }`;
 }

@@ -16,6 +16,7 @@ import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
 import { duration, timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
+import { type AccessView, accessSection } from './access-page.ts';
 import { adminLayout } from './admin-layout.ts';
 
 /** A service as an administrator sees it. */
@@ -27,6 +28,8 @@ export interface AdminServiceView {
   readonly url?: string | undefined;
   /** Names of the roles whose holders may open it; undefined for who may not know. */
   readonly openedBy?: readonly string[] | undefined;
+  /** Undefined for who may not read it. */
+  readonly access?: AccessView | undefined;
   readonly load: LoadReport;
   readonly span: LoadSpan;
   /** The last lines it wrote; undefined for who may not read them, and for an external service. */
@@ -63,7 +66,8 @@ ${loadSection({
   urlOf: (span) => layout.urls.adminService(name) + spanQuery(span),
 })}
 </div>
-${output !== undefined && liveOutput(output)}`,
+${output !== undefined && liveOutput(output)}
+${accessSection(layout, view.access, layout.urls.adminService(name))}`,
   });
 }
 

@@ -12,6 +12,7 @@ import {
   type ShownState,
   shownStates,
 } from '../services/services-query.ts';
+import { accessViewOf } from './access-routes.ts';
 import { adminServicePage } from './service-page.ts';
 import { adminServicesPage, type ListedService } from './services-page.ts';
 
@@ -60,6 +61,10 @@ export function adminServiceRoutes({ page, form, pages: { urls } }: BoundPages):
     return adminServicePage({
       layout,
       ...model,
+      access: accessViewOf(model.access, {
+        may,
+        giveUrl: urls.adminGiveAccess({ service: service.name }),
+      }),
       may: {
         run: may('startService'),
         edit: isEditable && may('changeService'),

@@ -200,7 +200,7 @@ describe('one user', () => {
       adminUserPage({
         layout,
         user: { name: 'bob', isAdmin: false, isInvited: false, isSuspended: false, createdAt: now },
-        rights: { mayAddToGroup: false, mayRevoke: false },
+        rights: { mayAddToGroup: false, giveAccessUrl: undefined, mayRevoke: false },
         identities: [],
         servers: [],
         sessions: [],
@@ -295,8 +295,10 @@ test('a user’s page says through which group and provider a role is held', () 
             restriction: 'only group statistics-101',
           },
         ],
+        mayTakeAway: false,
       },
     ],
+    giveAccessUrl: undefined,
     mayRevoke: false,
     tokens: { shown: [{ id: 't1', title: 'Nightly', may: [], createdAt: now }], total: 51 },
   };

@@ -10,6 +10,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
+import { giveAccessLink, takeAwayForm } from './access-page.ts';
 
 /** What a user may do and why, by which tokens, and what was done to them. */
 export interface UserRightsView {
@@ -17,6 +18,8 @@ export interface UserRightsView {
   readonly groups?: readonly UserGroup[] | undefined;
   readonly mayAddToGroup: boolean;
   readonly roles?: readonly UserRole[] | undefined;
+  /** Where access is given; undefined for who may give none. */
+  readonly giveAccessUrl: string | undefined;
   readonly tokens?: { readonly shown: readonly UserToken[]; readonly total: number } | undefined;
   readonly mayRevoke: boolean;
   readonly activity?: readonly AuditEntry[] | undefined;
@@ -33,6 +36,7 @@ export interface UserRole {
   readonly name: string;
   readonly reasons: readonly RoleReason[];
   readonly allows: readonly ScopeDescription[];
+  readonly mayTakeAway: boolean;
 }
 
 export interface UserToken {
@@ -48,7 +52,7 @@ export interface UserToken {
 /** The sections of a user's page on rights. */
 export function userRights(layout: FormLayoutProps, userName: string, view: UserRightsView): Html {
   return html`${groupSection(layout, userName, view)}
-${roleSection(layout, view)}
+${roleSection(layout, userName, view)}
 ${tokenSection(layout, userName, view)}
 ${activitySection(layout, userName, view)}`;
 }
@@ -87,20 +91,25 @@ ${textField({ name: 'group', label: text`Add to a group`, autocomplete: 'off', i
 /** Lines of one role; the page of the role has all. */
 const maxAllowed = 6;
 
-function roleSection(layout: FormLayoutProps, { roles }: UserRightsView): HtmlValue {
+function roleSection(
+  layout: FormLayoutProps,
+  userName: string,
+  { roles, giveAccessUrl }: UserRightsView,
+): HtmlValue {
   if (roles === undefined) return false;
   return html`<section class="block"><h2>${text`What this user may do, and why`}</h2><ul class="list">${roles.map(
     ({
       name,
       reasons,
       allows,
+      mayTakeAway,
     }) => html`<li><div class="what"><strong>${adminLink(layout, 'role', name)}</strong>
 <p>${joinHtml(
       reasons.map((reason) => reasonText(layout, reason)),
       ' ',
     )}</p>
-${allowedList(allows)}</div></li>`,
-  )}</ul></section>`;
+${allowedList(allows)}</div>${mayTakeAway && takeAwayForm(layout, { role: name, kind: 'user', name: userName, ownUrl: layout.urls.adminUser(userName) })}</li>`,
+  )}</ul>${giveAccessLink(giveAccessUrl)}</section>`;
 }
 
 function allowedList(allows: readonly ScopeDescription[]): Html {

@@ -1,5 +1,6 @@
 import { invitationLifetimeSeconds } from '../../../identity/accounts/invitations.ts';
 import { loginLabels } from '../../../identity/authentication/login-labels.ts';
+import { runtimeOrigin } from '../../../identity/rbac/role-change-store.ts';
 import type { InvitationPurpose } from '../../../identity/users/invitation-store.ts';
 import { HubError } from '../../../platform/errors.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
@@ -25,11 +26,11 @@ export function adminUserRoutes(
   },
 ): void {
   const { page, form } = bound;
-  const { urls, urlOf } = bound.pages;
+  const { urls } = bound.pages;
   const toUser = (params: Readonly<Record<string, string>>) => urls.adminUser(params['name'] ?? '');
 
   const showUser = page('/admin/users/{name}', 'viewUser', (shown) =>
-    adminUserPage(viewOf(shown, urlOf)),
+    adminUserPage(viewOf(shown, bound.pages)),
   );
 
   form('/admin/users/{name}/profile', 'changeUser', {
@@ -217,7 +218,7 @@ function typedProfile(sent: URLSearchParams) {
 
 function viewOf(
   { layout, model, may, failure }: Shown<ModelOf<'viewUser'>>,
-  urlOf: (path: string) => string,
+  { urls, urlOf }: Pick<BoundPages['pages'], 'urls' | 'urlOf'>,
 ): AdminUserView {
   const { user, profile, rights, defaultPrefix } = model;
   const servers = model.servers.map(({ server, prefix, load }) =>
@@ -241,6 +242,14 @@ function viewOf(
         ...rights.tokens,
         shown: rights.tokens.shown.map((token) => ({ ...token, title: titleOf(token) })),
       },
+      roles: rights.roles?.map((role) => ({
+        ...role,
+        mayTakeAway:
+          role.reasons.some(
+            (reason) => reason.kind === 'given' && reason.origin === runtimeOrigin,
+          ) && may('takeRoleAway', { role: role.name }),
+      })),
+      giveAccessUrl: may('giveAccess') ? urls.adminGiveAccess({ user: user.name }) : undefined,
       mayRevoke: may('revokeToken'),
     },
     identities: model.identities.map(({ label, display }) => ({

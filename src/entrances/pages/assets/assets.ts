@@ -21,7 +21,8 @@ export type AssetName =
   | 'progress.js'
   | 'read-file.js'
   | 'retry.js'
-  | 'server-sent-events.js';
+  | 'server-sent-events.js'
+  | 'several-words.js';
 
 /** One asset as it is sent. */
 export interface Asset {
@@ -71,6 +72,7 @@ const files = [
   'read-file.js',
   'retry.js',
   'server-sent-events.js',
+  'several-words.js',
 ] as const;
 
 const styles = [

@@ -11,6 +11,13 @@ export const accessLabels: Readonly<Record<Service['access'], Text>> = {
   public: text`Open to everyone`,
 };
 
+export const kindLabels = { user: text`User`, group: text`Group`, service: text`Service` } as const;
+export const kindsLabels = {
+  user: text`Users`,
+  group: text`Groups`,
+  service: text`Services`,
+} as const;
+
 export const levelLabels: Readonly<Record<AnnouncementLevel, Text>> = {
   info: text`Information`,
   warning: text`Warning`,

@@ -53,13 +53,15 @@ export interface TextField {
   readonly isCode?: boolean;
   /** Names are typed as they are, without capital letters or corrections. */
   readonly isLiteral?: boolean;
+  /** Id of the `datalist` with suggestions. */
+  readonly list?: string;
 }
 
 /** A labelled line of text with its help and its problem; a password can be revealed. */
 export function textField(field: TextField): Html {
   const id = field.id ?? `field-${field.name}`;
   const isPassword = field.type === 'password';
-  const input = html`<input class="input${field.isCode && ' code'}" id="${id}" name="${field.name}" type="${field.type ?? 'text'}"${field.value !== undefined && !isPassword && html` value="${field.value}"`}${field.autocomplete !== undefined && html` autocomplete="${field.autocomplete}"`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${field.maxLength !== undefined && html` maxlength="${field.maxLength}"`}${field.min !== undefined && html` min="${field.min}"`}${field.max !== undefined && html` max="${field.max}"`}${field.type === 'number' && html` step="any"`}${field.isCode && html` inputmode="numeric"`}${(field.isLiteral || field.isCode) && html` autocapitalize="none" autocorrect="off" spellcheck="false"`}${!field.isOptional && html` required`}${field.isFocused && html` autofocus`}${describedBy(id, field)}>`;
+  const input = html`<input class="input${field.isCode && ' code'}" id="${id}" name="${field.name}" type="${field.type ?? 'text'}"${field.value !== undefined && !isPassword && html` value="${field.value}"`}${field.autocomplete !== undefined && html` autocomplete="${field.autocomplete}"`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${field.maxLength !== undefined && html` maxlength="${field.maxLength}"`}${field.min !== undefined && html` min="${field.min}"`}${field.max !== undefined && html` max="${field.max}"`}${field.type === 'number' && html` step="any"`}${field.isCode && html` inputmode="numeric"`}${(field.isLiteral || field.isCode) && html` autocapitalize="none" autocorrect="off" spellcheck="false"`}${field.list !== undefined && html` list="${field.list}"`}${!field.isOptional && html` required`}${field.isFocused && html` autofocus`}${describedBy(id, field)}>`;
   return html`<div class="field">
 <label for="${id}">${field.label}${optionalMark(field.isOptional)}</label>
 ${
