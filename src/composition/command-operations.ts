@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
+import { createNoticeStore } from '../cluster/notices/notice-store.ts';
 import type { OpenOperations } from '../entrances/cli/cli-io.ts';
 import { createPageUrls } from '../entrances/pages/page-urls.ts';
 import { createAccounts } from '../identity/accounts/accounts.ts';
@@ -144,6 +145,8 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
     tokenIssuer: createTokenIssuer({ now: database.now, accessTokens, authorizer, settings: Hub }),
     authorizer,
+    notices: createNoticeStore(database),
+    now: database.now,
     lockouts: {
       list: async () => (await openLockouts()).list(),
       lift: async (subject) => (await openLockouts()).lift(subject),

@@ -102,7 +102,10 @@ export async function createGatewayProcess(
       site.announced.follow(
         () => ({
           announcement: announcement && datedNotice(announcement),
-          maintenance: maintenance && datedNotice(maintenance),
+          maintenance: maintenance && {
+            ...datedNotice(maintenance),
+            since: new Date(maintenance.since_ms),
+          },
         }),
         changes.now,
       ),

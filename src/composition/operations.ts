@@ -15,6 +15,7 @@ import { versionOf } from '../platform/crypto/version.ts';
 import { hostPrefix, loginCookie } from '../platform/protocol/cookie-names.ts';
 import { watchChanges } from '../platform/store/change-aware-cache.ts';
 import type { Server } from '../workloads/servers/server.ts';
+import { createServerCountStore } from '../workloads/servers/server-count-store.ts';
 import { presentServer } from '../workloads/servers/server-model.ts';
 import type { Visited } from './browser.ts';
 import type { Foundation } from './foundation.ts';
@@ -76,6 +77,7 @@ export function openOperations(hub: Visited) {
       const { following } = hub.gateways.list();
       return Math.max(0, config.Hub.gateways - following.filter(({ isLocal }) => isLocal).length);
     },
+    serverCounts: createServerCountStore(database),
   };
   const perform = createPerform(deps, hub);
   const entrance = createCommandEntrance({ perform, catalogue, audit, isHub: true });

@@ -1,3 +1,4 @@
+import { hasBegun } from '../cluster/notices/notice.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
 import type { Served } from './traffic.ts';
@@ -36,7 +37,7 @@ export function registerMetricSources(hub: Served): void {
     async isInMaintenance() {
       const { database: problem } = await readiness.check();
       if (problem !== undefined) return false;
-      return (await hub.notices.current()).maintenance !== undefined;
+      return hasBegun((await hub.notices.current()).maintenance, hub.database.now());
     },
     async users() {
       const { database } = await readiness.check();

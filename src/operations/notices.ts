@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   type Announcement,
   checkNotice,
+  hasBegun,
   type Maintenance,
   versionOfAnnouncement,
   versionOfMaintenance,
@@ -14,6 +15,7 @@ import {
 } from '../platform/config/hub-schema.ts';
 import { localizedText } from '../platform/config/language-schema.ts';
 import type { LocalizedText } from '../platform/texts/localized-text.ts';
+import type { ServerCountStore } from '../workloads/servers/server-count-store.ts';
 import { time } from './models.ts';
 import { operation, view } from './operation.ts';
 
@@ -54,9 +56,9 @@ const announcementModel = z
 
 const maintenanceModel = z
   .object({
-    active: z.boolean(),
+    active: z.boolean().describe('False before its start as well.'),
     text: localizedText(z.string()).nullable().describe('As it was given.'),
-    since: time.nullable(),
+    since: time.nullable().describe('In the future while it is only scheduled.'),
     until: time.nullable(),
   })
   .meta({ id: 'Maintenance' });
@@ -138,17 +140,18 @@ export const noticeOperations = [
     description: 'Nobody but administrators can start servers while it is.',
     scopes: 'authenticated',
     answers: { 200: { description: 'Whether it is, and until when.', schema: maintenanceModel } },
-  }).handle(async (_request, { notices }: Deps) =>
-    answerMaintenance((await notices.current()).maintenance),
+  }).handle(async (_request, { notices, now }: Deps) =>
+    answerMaintenance((await notices.current()).maintenance, now()),
   ),
   operation({
     id: 'putMaintenance',
+    byCommand: true,
     method: 'PUT',
     path: '/maintenance',
-    audit: ['maintenance.begin'],
+    audit: ['maintenance.begin', 'maintenance.schedule'],
     isVersioned: true,
     tag: 'hub',
-    summary: 'Begin maintenance: no servers are started',
+    summary: 'Begin maintenance, or schedule it: no servers are started',
     description:
       'Starts are answered with 503 and `Retry-After`, but for holders of `admin:servers` for all users. Running servers keep running.',
     scopes,
@@ -156,6 +159,11 @@ export const noticeOperations = [
     body: z
       .strictObject({
         text: localizedText(z.string()).default('').describe(textIs('What users are told')),
+        since: z.iso
+          .datetime({ offset: true })
+          .nullable()
+          .optional()
+          .describe('When it begins by itself; at once when left out or past.'),
         until,
         expires_in: expiresIn,
       })
@@ -163,23 +171,27 @@ export const noticeOperations = [
     answers: { 200: { description: 'The maintenance.', schema: maintenanceModel } },
   }).handle(async ({ body, requireVersion }, { notices, now }: Deps) => {
     const known = (await notices.current()).maintenance;
+    const begun = known !== undefined && hasBegun(known, now()) ? known.since : new Date(now());
+    const wanted = new Date(body.since ?? 0);
+    const since = wanted.getTime() > now() ? wanted : begun;
     const maintenance: Maintenance = {
       text: trimmed(body.text),
-      since: known?.since ?? new Date(now()),
-      until: endOf(body, now()),
+      since,
+      until: endOf(body, Math.max(since.getTime(), now())),
     };
     checkNotice(maintenance, { now: now(), mayBeEmpty: true });
     await notices.beginMaintenance(maintenance, requireVersion);
-    return answerMaintenance(maintenance);
+    return answerMaintenance(maintenance, now());
   }),
   operation({
     id: 'deleteMaintenance',
+    byCommand: true,
     method: 'DELETE',
     path: '/maintenance',
     audit: ['maintenance.end'],
     isVersioned: true,
     tag: 'hub',
-    summary: 'End maintenance',
+    summary: 'End maintenance, or call it off',
     scopes,
     needsRecentLogin: true,
     answers: { 204: { description: 'Servers are started again.' } },
@@ -188,7 +200,13 @@ export const noticeOperations = [
     return { status: 204 };
   }),
   view({ id: 'viewNotices', path: '/admin/announcements', scopes }).handle(
-    (_request, { notices }: Deps) => notices.current(),
+    async (
+      _request,
+      { notices, serverCounts }: Deps & { readonly serverCounts: ServerCountStore },
+    ) => {
+      const { running = 0, starting = 0 } = await serverCounts.countByState();
+      return { ...(await notices.current()), runningServers: running + starting };
+    },
   ),
 ];
 
@@ -203,9 +221,9 @@ function answerAnnouncement(announcement: Announcement | undefined) {
   return { status: 200, body, version: versionOfAnnouncement(announcement) } as const;
 }
 
-function answerMaintenance(maintenance: Maintenance | undefined) {
+function answerMaintenance(maintenance: Maintenance | undefined, nowMs: number) {
   const body = {
-    active: maintenance !== undefined,
+    active: hasBegun(maintenance, nowMs),
     text: maintenance?.text ?? null,
     since: maintenance?.since.toISOString() ?? null,
     until: maintenance?.until?.toISOString() ?? null,

@@ -195,6 +195,27 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await offered.waitFor({ state: 'attached' });
   });
 
+  test('pages count down to a maintenance that is scheduled', async () => {
+    const ada = await logIn('ada');
+    await ada.goto(`${hub.url}hub/admin/announcements`);
+    const start = new Date(Date.now() + 3 * 3_600_000).toISOString().slice(0, 16);
+    await ada.getByLabel('Begins (UTC)').fill(start);
+    await ada.getByRole('button', { name: 'Continue' }).click();
+    await ada.getByText('No server runs now.').waitFor();
+    await ada.getByRole('button', { name: 'Schedule maintenance' }).click();
+    await ada.getByText('Maintenance is scheduled.').waitFor();
+
+    const bob = await logIn('bob');
+    await bob.clock.install();
+    await bob.reload();
+    await bob.getByText('in 2 hours').waitFor();
+    await bob.clock.fastForward('02:30:00');
+    await bob.getByText(/in (?:28|29|30) minutes/).waitFor();
+    await ada.getByRole('button', { name: 'Cancel maintenance' }).click();
+    await bob.reload();
+    await bob.getByText('Maintenance begins').waitFor({ state: 'detached' });
+  });
+
   test('a user sets up a second factor, logs in with it, and turns it off', async () => {
     const bob = await logIn('bob');
     await bob.getByRole('button', { name: 'Your account' }).click();

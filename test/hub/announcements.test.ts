@@ -237,6 +237,66 @@ describe('what is announced at run time', () => {
     expect((await call('POST', '/users/alice/server', {})).status).toBeLessThan(300);
   });
 
+  test('maintenance is scheduled: pages count down to it, and servers start until then', async () => {
+    const since = new Date(Date.now() + 2 * 3_600_000).toISOString();
+    const put = await call('PUT', '/maintenance', { text: 'Disks.', since, expires_in: 1_800 });
+    const end = new Date(Date.parse(since) + 1_800_000).toISOString();
+    expect(put).toMatchObject({ status: 200, body: { active: false, since, until: end } });
+    expect((await call('GET', '/maintenance')).body).toEqual(put.body);
+    for (const browser of [alice, new FakeBrowser()]) {
+      const page = await bodyOf(hub, browser, browser === alice ? 'hub/home' : 'hub/login');
+      expect(page).toContain(`begins at ${since.slice(0, 16).replace('T', ' ')} UTC`);
+      expect(page).toMatch(/data-countdown="7[12]\d\d">in 2 hours</);
+      expect(page).toContain('/countdown.');
+    }
+    await hub.logIn('carol');
+    const own = await tokenOf(hub, 'carol', ['self']);
+    expect((await call('POST', '/users/carol/server', {}, own)).status).toBeLessThan(300);
+    const metrics = await (
+      await fetch(`${hub.url}hub/metrics`, { headers: { authorization: `token ${adminToken}` } })
+    ).text();
+    expect(metrics).toMatch(/^hub_maintenance 0$/m);
+    const audit = await (await hub.api('/audit?action=maintenance.schedule', adminToken)).text();
+    expect(audit).toContain(since);
+    const reversed = await call('PUT', '/maintenance', { since: end, until: since });
+    expect(reversed).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('is not after the start') },
+    });
+    // Without a time it begins at once, and one in the past is no other.
+    expect((await call('PUT', '/maintenance', {})).body).toMatchObject({ active: true });
+    const past = await call('PUT', '/maintenance', { since: '2020-01-01T00:00:00Z' });
+    expect(past.body['active']).toBe(true);
+    expect(String(past.body['since']) > '2026').toBe(true);
+    expect((await call('DELETE', '/maintenance')).status).toBe(204);
+  });
+
+  test('an administrator sees how many servers maintenance meets, then schedules it', async () => {
+    const start = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16);
+    const page = await ada.request(`${hub.url}hub/admin/announcements`);
+    const maintenance = '/hub/admin/maintenance';
+    const asked = await submitTo(ada, page, maintenance, {
+      maintenance_text: 'New <disks>.',
+      maintenance_start: start,
+      step: 'ask',
+    });
+    expect([asked.status, asked.body.includes('New &lt;disks&gt;.')]).toEqual([200, true]);
+    expect(asked.body).toMatch(/[1-9] servers? runs? now\./);
+    expect((await call('GET', '/maintenance')).body).toMatchObject({ active: false, since: null });
+    const done = await submitTo(ada, asked, maintenance, {});
+    expect(done.status).toBe(303);
+    expect((await call('GET', '/maintenance')).body).toMatchObject({
+      active: false,
+      text: 'New <disks>.',
+      since: `${start}:00.000Z`,
+      until: null,
+    });
+    const after = await ada.request(`${hub.url}hub/admin/announcements`);
+    expect(after.body).toContain(`type="datetime-local" value="${start}"`);
+    await submitTo(ada, after, `${maintenance}/end`, {}, 'Cancel maintenance');
+    expect((await call('GET', '/maintenance')).body).toMatchObject({ since: null });
+  });
+
   test.each([
     ['/announcement', { text: 'First.' }, { text: 'Second.' }],
     ['/maintenance', { text: 'First.' }, { text: 'Second.' }],

@@ -196,6 +196,14 @@ describe.each(['sqlite', 'postgres'] as const)('before the first start, on %s', 
       expect((await hub('service restart ticker')).stderr).toBe(
         'No hub runs on this database.\nStart one with: hub start\n',
       );
+      const later = '2126-01-29T18:00:00Z';
+      expect(await hub(`maintenance begin --text Disks. --at ${later} --for 2h`)).toMatchObject({
+        stdout: 'Maintenance begins at 2126-01-29 18:00 UTC, until 2126-01-29 20:00 UTC.\n',
+      });
+      expect((await hub('maintenance begin --at tomorrow')).stderr).toContain('with its zone');
+      expect((await hub('maintenance begin')).stdout).toContain('Maintenance is on');
+      expect((await hub('status')).stdout).toContain('no servers are started');
+      expect((await hub('maintenance end')).stdout).toContain('servers can be started');
       expect((await hub('user delete bob --yes')).exitCode).toBe(0);
       expect(await readFile(calls, 'utf8')).toBe(deletionsOf('bob'));
       expect((await hub('user delete ada --yes')).stderr).toContain(

@@ -36,6 +36,7 @@ import { adminServicePage } from '../../src/entrances/pages/admin/service-page.t
 import { adminServicesPage } from '../../src/entrances/pages/admin/services-page.ts';
 import { adminUserPage } from '../../src/entrances/pages/admin/user-page.ts';
 import { adminUsersPage } from '../../src/entrances/pages/admin/users-page.ts';
+import { shownNotices } from '../../src/entrances/pages/announcements.ts';
 import type { AssetUrls } from '../../src/entrances/pages/assets/assets.ts';
 import { addressElement } from '../../src/entrances/pages/elements/address.ts';
 import type { FormLayoutProps } from '../../src/entrances/pages/elements/layout-props.ts';
@@ -1394,13 +1395,15 @@ export function samplePages(
         level: 'info',
         pages: ['home'],
       },
+      runningServers: 12,
       maintenance: { text: text('New disks.'), since: minutes(-10), until: minutes(480) },
       typed: { form: 'maintenance', text: text('New disks'), problem: text('This is too long.') },
     }),
     'admin-announcements-changed': announcementsPage({
       layout,
       announcement: undefined,
-      maintenance: { text: text('New disks.'), since: minutes(-10), until: minutes(480) },
+      runningServers: 0,
+      maintenance: { text: text('New disks.'), since: minutes(10), until: minutes(480) },
       typed: {
         form: 'maintenance',
         text: text('New cables.'),
@@ -1408,6 +1411,24 @@ export function samplePages(
           by: html`<a href="/hub/admin/users/ada">${text('ada')}</a>`,
           now: maintenanceFacts({ text: text('New disks.'), since: minutes(-10) }),
         },
+      },
+    }),
+    'admin-maintenance-confirmed': announcementsPage({
+      layout: {
+        ...layout,
+        announcements: shownNotices(
+          { maintenance: { text: text('New disks.'), since: minutes(120), until: minutes(480) } },
+          sampleNow.getTime(),
+        ),
+      },
+      announcement: undefined,
+      maintenance: undefined,
+      runningServers: 12,
+      typed: {
+        form: 'maintenance',
+        text: text('New disks.'),
+        start: '2026-11-20T18:00',
+        isUnconfirmed: true,
       },
     }),
     'admin-new-users': newUsersPage({

@@ -32,7 +32,7 @@ describeEachDatabase('the store of notices', (open) => {
     const database = await open();
     const store = createNoticeStore(database);
     await store.requireNoMaintenance();
-    const since = new Date();
+    const since = new Date(Date.now() - 1_000);
     const until = new Date(Date.now() + 90_000);
     await store.beginMaintenance({ text: 'New disks.', since, until });
     expect((await store.current()).maintenance).toEqual({ text: 'New disks.', since, until });
@@ -47,6 +47,22 @@ describeEachDatabase('the store of notices', (open) => {
     expect(retryAfterSeconds).toBeLessThanOrEqual(90);
     expect(await store.endMaintenance()).toBe(true);
     await store.requireNoMaintenance();
+  });
+
+  test('begins maintenance by itself at its time, in every process and after a restart', async () => {
+    const database = await open();
+    let ahead = 0;
+    const now = () => Date.now() + ahead;
+    const later = (ms: number) => new Date(Date.now() + ms);
+    const store = createNoticeStore({ ...database, now });
+    const other = createNoticeStore({ ...database, now });
+    await store.beginMaintenance({ text: '', since: later(3_600_000), until: later(7_200_000) });
+    for (const each of [store, other]) await each.requireNoMaintenance();
+    ahead = 3_600_001;
+    for (const each of [store, other, createNoticeStore({ ...database, now })])
+      await expect(each.requireNoMaintenance()).rejects.toMatchObject({ code: 'unavailable' });
+    ahead = 7_200_001;
+    for (const each of [store, other]) await each.requireNoMaintenance();
   });
 
   test('of two changes to one version makes one, and tells the other', async () => {
@@ -86,7 +102,7 @@ describeEachDatabase('the store of notices', (open) => {
     const database = await open();
     const store = createNoticeStore(database);
     await store.announce({ text: 'Hello.', level: 'info' });
-    await store.beginMaintenance({ text: '', since: new Date() });
+    await store.beginMaintenance({ text: '', since: new Date(Date.now() - 1_000) });
     await store.withdraw();
     await store.endMaintenance();
     const { entries } = await createAuditStore(database).list({ filter: {}, limit: 10 });

@@ -8,6 +8,7 @@ import type { Tables } from '../../platform/store/tables.ts';
 import { type LocalizedText, localizedPhrase } from '../../platform/texts/localized-text.ts';
 import {
   type Announcement,
+  hasBegun,
   inMaintenance,
   type Maintenance,
   versionOfAnnouncement,
@@ -25,6 +26,7 @@ export interface NoticeStore {
   announce(announcement: Announcement, requireVersion?: RequireVersion): Promise<void>;
   /** False when there was none. */
   withdraw(requireVersion?: RequireVersion): Promise<boolean>;
+  /** At once, or by itself at a later time. */
   beginMaintenance(maintenance: Maintenance, requireVersion?: RequireVersion): Promise<void>;
   endMaintenance(requireVersion?: RequireVersion): Promise<boolean>;
 }
@@ -132,7 +134,8 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
 
     async requireNoMaintenance() {
       const { maintenance } = await current();
-      if (maintenance !== undefined) throw inMaintenance(maintenance, now());
+      if (maintenance !== undefined && hasBegun(maintenance, now()))
+        throw inMaintenance(maintenance, now());
     },
 
     announce(announcement, requireVersion) {
@@ -146,9 +149,14 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
       remove('announcement', { action: 'announcement.remove' }, requireVersion),
 
     beginMaintenance({ until, since, text }, requireVersion) {
+      const isLater = !hasBegun({ since }, now());
       const auditEvent = {
-        action: 'maintenance.begin',
-        detail: { ...textIn(text), ...untilIn(until) },
+        action: isLater ? 'maintenance.schedule' : 'maintenance.begin',
+        detail: {
+          ...textIn(text),
+          ...(isLater && { starts: since.toISOString() }),
+          ...untilIn(until),
+        },
       } as const;
       const content = { text, since: since.getTime(), until };
       return put('maintenance', content, auditEvent, requireVersion);

@@ -21,10 +21,11 @@ export interface Announcement {
   readonly until?: Date | undefined;
 }
 
-/** No servers are started, but by administrators of servers; what runs goes on. */
+/** No servers are started from its begin on, but by administrators of servers; what runs goes on. */
 export interface Maintenance {
   /** What users are told beside; may be empty. */
   readonly text: LocalizedText;
+  /** When it begins by itself, or has begun. */
   readonly since: Date;
   /** When it ends by itself; undefined: when it is told to. */
   readonly until?: Date | undefined;
@@ -44,15 +45,29 @@ export function versionOfMaintenance(maintenance: Maintenance | undefined): stri
   return versionOf([text, since, until]);
 }
 
+/** Whether maintenance is on; before its begin it is only scheduled. */
+export function hasBegun(
+  maintenance: Pick<Maintenance, 'since'> | undefined,
+  now: number,
+): boolean {
+  return maintenance !== undefined && maintenance.since.getTime() <= now;
+}
+
 /** Throws `bad_request` that says what cannot be announced. */
 export function checkNotice(
-  { text: announced, until }: Pick<Announcement, 'text' | 'until'>,
+  { text: announced, until, since }: Pick<Announcement, 'text' | 'until'> & Partial<Maintenance>,
   { now, mayBeEmpty }: { readonly now: number; readonly mayBeEmpty: boolean },
 ): void {
   const texts = typeof announced === 'string' ? [announced] : Object.values(announced);
   for (const each of texts) checkText(each, mayBeEmpty);
   if (until !== undefined && until.getTime() <= now) {
     throw new HubError('bad_request', text`The end, ${exactTime(until)}, is in the past.`);
+  }
+  if (until !== undefined && since !== undefined && until <= since) {
+    throw new HubError(
+      'bad_request',
+      text`The end, ${exactTime(until)}, is not after the start, ${exactTime(since)}.`,
+    );
   }
 }
 

@@ -12,6 +12,7 @@ import { addGatewayCommand } from './gateway-command.ts';
 import { addGroupCommands } from './group-commands.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
 import { addLogsCommand } from './logs-command.ts';
+import { addMaintenanceCommands } from './maintenance-commands.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addServiceCommands } from './service-commands.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
@@ -65,6 +66,7 @@ export function createProgram(io: CliIo): Command {
   addServiceCommands(program, io);
   addTokenCommand(program, io);
   addLockoutCommands(program, io);
+  addMaintenanceCommands(program, io);
   addSetupLinkCommand(program, io);
   addBackupCommands(program, io);
   addSchemaCommand(program, io);

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { nothing, placeOf } from '../../cluster/instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../../cluster/instances/instance-store.ts';
+import { hasBegun } from '../../cluster/notices/notice.ts';
 import { createNoticeStore, type Notices } from '../../cluster/notices/notice-store.ts';
 import { createLoginSessionStore } from '../../identity/sessions/login-session-store.ts';
 import type { AnswerOf } from '../../operations/operations.ts';
@@ -112,8 +113,9 @@ export async function reportStatus(
     sessions: { count: sessions.sessions, users: sessions.users },
     announcement: notices.announcement?.text ?? null,
     maintenance: {
-      active: notices.maintenance !== undefined,
+      active: hasBegun(notices.maintenance, database.now()),
       text: notices.maintenance?.text ?? null,
+      since: notices.maintenance?.since.toISOString() ?? null,
       until: notices.maintenance?.until?.toISOString() ?? null,
     },
   };
@@ -235,7 +237,7 @@ function describeNotices({ announcement, maintenance }: Notices): string[] {
     ...(maintenance === undefined
       ? []
       : [
-          `Maintenance${end(maintenance)}, no servers are started${reported(String(localizedPhrase(maintenance.text)))}`,
+          `Maintenance from ${exactTime(maintenance.since)}${end(maintenance)}, no servers are started${reported(String(localizedPhrase(maintenance.text)))}`,
         ]),
     ...(announcement === undefined
       ? []

@@ -1,9 +1,16 @@
-import type { AnnouncedPage, Announcement, Maintenance } from '../../cluster/notices/notice.ts';
+import {
+  type AnnouncedPage,
+  type Announcement,
+  hasBegun,
+  type Maintenance,
+} from '../../cluster/notices/notice.ts';
 import type { NoticeStore, Notices } from '../../cluster/notices/notice-store.ts';
 import type { HubConfig } from '../../platform/config/config.ts';
 import { exactTime } from '../../platform/texts/exact-time.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { ShownAnnouncement } from './elements/layout-props.ts';
+import { relativeTime } from './elements/time.ts';
+import { html } from './html.ts';
 
 /** What the operator tells all users, by page. */
 export interface Announcements {
@@ -31,7 +38,7 @@ export type AnnouncementConfig = Pick<
 /** What stands on a page. */
 export interface ShownNotices {
   readonly announcement?: Pick<Announcement, 'text' | 'level' | 'until'> | undefined;
-  readonly maintenance?: Pick<Maintenance, 'text' | 'until'> | undefined;
+  readonly maintenance?: Pick<Maintenance, 'text' | 'since' | 'until'> | undefined;
 }
 
 /** Pages are told apart by the first segment of their path below `hubPath`. */
@@ -125,7 +132,13 @@ export function shownNotices(
   const lasts = ({ until }: { readonly until?: Date | undefined }) =>
     until === undefined || until.getTime() > nowMs;
   return [
-    ...(maintenance !== undefined && lasts(maintenance) ? [maintenanceNotice(maintenance)] : []),
+    ...(maintenance !== undefined && lasts(maintenance)
+      ? [
+          hasBegun(maintenance, nowMs)
+            ? maintenanceNotice(maintenance)
+            : scheduledNotice(maintenance, nowMs),
+        ]
+      : []),
     ...(announcement !== undefined && lasts(announcement)
       ? [{ text: announcement.text, level: announcement.level }]
       : []),
@@ -148,4 +161,18 @@ function maintenanceNotice({
       ? text`Maintenance: no servers are started. Running servers keep running.`
       : text`Maintenance until ${exactTime(until)}: no servers are started. Running servers keep running.`;
   return { rule, text: own, level: 'warning' };
+}
+
+/** With the time that is left, which `countdown.js` keeps right; not for readers of a screen, who would hear each change. */
+function scheduledNotice(
+  { text: own, since, until }: Pick<Maintenance, 'text' | 'since' | 'until'>,
+  nowMs: number,
+): ShownAnnouncement {
+  const seconds = Math.round((since.getTime() - nowMs) / 1000);
+  const left = html`<span aria-hidden="true">(<span data-countdown="${seconds}">${relativeTime(since, new Date(nowMs))}</span>)</span>`;
+  const rule =
+    until === undefined
+      ? text`Maintenance begins at ${exactTime(since)} ${left}: from then on no servers are started. Running servers keep running.`
+      : text`Maintenance begins at ${exactTime(since)} ${left} and ends at ${exactTime(until)}: meanwhile no servers are started. Running servers keep running.`;
+  return { rule, text: own, level: 'warning', countsDown: true };
 }

@@ -65,6 +65,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'announcement.set': text`Announcement made`,
   'announcement.remove': text`Announcement removed`,
   'maintenance.begin': text`Maintenance begun`,
+  'maintenance.schedule': text`Maintenance scheduled`,
   'maintenance.end': text`Maintenance ended`,
   'hub.start': text`Hub started`,
   'hub.stop': text`Hub stopped`,

@@ -39,6 +39,7 @@ export const detailLabels = {
   seconds: text`Seconds`,
   servers: text`Servers`,
   session: text`Session`,
+  starts: text`Starts`,
   system_account: text`Account on the machine`,
   target: text`Target`,
   text: text`Text`,

@@ -60,7 +60,9 @@ const notice = z.object({
 const noticesModel = z
   .object({
     announcement: notice.extend({ level: z.enum(announcementLevels) }).optional(),
-    maintenance: notice.optional(),
+    maintenance: notice
+      .extend({ since_ms: z.number().describe('When it begins; milliseconds since 1970.') })
+      .optional(),
   })
   .describe('What all users are told on every page.')
   .meta({ id: 'GatewayNotices' });

@@ -65,7 +65,7 @@ export function createGatewayFeed(deps: {
   readonly notices: {
     everywhere(): {
       readonly announcement?: Pick<Announcement, 'text' | 'level' | 'until'> | undefined;
-      readonly maintenance?: Pick<Maintenance, 'text' | 'until'> | undefined;
+      readonly maintenance?: Pick<Maintenance, 'text' | 'since' | 'until'> | undefined;
     };
     onChange(listener: () => void): () => void;
   };
@@ -139,7 +139,9 @@ export function createGatewayFeed(deps: {
       ...(announcement !== undefined && {
         announcement: { ...publishedNotice(announcement), level: announcement.level },
       }),
-      ...(maintenance !== undefined && { maintenance: publishedNotice(maintenance) }),
+      ...(maintenance !== undefined && {
+        maintenance: { ...publishedNotice(maintenance), since_ms: maintenance.since.getTime() },
+      }),
     };
   }
 

@@ -11,18 +11,21 @@ import {
 const announcementChanges = (): Changes => ({
   actions: ['announcement.set', 'announcement.remove'],
 });
-const maintenanceChanges = (): Changes => ({ actions: ['maintenance.begin', 'maintenance.end'] });
+const maintenanceChanges = (): Changes => ({
+  actions: ['maintenance.begin', 'maintenance.schedule', 'maintenance.end'],
+});
 
 /** `/hub/admin/announcements`: what all users are told, and maintenance. */
 export function adminAnnouncementRoutes({ page, form, pages: { urls } }: BoundPages): void {
   const again = page('/admin/announcements', 'viewNotices', ({ layout, model, failure }) => {
-    const { announcement, maintenance } = model;
+    const { announcement, maintenance, runningServers } = model;
     const isMaintenance = failure?.path.startsWith('/admin/maintenance') === true;
     const now = isMaintenance ? maintenanceFacts(maintenance) : announcementFacts(announcement);
     return announcementsPage({
       layout,
       announcement,
       maintenance,
+      runningServers,
       typed: failure && {
         ...typedIn(failure.sent, isMaintenance ? 'maintenance' : 'announcement'),
         ...outcomeOf(failure),
@@ -50,16 +53,20 @@ export function adminAnnouncementRoutes({ page, form, pages: { urls } }: BoundPa
 
   form('/admin/maintenance', 'putMaintenance', {
     body(sent) {
-      const { text: typed, end } = typedMaintenance(sent);
-      return { text: typed, ...endOf(end) };
+      const { text: typed, start, end } = typedMaintenance(sent);
+      return { text: typed, ...(start !== '' && { since: inUtc(start) }), ...endOf(end) };
     },
-    done: () => ({ to, say: text`Maintenance is on.` }),
+    isUnfinished: (sent) => sent.get('step') === 'ask',
+    done: ({ result: { active } }) => ({
+      to,
+      say: active ? text`Maintenance is on.` : text`Maintenance is scheduled.`,
+    }),
     changes: maintenanceChanges,
     again,
   });
 
   form('/admin/maintenance/end', 'deleteMaintenance', {
-    done: () => ({ to, say: text`Maintenance has ended. Servers are started again.` }),
+    done: () => ({ to, say: text`Maintenance has ended. Servers can be started.` }),
     changes: maintenanceChanges,
     again,
   });
@@ -86,19 +93,30 @@ function typedMaintenance(sent: URLSearchParams) {
   return {
     form: 'maintenance',
     text: plain(sent.get('maintenance_text')),
+    start: sent.get('maintenance_start') ?? '',
     end: sent.get('maintenance_end') ?? '',
   } as const;
 }
 
-/** Nobody was told of another version where something else was wrong. */
-function outcomeOf({ sent, problem }: Failure): Pick<TypedNotice, 'problem' | 'version'> {
-  return { problem, version: problem && (sent.get('version') ?? undefined) };
+/** Nobody was told of another version where something else was wrong, or nothing is. */
+function outcomeOf({
+  sent,
+  problem,
+  changed,
+}: Failure): Pick<TypedNotice, 'problem' | 'version' | 'isUnconfirmed'> {
+  const version = changed === undefined ? (sent.get('version') ?? undefined) : undefined;
+  return { problem, version, isUnconfirmed: problem === undefined && changed === undefined };
 }
 
 /** A time, or seconds from now; for ever where neither was chosen. */
 function endOf(chosen: string): { until?: string; expires_in?: number } {
   if (chosen === '') return {};
-  return /^\d{1,9}$/.test(chosen) ? { expires_in: Number(chosen) } : { until: chosen };
+  return /^\d{1,9}$/.test(chosen) ? { expires_in: Number(chosen) } : { until: inUtc(chosen) };
+}
+
+/** A time as a field of a form has it is without a zone. */
+function inUtc(typed: string): string {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(typed) ? `${typed}:00Z` : typed;
 }
 
 /** Browsers send the ends of lines as two characters. */

@@ -1,18 +1,27 @@
 import {
   type AnnouncedPage,
   type Announcement,
+  hasBegun,
   type Maintenance,
   versionOfAnnouncement,
   versionOfMaintenance,
 } from '../../../cluster/notices/notice.ts';
 import { exactTime } from '../../../platform/texts/exact-time.ts';
 import { type LocalizedText, localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { type Phrase, text } from '../../../platform/texts/text.ts';
+import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { levelLabels } from '../elements/code-labels.ts';
-import { actionForm, csrfField, hiddenFields, selectField, textArea } from '../elements/form.ts';
+import {
+  actionForm,
+  csrfField,
+  hiddenFields,
+  selectField,
+  textArea,
+  textField,
+} from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 
@@ -20,6 +29,8 @@ export interface AnnouncementsView {
   readonly layout: FormLayoutProps;
   readonly announcement: Announcement | undefined;
   readonly maintenance: Maintenance | undefined;
+  /** Those that maintenance meets. */
+  readonly runningServers: number;
   /** What was sent by one of the forms and cannot be taken. */
   readonly typed?: TypedNotice | undefined;
 }
@@ -30,7 +41,10 @@ export interface TypedNotice {
   readonly text?: string | undefined;
   readonly level?: string | undefined;
   readonly page?: string | undefined;
+  readonly start?: string | undefined;
   readonly end?: string | undefined;
+  /** Whether maintenance is begun or scheduled once more is known of it. */
+  readonly isUnconfirmed?: boolean;
   readonly problem?: Phrase | undefined;
   /** With which the form was drawn, while nobody was told of another. */
   readonly version?: string | undefined;
@@ -82,6 +96,7 @@ export function maintenanceFacts(maintenance: Maintenance | undefined): ChangedM
   if (maintenance === undefined) return [];
   return [
     { label: text`Text for users`, value: localizedPhrase(maintenance.text) },
+    { label: text`When it begins`, value: exactTime(maintenance.since) },
     endFact(maintenance.until),
   ];
 }
@@ -132,7 +147,7 @@ ${selectField({
   ],
   value: wrong?.page ?? (announcement?.pages?.length === 1 ? onlyPage : ''),
 })}
-${endField('announcement', announcement?.until, wrong?.end)}
+${endField(announcement?.until, wrong?.end)}
 <div class="actions"><button class="button primary">${text`Announce`}</button></div>
 </form>
 ${
@@ -153,13 +168,16 @@ function severalLanguages(own: LocalizedText | undefined): Phrase {
     : '';
 }
 
-function maintenanceSection({ layout, maintenance, typed }: AnnouncementsView): Html {
+function maintenanceSection(view: AnnouncementsView): Html {
+  const { layout, maintenance, typed } = view;
   const { urls } = layout;
   const wrong = typed?.form === 'maintenance' ? typed : undefined;
-  const isOn = maintenance !== undefined;
+  if (wrong?.isUnconfirmed === true) return confirmation(view, wrong);
+  const isScheduled = maintenance !== undefined && !hasBegun(maintenance, layout.now.getTime());
+  const isOn = maintenance !== undefined && !isScheduled;
   const version = wrong?.version ?? versionOfMaintenance(maintenance);
-  return html`<section class="block"><h2>${text`Maintenance`}</h2>
-<p><span class="status ${isOn ? 'warn' : ''}">${isOn ? text`On` : text`Off`}</span></p>
+  return html`<section class="block" id="maintenance"><h2>${text`Maintenance`}</h2>
+<p><span class="status ${maintenance && 'warn'}">${isOn ? text`On` : isScheduled ? text`Scheduled` : text`Off`}</span></p>
 <p class="soft">${maintenanceLabels(maintenance)}</p>
 <form class="fields" method="post" action="${urls.adminMaintenance}">
 ${wrong?.changed !== undefined && changedMeanwhile(wrong.changed)}
@@ -171,41 +189,88 @@ ${csrfField(layout)}${hiddenFields({ version })}${textArea({
   help: severalLanguages(maintenance?.text),
   isOptional: true,
 })}
-${endField('maintenance', maintenance?.until, wrong?.end)}
-<div class="actions"><button class="button">${isOn ? text`Save` : text`Begin maintenance`}</button></div>
+${
+  !isOn &&
+  timeField('maintenance_start', {
+    label: text`Begins (UTC)`,
+    help: text`At once when it is empty.`,
+    value: wrong?.start ?? fieldTime(maintenance?.since),
+  })
+}
+${timeField('maintenance_end', {
+  label: text`Ends (UTC)`,
+  help: text`When you end it when it is empty.`,
+  value: wrong?.end ?? fieldTime(maintenance?.until),
+})}
+<div class="actions">${maintenance === undefined ? html`<button class="button" name="step" value="ask">${text`Continue…`}</button>` : html`<button class="button">${text`Save`}</button>`}</div>
 </form>
 ${
-  isOn &&
+  maintenance !== undefined &&
   html`<div class="pages">${actionForm(layout, {
     action: `${urls.adminMaintenance}/end`,
-    label: text`End maintenance`,
+    label: isOn ? text`End maintenance` : text`Cancel maintenance`,
     style: 'small danger',
     fields: { version },
   })}</div>`
 }</section>`;
 }
 
+/** What is about to begin, and how many servers it meets, before it is confirmed. */
+function confirmation(
+  { layout, runningServers: count }: AnnouncementsView,
+  typed: TypedNotice,
+): Html {
+  const { urls } = layout;
+  const { text: words = '', start = '', end = '' } = typed;
+  const shown = (typed: string) => {
+    const time = new Date(`${typed}Z`);
+    return Number.isNaN(time.getTime()) ? typed : exactTime(time);
+  };
+  const fact = (label: Phrase, value: Phrase) => html`<dt>${label}</dt><dd>${value}</dd>`;
+  return html`<section class="block" id="maintenance"><h2>${text`Maintenance`}</h2>
+${notice(
+  count === 0 ? 'good' : 'warn',
+  message(
+    '{count, plural, =0 {No server runs now.} one {# server runs now. It keeps running, but cannot be started again once it has stopped.} other {# servers run now. They keep running, but cannot be started again once they have stopped.}}',
+    { count },
+  ),
+)}
+<dl class="facts">${fact(text`When it begins`, start === '' ? text`At once` : shown(start))}${fact(text`When it ends`, end === '' ? text`When you end it` : shown(end))}${words !== '' && fact(text`Text for users`, words)}</dl>
+<form class="fields" method="post" action="${urls.adminMaintenance}">
+${csrfField(layout)}${hiddenFields({ version: typed.version, maintenance_text: words, maintenance_start: start, maintenance_end: end })}
+<div class="actions"><button class="button primary">${start === '' ? text`Begin maintenance` : text`Schedule maintenance`}</button> <a class="button" href="${urls.adminAnnouncements}">${text`Cancel`}</a></div>
+</form></section>`;
+}
+
+function timeField(
+  name: string,
+  field: { readonly label: Phrase; readonly help: Phrase; readonly value: string },
+): Html {
+  return textField({ name, ...field, type: 'datetime-local', isOptional: true });
+}
+
+/** As a field for a time has it. */
+function fieldTime(time: Date | undefined): string {
+  return time?.toISOString().slice(0, 16) ?? '';
+}
+
 function maintenanceLabels(maintenance: Maintenance | undefined): Phrase {
   if (maintenance === undefined) {
     return text`While it is on, no servers are started. Running servers keep running, and administrators may still start servers.`;
   }
-  const { until } = maintenance;
+  const { since, until } = maintenance;
   return until === undefined
-    ? text`No servers are started. Running servers keep running, and administrators may still start servers.`
-    : text`No servers are started. It ends at ${exactTime(until)}. Running servers keep running, and administrators may still start servers.`;
+    ? text`From ${exactTime(since)} no servers are started. Running servers keep running, and administrators may still start servers.`
+    : text`From ${exactTime(since)} until ${exactTime(until)} no servers are started. Running servers keep running, and administrators may still start servers.`;
 }
 
-function endField(
-  of: 'announcement' | 'maintenance',
-  until: Date | undefined,
-  typed: string | undefined,
-): Html {
+function endField(until: Date | undefined, typed: string | undefined): Html {
   const same =
     until === undefined
       ? []
       : [{ value: until.toISOString(), label: text`At ${exactTime(until)}, as now` }];
   return selectField({
-    name: `${of}_end`,
+    name: 'announcement_end',
     label: text`When it ends`,
     choices: [...same, ...lifetimes],
     value: typed ?? until?.toISOString() ?? '',

@@ -1,4 +1,5 @@
 import type { InstanceView } from '../../../cluster/instances/instance-overview.ts';
+import { hasBegun } from '../../../cluster/notices/notice.ts';
 import type { Notices } from '../../../cluster/notices/notice-store.ts';
 import type { UserCounts, UserStatus } from '../../../identity/users/user-filters-store.ts';
 import { fieldByStatus, type KnownOfUsers } from '../../../operations/users-filter.ts';
@@ -75,7 +76,7 @@ function concernItem({ kind, what, names = [], url }: Concern): Html {
 }
 
 function concernsOf({
-  layout: { urls },
+  layout: { now, urls },
   users,
   services = [],
   hub,
@@ -167,7 +168,7 @@ function concernsOf({
       ),
       url: urls.adminLockouts,
     }),
-    ...one(maintenance === undefined ? 0 : 1, {
+    ...one(Number(hasBegun(maintenance, now.getTime())), {
       kind: 'warn',
       what: text`Maintenance: no servers are started`,
       url: urls.adminAnnouncements,

@@ -13,6 +13,7 @@ export type AssetName =
   | 'favicon.svg'
   | 'auto-start.js'
   | 'copy-button.js'
+  | 'countdown.js'
   | 'live-output.js'
   | 'live-state.js'
   | 'palette.js'
@@ -63,6 +64,7 @@ const files = [
   'favicon.svg',
   'auto-start.js',
   'copy-button.js',
+  'countdown.js',
   'live-output.js',
   'live-state.js',
   'palette.js',

@@ -36,7 +36,7 @@ export function actionForm(
 export interface TextField {
   readonly name: string;
   readonly label: Phrase;
-  readonly type?: 'text' | 'password' | 'number' | 'search' | undefined;
+  readonly type?: 'text' | 'password' | 'number' | 'search' | 'datetime-local' | undefined;
   readonly id?: string;
   readonly value?: string | undefined;
   readonly help?: HtmlValue;

@@ -49,6 +49,8 @@ export interface ShownAnnouncement {
   /** Plain text of the operator; may be empty beside a rule. */
   readonly text: LocalizedText;
   readonly level: AnnouncementLevel;
+  /** Whether the time in it runs. */
+  readonly countsDown?: true;
 }
 
 /** A layout whose page holds a form. */

@@ -76,7 +76,7 @@ function head(layout: LayoutProps, page: PageContent): Html {
 <meta name="robots" content="noindex">${layout.csrfToken !== undefined && html`\n<meta name="csrf-token" content="${layout.csrfToken}">`}
 <link rel="icon" href="${assets.url(favicon ?? 'favicon.svg')}"${(favicon ?? '.svg').endsWith('.svg') && html` type="image/svg+xml"`}>
 <link rel="stylesheet" href="${assets.url('site.css')}">${stylesheet !== undefined && html`\n<link rel="stylesheet" href="${assets.url(stylesheet)}">`}
-${page.scripts?.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${page.reloadSeconds !== undefined && html`<noscript><meta http-equiv="refresh" content="${page.reloadSeconds}"></noscript>\n`}</head>`;
+${[...(page.scripts ?? []), ...countdown(layout)].map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${page.reloadSeconds !== undefined && html`<noscript><meta http-equiv="refresh" content="${page.reloadSeconds}"></noscript>\n`}</head>`;
 }
 
 function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace | undefined): Html {
@@ -162,6 +162,10 @@ function notLive({ scripts = [] }: PageContent): HtmlValue {
     scripts.includes('live-state.js') &&
     html`<p class="not-live" id="not-live" role="status" data-silent="${text`The hub does not answer: what this page shows may be out of date.`}" data-held="${text`You may have been logged out. What you typed stays here: send it, and log in again when you are asked.`}"></p><p class="visually-hidden" id="spoken" role="status"></p>\n`
   );
+}
+
+function countdown({ announcements = [] }: LayoutProps): AssetName[] {
+  return announcements.some(({ countsDown }) => countsDown) ? ['countdown.js'] : [];
 }
 
 function announced({ announcements = [] }: LayoutProps): HtmlValue {
