@@ -18,10 +18,10 @@ import {
 import { allOperations, operationOf } from '../../src/operations/operations.ts';
 import { commandChannelOperation } from '../../src/operations/perform-command.ts';
 import { openDatabase } from '../../src/platform/store/open-database.ts';
-import { runCommand } from '../support/command-line.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { ageLogins, withStolenCookies } from '../support/login-age.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { runCommand } from '../support/run-command.ts';
 import { adminToken } from '../support/server-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
 import { callersOf, type Right, scopeOf, verdictOf } from './api-callers.ts';

@@ -122,28 +122,28 @@ describe('a backup', () => {
 
   test('overwrites nothing', async () => {
     await using folder = await createHubFolder();
-    await folder.run(['user', 'list']);
+    await folder.command(['user', 'list']);
     await writeFile(join(folder.directory, 'precious'), 'precious');
-    const { code, stderr } = await folder.run(['backup', 'precious']);
+    const { code, stderr } = await folder.command(['backup', 'precious']);
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: /precious exists already/ });
     expect(await readFile(join(folder.directory, 'precious'), 'utf8')).toBe('precious');
-    const lost = await folder.run(['backup', 'no/such/folder']);
+    const lost = await folder.command(['backup', 'no/such/folder']);
     expect(lost.stderr).toContain('cannot be copied to');
     expect(readdirSync(folder.directory).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
   test('that cannot be used replaces nothing', async () => {
     await using folder = await createHubFolder();
-    await folder.run(['user', 'list']);
+    await folder.command(['user', 'list']);
     const path = (name: string) => join(folder.directory, name);
-    await folder.run(['backup', 'newer']);
+    await folder.command(['backup', 'newer']);
     {
       using newer = new DatabaseSync(path('newer'));
       newer.exec('update hub_schema set version = 999');
       using other = new DatabaseSync(path('other'));
       other.exec('create table notes (text)');
     }
-    await folder.run(['backup', 'torn']);
+    await folder.command(['backup', 'torn']);
     const torn = await readFile(path('torn'));
     await writeFile(path('torn'), torn.fill(0x55, 4096 * 3, 4096 * 9));
     await writeFile(path('text'), 'no database at all '.repeat(100));
@@ -155,7 +155,7 @@ describe('a backup', () => {
       ['text', 'is damaged or no database of a hub'],
       ['absent', 'there is no file'],
     ] as const) {
-      const { code, stderr } = await folder.run(['restore', name]);
+      const { code, stderr } = await folder.command(['restore', name]);
       expect([name, code]).toEqual([name, 1]);
       expect(stderr).toContain(reason);
     }
@@ -166,7 +166,7 @@ describe('a backup', () => {
 
 test('a database of a hub before the first release is refused, and what to do is said', async () => {
   await using folder = await createHubFolder();
-  await folder.run(['user', 'list']);
+  await folder.command(['user', 'list']);
   {
     using old = new DatabaseSync(database(folder));
     old.exec('update hub_schema set version = 26');
@@ -191,9 +191,9 @@ describe.skipIf(!hasPostgres())('a backup of PostgreSQL', () => {
     const url = await cluster.createDatabase();
     await using folder = await createHubFolder({ Hub: { database_url: url } });
     expect(
-      (await folder.run(['user', 'add', 'ada', '--admin'], 'four words in a row\n')).code,
+      (await folder.command(['user', 'add', 'ada', '--admin'], 'four words in a row\n')).code,
     ).toBe(0);
-    const backup = await folder.run(['backup', 'hub.dump']);
+    const backup = await folder.command(['backup', 'hub.dump']);
     expect([backup.code, backup.stderr]).toEqual([0, '']);
     const file = join(folder.directory, 'hub.dump');
     expect(await modeOf(file)).toBe('600');
@@ -208,12 +208,12 @@ describe.skipIf(!hasPostgres())('a backup of PostgreSQL', () => {
     const target = new URL(url);
     target.pathname = pathname;
     await folder.configure({ Hub: { database_url: target.href } });
-    expect((await folder.run(['user', 'list'])).stdout).toContain('ada');
+    expect((await folder.command(['user', 'list'])).stdout).toContain('ada');
 
-    expect((await folder.run(['restore', 'hub.dump'])).stderr).toContain('pg_restore');
+    expect((await folder.command(['restore', 'hub.dump'])).stderr).toContain('pg_restore');
     target.password = 'wrong-password';
     await folder.configure({ Hub: { database_url: target.href } });
-    const refused = await folder.run(['backup', 'other.dump']);
+    const refused = await folder.command(['backup', 'other.dump']);
     expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining('cannot be backed up'),

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { programFile } from '../support/program-file.ts';
+import { runCommand } from '../support/run-command.ts';
 import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
 
 let hub: TestHub;

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { runCommand } from '../support/command-line.ts';
 import { usePostgres } from '../support/databases.ts';
 import { formPluginSource } from '../support/form-plugin.ts';
 import { hasPostgres } from '../support/postgres.ts';
+import { runCommand } from '../support/run-command.ts';
 import { adminToken } from '../support/server-hub.ts';
 import {
   createTestHub,

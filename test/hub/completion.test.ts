@@ -20,7 +20,7 @@ const hostileName = 'bob$(>pwned)';
 beforeAll(async () => {
   folder = await createHubFolder({ Hub: { services: [{ name: 'ticker', command: ['true'] }] } });
   for (const name of ['ada@example.org', hostileName]) {
-    expect((await folder.run(['user', 'add', name, '--no-password'])).stderr).toBe('');
+    expect((await folder.command(['user', 'add', name, '--no-password'])).stderr).toBe('');
   }
   bin = join(folder.directory, 'bin');
   await mkdir(bin);
@@ -156,6 +156,6 @@ describe('what can come next', () => {
       await createUserStore(database).createMissing([...names, 'zoe', 'zoë.m']);
     }
     const args = ['complete', '--', 'user', 'delete', '--config', folder.configFile, 'zo'];
-    expect((await folder.run(args, '')).stdout).toBe('zoe\tuser\nzoë.m\tuser\n');
+    expect((await folder.command(args)).stdout).toBe('zoe\tuser\nzoë.m\tuser\n');
   });
 });

@@ -23,7 +23,7 @@ interface Finding {
 }
 
 async function findingsOf(folder: HubFolder): Promise<{ code: number | null; found: Finding[] }> {
-  const { code, stdout, stderr } = await folder.run(['doctor', '--json']);
+  const { code, stdout, stderr } = await folder.command(['doctor', '--json']);
   expect(stdout, stderr).toMatch(/^\[/);
   return { code, found: JSON.parse(stdout) as Finding[] };
 }
@@ -42,7 +42,7 @@ describe('hub doctor', () => {
   test('finds nothing wrong with a fresh folder, and leaves it as it was', async () => {
     await using folder = await createHubFolder();
     const before = await readdir(folder.directory);
-    const { code, stdout, stderr } = await folder.run(['doctor']);
+    const { code, stdout, stderr } = await folder.command(['doctor']);
     expect(stderr).toBe('');
     expect(stdout).toMatch(/^ok +database +SQLite .*hub start creates the tables$/m);
     expect(stdout).toMatch(/^ok +address of Hub.bind_url +\S+ is free$/m);
@@ -54,7 +54,7 @@ describe('hub doctor', () => {
   test('knows the addresses of the hub that runs, and asks it by its public URL', async () => {
     await using folder = await createHubFolder();
     const hub = await folder.start();
-    const { code, stdout } = await folder.run(['check', '--deep']);
+    const { code, stdout } = await folder.command(['check', '--deep']);
     expect(stdout).toContain('is fine.');
     expect(stdout).toContain(`of the running hub (process ${hub.pid})`);
     expect(stdout).toMatch(/^ok +database +SQLite .*its schema has version \d+$/m);
@@ -275,7 +275,7 @@ describe('hub doctor', () => {
 
   test('warns of files of the hub that every account may use', async () => {
     await using folder = await createHubFolder();
-    await folder.run(['user', 'list']);
+    await folder.command(['user', 'list']);
     await chmod(join(folder.directory, 'hub.sqlite'), 0o666);
     await chmod(folder.directory, 0o777);
     const { code, found } = await findingsOf(folder);
@@ -361,7 +361,7 @@ describe.skipIf(!hasPostgres() || !requires('faketime'))('hub doctor on PostgreS
     expect(about((await findingsOf(folder)).found, 'database')?.detail).toMatch(
       /^PostgreSQL 15\S* .*hub start creates the tables$/,
     );
-    await folder.run(['user', 'list']);
+    await folder.command(['user', 'list']);
     const { found } = await findingsOf(folder);
     expect(about(found, 'database')?.detail).toMatch(/its schema has version \d+$/);
     expect(about(found, 'clock')).toMatchObject({ state: 'ok' });

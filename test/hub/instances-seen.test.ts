@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
       'both are counted',
     );
 
-    const before = await folder.run(['status']);
+    const before = await folder.command(['status']);
     expect(before.stdout).toMatch(
       /Gateways:\n +\S+-\d+ +up +since [\d-]+ [\d:]+ UTC +started by hub-b/,
     );
@@ -123,9 +123,9 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
     const shown = await browser.open(`${hub.url}hub/admin/services`);
     expect(shown.body).toMatch(/data-label="Runs at"><div>hub-a/);
 
-    let status = await folder.run(['status']);
+    let status = await folder.command(['status']);
     await until(async () => {
-      status = await folder.run(['status']);
+      status = await folder.command(['status']);
       return status.stdout.includes('ready');
     }, 'the command shows the service as ready');
     expect(status.stderr).toBe('');
@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
       /sleeper +ready +since [\d-]+ [\d:]+ UTC +at hub-a +(CPU [\d.]+ % +\d+ MiB +)?0 restarts/,
     );
     expect(status.stdout).toContain('Servers: none\nSessions: 1 of 1 user\n');
-    const { stdout } = await folder.run(['status', '--json']);
+    const { stdout } = await folder.command(['status', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       instances: [
         { name: 'hub-a', up: true, down_since: null, services: ['sleeper'] },
@@ -182,14 +182,14 @@ test('hub status tells of a hub on SQLite whether it runs', async () => {
       ],
     },
   });
-  const before = await folder.run(['status']);
+  const before = await folder.command(['status']);
   expect(before.code).toBe(0);
   expect(before.stdout).toContain('No hub runs on this database.');
   expect(before.stdout).toMatch(/sleeper +stopped +runs nowhere/);
   expect(before.stdout).toContain('External services:\n  Not known: no hub answers.\n');
   await using hub = await folder.start();
   await until(
-    async () => /sleeper +ready/.test((await folder.run(['status'])).stdout),
+    async () => /sleeper +ready/.test((await folder.command(['status'])).stdout),
     'the service is shown as ready',
   );
   await until(
@@ -202,7 +202,7 @@ test('hub status tells of a hub on SQLite whether it runs', async () => {
   database.exec(`update service_owners set status = json_set(status, '$.usage', json('{
     "cpuCores": 0.25, "memoryBytes": 104857600, "uptimeSeconds": 1, "processes": 1
   }'))`);
-  const { stdout } = await folder.run(['status']);
+  const { stdout } = await folder.command(['status']);
   expect(stdout).toMatch(
     /sleeper +ready +since \S+ \S+ UTC +at \S+ +CPU 25\.0 % +100 MiB +0 restarts/,
   );
@@ -215,15 +215,15 @@ test('hub status tells of a hub on SQLite whether it runs', async () => {
   await until(
     async () =>
       /sleeper +stopped .*stopped by admin-service since 2/.test(
-        (await folder.run(['status'])).stdout,
+        (await folder.command(['status'])).stdout,
       ),
     'it tells who stopped the service',
   );
   hub.signal('SIGKILL');
   await hub.exited;
-  const after = await folder.run(['status']);
+  const after = await folder.command(['status']);
   expect(after.stdout).toMatch(/ down +since an unknown time/);
   expect(after.stdout).toMatch(/sleeper +stopped +runs nowhere/);
   await using _next = await folder.start();
-  expect((await folder.run(['status'])).stdout).toMatch(/ up +since/);
+  expect((await folder.command(['status'])).stdout).toMatch(/ up +since/);
 });

@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgres())('hubs on one PostgreSQL', () => {
     expect(isAlive(pid)).toBe(true);
     expect((await server())?.ready).toBe(true);
     expect(await service()).toMatchObject({ pid: before.pid, restarts: 0 });
-    expect(await first.run(['reload'])).toMatchObject({ code: 0 });
+    expect(await first.command(['reload'])).toMatchObject({ code: 0 });
     hub.signal('SIGTERM');
     expect(await hub.exited).toBe(0);
   });

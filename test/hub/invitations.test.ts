@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
 import {
@@ -8,6 +7,7 @@ import {
   inviteUser,
   testPassword,
 } from '../support/password-hub.ts';
+import { runCommand } from '../support/run-command.ts';
 import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
 
 let hub: TestHub;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
 import { hashesDuring } from '../support/password-hashes.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { runCommand } from '../support/run-command.ts';
 import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
 
 const limits = { lockout_attempts: 3, lockout_delay: 600, lockout_max_delay: 900 };

@@ -47,7 +47,7 @@ function api(path: string) {
   return fetch(`${folder.apiUrl}/${path}`, { method: 'POST', headers });
 }
 
-const logs = (...args: readonly string[]) => folder.run(['logs', ...args]);
+const logs = (...args: readonly string[]) => folder.command(['logs', ...args]);
 
 /** `hub logs -f` as a process of its own. */
 function follow(name: string) {

@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres())('hub reload with several instances', () => {
 
     await here.announce('after');
     await there.announce('after');
-    const same = await here.folder.run(['reload']);
+    const same = await here.folder.command(['reload']);
     expect(same).toMatchObject({ code: 0, stderr: '' });
     expect(same.stdout).toMatch(
       /^The hub \(process \d+\) has reloaded\.\nIn force now: Hub\.announcement\nAll 2 instances have the same settings now\.\n$/,
@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres())('hub reload with several instances', () => {
     expect(here.hub.logged(/^reload requested$/)).toEqual([]);
 
     await here.announce('only here');
-    const different = await here.folder.run(['reload']);
+    const different = await here.folder.command(['reload']);
     expect(different.stdout).toMatch(
       /Of 2 instances, these have other settings: there \(on .+\)\./,
     );
@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgres())('hub reload with several instances', () => {
     }
 
     await there.announce('only here');
-    await there.folder.run(['reload']);
+    await there.folder.command(['reload']);
     await until(
       () => here.hub.logged(/^instance settings consistent again$/).length > 0,
       'the log of the other says that it is over',

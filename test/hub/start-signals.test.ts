@@ -90,7 +90,7 @@ describe('SIGHUP', () => {
     await using hub = await startUntilOrphan();
     const added = { name: 'added', url: 'http://127.0.0.1:1' };
     await folder.configure({ Hub: { services: [stubborn, added] } });
-    expect(await folder.run(['reload'])).toMatchObject({ code: 0 });
+    expect(await folder.command(['reload'])).toMatchObject({ code: 0 });
     await until(() => hub.logged(/new configuration applied/).length > 0, 'the hub has reloaded');
     expect(hub.logged(/new configuration applied/)).toMatchObject([
       { services: { added: ['added'] } },

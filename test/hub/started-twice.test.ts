@@ -100,7 +100,7 @@ test('a hub that is started again by mistake refuses, and harms nothing of the f
   }, 'the server that was starting is ready');
   expect(hub.logged(/ended|failed/)).toEqual([]);
 
-  expect(await folder.run(['reload'])).toMatchObject({ code: 0 });
+  expect(await folder.command(['reload'])).toMatchObject({ code: 0 });
   await until(
     () => hub.logged(/new configuration applied/).length > 0,
     'the first hub has reloaded',
@@ -113,7 +113,7 @@ test('a hub that was killed does not keep the next one from starting', async () 
   killed.signal('SIGKILL');
   await killed.exited;
   await using hub = await folder.start();
-  expect(await folder.run(['reload'])).toMatchObject({
+  expect(await folder.command(['reload'])).toMatchObject({
     stdout: `The hub (process ${hub.pid}) has reloaded.\nNothing has changed.\n`,
   });
 });

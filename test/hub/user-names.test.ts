@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
 import { ConfigError } from '../../src/platform/errors.ts';
-import { runCommand } from '../support/command-line.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { runCommand } from '../support/run-command.ts';
 import { adminToken } from '../support/server-hub.ts';
 import { createTestHub, submitForm, type TestHub } from '../support/test-hub.ts';
 

@@ -8,6 +8,7 @@ import { killTrees } from './leftovers.ts';
 import { memoryFolder } from './memory-folder.ts';
 import { programFile } from './program-file.ts';
 import { pathOf } from './requires.ts';
+import { runCommand } from './run-command.ts';
 import { endProcessesIn, until } from './test-hub.ts';
 
 type Section = Readonly<Record<string, unknown>>;
@@ -29,6 +30,8 @@ export interface HubFolder extends AsyncDisposable {
     input?: string,
     environment?: Readonly<Record<string, string>>,
   ): Promise<Run>;
+  /** The same in this process, in a tenth of the time. */
+  command(args: readonly string[], input?: string): Promise<Run>;
 }
 
 export interface ProcessConfig {
@@ -118,6 +121,18 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
         text(child.stderr),
         once(child, 'exit') as Promise<[number | null]>,
       ]);
+      return { code, stdout, stderr };
+    },
+
+    async command(args, piped = '') {
+      const {
+        exitCode: code,
+        stdout,
+        stderr,
+      } = await runCommand(directory, withConfig(args), {
+        piped,
+        env: process.env,
+      });
       return { code, stdout, stderr };
     },
 
