@@ -44,6 +44,7 @@ const paths = [
   'hub/account',
   'hub/admin',
   'hub/admin/users',
+  'hub/admin/servers',
   'hub/admin/users?before=',
   'hub/admin/users?after={name}',
   'hub/admin/users?sort=-name',

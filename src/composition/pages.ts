@@ -13,6 +13,7 @@ import { adminLockoutRoutes } from '../entrances/pages/admin/lockout-routes.ts';
 import { adminOverviewRoutes } from '../entrances/pages/admin/overview-routes.ts';
 import { adminRoleRoutes } from '../entrances/pages/admin/role-routes.ts';
 import { adminRuntimeServiceRoutes } from '../entrances/pages/admin/runtime-service-routes.ts';
+import { adminServerListRoutes } from '../entrances/pages/admin/server-list-routes.ts';
 import { adminServiceRoutes } from '../entrances/pages/admin/service-routes.ts';
 import { adminUserActRoutes } from '../entrances/pages/admin/user-act-routes.ts';
 import { adminUserImportRoutes } from '../entrances/pages/admin/user-import-routes.ts';
@@ -67,6 +68,7 @@ export function addPages(router: Router, hub: Whole): void {
   });
   const admin = createBoundPages(router, { ...hub, areaScope: 'admin-ui' });
   adminOverviewRoutes(admin);
+  adminServerListRoutes(admin);
   adminUserActRoutes(admin, hub);
   adminUserListRoutes(admin);
   adminUserImportRoutes(admin, hub);

@@ -24,6 +24,7 @@ import { createSealer } from '../platform/crypto/sealer.ts';
 import { createAuditStore } from '../platform/store/audit-store.ts';
 import type { HubDatabase } from '../platform/store/database.ts';
 import { createSettingStore, type SettingStore } from '../platform/store/setting-store.ts';
+import { createServerListStore } from '../workloads/servers/server-list-store.ts';
 import { createServerStore } from '../workloads/servers/server-store.ts';
 import { createStartTimes } from '../workloads/servers/start-times-store.ts';
 import { createFavouriteStore } from '../workloads/services/favourite-store.ts';
@@ -74,6 +75,7 @@ export function createPlainStores(database: HubDatabase) {
     loginSessions: createLoginSessionStore(database),
     accessTokens: createAccessTokenStore({ database }),
     authorizationCodes: createAuthorizationCodeStore({ database }),
+    serverList: createServerListStore(database),
     serverStore: createServerStore(database),
     startTimes: createStartTimes(database),
     favourites: createFavouriteStore(database),

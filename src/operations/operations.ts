@@ -22,6 +22,7 @@ import { roleOperations } from './roles.ts';
 import { runtimeServiceOperations } from './runtime-services.ts';
 import { searchOperations } from './search.ts';
 import { serverExtensionOperations } from './server-extension.ts';
+import { serverListOperations } from './server-list.ts';
 import { serverOutputOperations } from './server-output.ts';
 import { serverPageOperations } from './server-pages.ts';
 import { serverOperations } from './servers.ts';
@@ -77,6 +78,7 @@ const lists = [
   auditOperations,
   noticeOperations,
   overviewOperations,
+  serverListOperations,
 ] as const;
 
 type AnyOperation = (typeof lists)[number][number];

@@ -31,7 +31,7 @@ const latestEntries = 8;
 
 /** How everything is, as far as a caller may know it: what they may not is undefined. */
 export const overviewOperations = [
-  view({ id: 'viewOverview', path: '/admin', scopes: ['admin-ui'] }).handle(
+  view({ id: 'viewOverview', path: '/admin', scopes: 'authenticated' }).handle(
     async ({ caller, may }, deps: Deps) => {
       const [users, hub, latest] = await Promise.all([
         usersOf(caller, deps),

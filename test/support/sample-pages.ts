@@ -28,6 +28,7 @@ import {
 import { overviewPage } from '../../src/entrances/pages/admin/overview-page.ts';
 import { adminRoleFormPage } from '../../src/entrances/pages/admin/role-form-page.ts';
 import { adminRolePage, adminRolesPage } from '../../src/entrances/pages/admin/roles-page.ts';
+import { serversPage } from '../../src/entrances/pages/admin/servers-page.ts';
 import {
   adminServiceFormPage,
   newServicePage,
@@ -1199,6 +1200,18 @@ export function samplePages(
       lockouts: 2,
       maintenance: { text: '', since: minutes(-9) },
       latest: auditEntries(text),
+    }),
+    'admin-servers': serversPage({
+      layout,
+      query: { search: text('a') },
+      servers: [
+        { ...server('running', { load: sampleLoad() }), mayStop: true },
+        { ...server('failed', { ...named, failure: text('It ended.') }), mayStop: true },
+      ],
+      total: 120,
+      borders: { first: undefined, last: text('thesis/alice') },
+      counts: { all: 120, failed: 1, unreachable: 0, starting: 1, running: 118, stopping: 0 },
+      mayStopMany: true,
     }),
     'admin-overview-well': overviewPage({
       layout,

@@ -173,6 +173,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'search-nothing',
       'admin-batch',
       'admin-overview',
+      'admin-servers',
       'admin-overview-well',
       'admin-users-to-read',
       'home-nothing',

@@ -107,6 +107,7 @@ export interface PageUrls {
   /** With one who gets access, or where it is. */
   adminGiveAccess(about?: Readonly<Partial<Record<'user' | 'group' | 'service', string>>>): string;
   adminRole(roleName: string, action?: AdminRoleAction): string;
+  readonly adminServers: string;
   readonly adminServices: string;
   readonly adminNewService: string;
   adminService(serviceName: string, action?: AdminServiceAction): string;
@@ -235,6 +236,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminGiveAccess: (about) =>
       `${hub}admin/give-access${about === undefined ? '' : `?${new URLSearchParams(about)}`}`,
     adminRole: (roleName, action) => below('admin/roles', roleName, action),
+    adminServers: `${hub}admin/servers`,
     adminServices: `${hub}admin/services`,
     adminNewService: `${hub}admin/new-service`,
     adminService: (serviceName, action) => below('admin/services', serviceName, action),

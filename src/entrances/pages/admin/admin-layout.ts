@@ -45,7 +45,13 @@ const parts: readonly (readonly [Phrase | undefined, readonly (readonly [AdminTa
         ['roles', text`Roles`],
       ],
     ],
-    [text`Workloads`, [['services', text`Services`]]],
+    [
+      text`Workloads`,
+      [
+        ['servers', text`Servers`],
+        ['services', text`Services`],
+      ],
+    ],
     [
       text`Security`,
       [
@@ -76,6 +82,7 @@ function tabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
     users: urls.adminUsers,
     groups: urls.adminGroups,
     roles: urls.adminRoles,
+    servers: urls.adminServers,
     services: urls.adminServices,
     instances: urls.adminInstances,
     lockouts: urls.adminLockouts,

@@ -174,8 +174,14 @@ test('a lock-out is lifted by what it is about', () => {
 test('a part of the administration is offered to those who may see some of it', () => {
   const tabsOf = (...scopes: string[]) =>
     adminTabsOf({ owner: { kind: 'user', name: 'ada' }, scopes: new Set(scopes) }, emptyMembership);
-  expect(tabsOf('list:users!group=staff', 'read:hub')).toEqual(['users', 'instances']);
+  expect(tabsOf('list:users!group=staff', 'read:hub')).toEqual([
+    'overview',
+    'users',
+    'servers',
+    'instances',
+  ]);
   expect(tabsOf('read:audit', 'list:services', 'admin:users!user=bob')).toEqual([
+    'overview',
     'services',
     'activity',
   ]);

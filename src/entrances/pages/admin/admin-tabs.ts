@@ -10,6 +10,7 @@ const viewByTab = {
   users: 'viewUsers',
   groups: 'viewGroups',
   roles: 'viewRoles',
+  servers: 'viewServers',
   services: 'viewServices',
   instances: 'viewInstances',
   lockouts: 'viewLockouts',

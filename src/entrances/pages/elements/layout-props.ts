@@ -72,6 +72,7 @@ export type AdminTab =
   | 'users'
   | 'groups'
   | 'roles'
+  | 'servers'
   | 'services'
   | 'instances'
   | 'lockouts'

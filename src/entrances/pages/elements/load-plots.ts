@@ -108,6 +108,19 @@ export function loadSparks(series: LoadSeries | undefined): HtmlValue {
   return html`<span class="sparks">${sparks}</span>`;
 }
 
+/** What was measured last, in words. */
+export function loadFigures(
+  series: LoadSeries | undefined,
+): Readonly<Partial<Record<LoadFigure, HtmlValue>>> {
+  if (series === undefined) return {};
+  return Object.fromEntries(
+    shown.map(({ figure, format }) => {
+      const now = series.figures[figure].at(-1);
+      return [figure, typeof now === 'number' && format(now)];
+    }),
+  );
+}
+
 /** One figure of the last hour, small. */
 export function loadSpark(series: LoadSeries | undefined, wanted: LoadFigure): HtmlValue {
   const { steps } = loadSpans.hour;

@@ -58,6 +58,11 @@ export function serverStatus(state: ShownServerState): Html {
   return html`<span class="status ${kind}">${word}</span>`;
 }
 
+/** The same as a word alone. */
+export function stateWord(state: ShownServerState): Text {
+  return words[state][1];
+}
+
 /** Whether a page with these servers should follow what happens to them. */
 export function isChanging(servers: readonly ServerSummary[]): boolean {
   return servers.some(({ state }) => state === 'starting' || state === 'stopping');

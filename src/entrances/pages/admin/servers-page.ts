@@ -1,0 +1,116 @@
+import { message, text } from '../../../platform/texts/text.ts';
+import { type ListedState, listedStates } from '../../../workloads/servers/server-list-store.ts';
+import { csrfField, hiddenFields } from '../elements/form.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadFigures } from '../elements/load-plots.ts';
+import { edgeFields, type PageBorders, paging } from '../elements/paging.ts';
+import { formatNumber } from '../elements/quantity.ts';
+import { searchForm } from '../elements/search-form.ts';
+import { type Column, table } from '../elements/table.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, html } from '../html.ts';
+import { type ServerSummary, serverStatus, stateWord } from '../servers/server-summary.ts';
+import { adminLayout } from './admin-layout.ts';
+
+interface ServersQuery {
+  /** Part of the name of a user; empty for any. */
+  readonly search: string;
+  readonly show?: ListedState | undefined;
+}
+
+export interface ServersView {
+  readonly layout: FormLayoutProps;
+  readonly query: ServersQuery;
+  readonly servers: readonly (ServerSummary & { readonly mayStop: boolean })[];
+  /** On all pages. */
+  readonly total: number;
+  readonly borders: PageBorders;
+  /** Of the search, whatever state is shown. */
+  readonly counts: Readonly<Record<ListedState | 'all', number>>;
+  readonly mayStopMany: boolean;
+}
+
+/** The servers that run, start, stop or have failed, of all users. */
+export function serversPage(view: ServersView): Html {
+  const { layout, query, servers, total, borders, counts } = view;
+  const url = layout.urls.adminServers;
+  const { search, show } = query;
+  const urlOf = (asked: ServersQuery, edge?: Parameters<typeof edgeFields>[0]) => {
+    const fields = {
+      ...(asked.search && { search: asked.search }),
+      ...(asked.show && { show: asked.show }),
+    };
+    const said = new URLSearchParams({ ...fields, ...edgeFields(edge) });
+    return said.size === 0 ? url : `${url}?${said}`;
+  };
+  const chip = (state: ListedState | undefined): Html =>
+    html`<a class="chip${state === 'failed' && counts.failed > 0 && ' bad'}" href="${urlOf({ search, show: state })}"${state === show && html` aria-current="true"`}>${state === undefined ? text`All` : stateWord(state)} <b>${formatNumber(counts[state ?? 'all'])}</b></a>`;
+  const list = table(text`Servers`, columns(view), servers, {
+    style: 'dense',
+    keyOf: ({ userName, name }) => `${name}/${userName}`,
+  });
+  return adminLayout(layout, {
+    title: text`Servers`,
+    tab: 'servers',
+    scripts: ['live-state.js'],
+    body: html`${pageHead(text`Servers`, message('{count, plural, one {# server} other {# servers}}', { count: total }))}
+${searchForm(url, { label: text`Find by user`, search, fields: { show } })}
+<nav class="chips" aria-label="${text`Show`}">${[undefined, ...listedStates].map(chip)}</nav>
+<section class="block" id="servers" data-live-seconds="10">${
+      servers.length === 0
+        ? html`<p class="empty">${text`There are no such servers now.`}</p>`
+        : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ act: 'stop', return_to: urlOf(query) })}
+${view.mayStopMany && html`<div class="act-bar"><button class="button danger">${text`Stop all servers of the ticked users`}</button></div>`}
+${list}</form>`
+    }
+${paging({ total, shown: servers.length, borders, urlOf: (edge) => urlOf(query, edge) })}</section>`,
+  });
+}
+
+function columns({
+  layout,
+  mayStopMany,
+}: ServersView): readonly Column<ServersView['servers'][number]>[] {
+  const { urls, now } = layout;
+  const tick: Column<ServersView['servers'][number]> = {
+    label: text`Tick`,
+    style: 'tick',
+    cell: ({ userName }) =>
+      html`<label><input type="checkbox" name="user" value="${userName}" aria-label="${text`Tick ${userName}`}"></label>`,
+  };
+  return [
+    ...(mayStopMany ? [tick] : []),
+    {
+      label: text`Server`,
+      style: 'name',
+      cell: ({ userName, name, failure }) =>
+        html`<a href="${urls.server(userName, name)}">${userName}${name !== '' && ` / ${name}`}</a>${failure !== undefined && html`<span class="under">${failure}</span>`}`,
+    },
+    { label: text`State`, cell: ({ state }) => serverStatus(state) },
+    {
+      label: text`Since`,
+      cell: ({ startedAt, stoppedAt, state }) =>
+        timeElement(state === 'failed' ? stoppedAt : startedAt, now),
+    },
+    {
+      label: text`Last activity`,
+      cell: ({ lastActivityAt }) => timeElement(lastActivityAt, now),
+    },
+    {
+      label: text`CPU and memory`,
+      cell({ load }) {
+        const { cpuCores, memoryBytes } = loadFigures(load);
+        return [cpuCores, memoryBytes].map((each) => html`<span class="one-word">${each}</span> `);
+      },
+    },
+    {
+      label: text`Actions`,
+      style: 'end',
+      cell: ({ userName, name, state, mayStop }) =>
+        mayStop &&
+        (state === 'running' || state === 'starting') &&
+        html`<div class="actions"><button class="button small" formaction="${urls.stop(userName, name)}" aria-label="${text`Stop the server of ${userName}`}">${text`Stop`}</button></div>`,
+    },
+  ];
+}
