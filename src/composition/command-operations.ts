@@ -9,7 +9,10 @@ import { createConfiguredRights } from '../identity/accounts/configured-rights.t
 import { createGroupMembers } from '../identity/accounts/group-members.ts';
 import { createInvitations } from '../identity/accounts/invitations.ts';
 import { createLockouts, type Lockouts } from '../identity/accounts/lockouts.ts';
+import { createRoleAdministration } from '../identity/accounts/role-administration.ts';
 import { createSetUpLink } from '../identity/accounts/set-up-link.ts';
+import { createUserImports } from '../identity/accounts/user-imports.ts';
+import { createUserProfiles } from '../identity/accounts/user-profiles.ts';
 import { createAccountBinding } from '../identity/authentication/account-binding.ts';
 import { createAccountPasswords } from '../identity/authentication/account-passwords.ts';
 import { createAuthenticators } from '../identity/authentication/create-authenticators.ts';
@@ -89,54 +92,81 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
 
   const userNames = createUserNameRules(Authenticator);
   const binding = createAccountBinding(config);
+  const authenticators = await startAuthenticators(
+    plugins.authenticators.filter(({ plugin }) => plugin.name === 'password'),
+    () => settings,
+  );
   const passwords = createAccountPasswords({
-    authenticators: await startAuthenticators(
-      plugins.authenticators.filter(({ plugin }) => plugin.name === 'password'),
-      () => settings,
-    ),
+    authenticators,
     credentials,
     passwordHasher,
     countApiTokens: (userId) => accessTokens.countOfUser(userId),
     endLoginsOf: endAllOfUser,
   });
+  const accounts = createAccounts({
+    ...stores,
+    userNames,
+    binding,
+    configuredRights,
+    acting,
+    logins: { endAllOfUser },
+    async withoutServersOf(user, work) {
+      await requireStopped(user);
+      return work();
+    },
+    async deleteServersOf(user) {
+      const { serverStore, systemAccounts } = stores;
+      const hubId = await keepHubId(settings);
+      const { startSpawners } = await import('./servers.ts');
+      const spawner = await startSpawners({ plugins, config, hubId, serverStore, log });
+      opened.defer(async () => spawner[Symbol.asyncDispose]?.());
+      await createServerDeletion({ spawner, serverStore, systemAccounts }).ofUser(user);
+    },
+    async onDelete(userName) {
+      const file = resolve(directory, Hub.cookie_secret_file);
+      const secrets = await loadCookieSecrets({ configured: Hub.cookie_secret, file });
+      const sealer = createSealer(secrets, 'plugin-settings');
+      const { list } = await startAuthenticators(plugins.authenticators, (name) =>
+        createSealedSettings(name, { settings, sealer }),
+      );
+      for (const { authenticator } of list) await authenticator.deleteUser?.(userName);
+    },
+  });
+  const groupMembers = createGroupMembers({ ...stores, acting });
   const deps: CommandDeps = {
     ...stores,
-    groupMembers: createGroupMembers({ ...stores, acting }),
+    now: database.now,
+    accounts,
+    groupMembers,
+    userImports: createUserImports({
+      ...stores,
+      names: userNames,
+      accounts,
+      groupMembers,
+      acting,
+      roleAdministration: createRoleAdministration({
+        ...stores,
+        acting,
+        catalogue,
+        serviceNames: () => Hub.services.map(({ name }) => name),
+        configured: Hub.load_roles,
+        managesRoles: Authenticator.manage_roles,
+      }),
+      userProfiles: createUserProfiles({
+        ...stores,
+        authenticators,
+        acting,
+        // Of those who are new.
+        identities: { listForUser: async () => [] },
+        pictureOrigins: Hub.picture_origins,
+      }),
+    }),
     invitations: createInvitations({
       ...stores,
       passwords,
       acting,
       pageUrl: new URL(createPageUrls(config.basePath).invitation, config.publicUrl).href,
       now: database.now,
-    }),
-    accounts: createAccounts({
-      ...stores,
-      userNames,
-      binding,
-      configuredRights,
-      acting,
-      logins: { endAllOfUser },
-      async withoutServersOf(user, work) {
-        await requireStopped(user);
-        return work();
-      },
-      async deleteServersOf(user) {
-        const { serverStore, systemAccounts } = stores;
-        const hubId = await keepHubId(settings);
-        const { startSpawners } = await import('./servers.ts');
-        const spawner = await startSpawners({ plugins, config, hubId, serverStore, log });
-        opened.defer(async () => spawner[Symbol.asyncDispose]?.());
-        await createServerDeletion({ spawner, serverStore, systemAccounts }).ofUser(user);
-      },
-      async onDelete(userName) {
-        const file = resolve(directory, Hub.cookie_secret_file);
-        const secrets = await loadCookieSecrets({ configured: Hub.cookie_secret, file });
-        const sealer = createSealer(secrets, 'plugin-settings');
-        const { list } = await startAuthenticators(plugins.authenticators, (name) =>
-          createSealedSettings(name, { settings, sealer }),
-        );
-        for (const { authenticator } of list) await authenticator.deleteUser?.(userName);
-      },
     }),
     acting,
     binding,
@@ -146,7 +176,6 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     tokenIssuer: createTokenIssuer({ now: database.now, accessTokens, authorizer, settings: Hub }),
     authorizer,
     notices: createNoticeStore(database),
-    now: database.now,
     lockouts: {
       list: async () => (await openLockouts()).list(),
       lift: async (subject) => (await openLockouts()).lift(subject),

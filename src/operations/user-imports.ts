@@ -63,6 +63,7 @@ const importResult = z.object({
 export const userImportOperations = [
   operation({
     id: 'importUsers',
+    byCommand: true,
     method: 'POST',
     path: '/user-imports',
     audit: ['user.create'],
@@ -87,16 +88,48 @@ export const userImportOperations = [
       if (verdict !== 'create' || body.dry_run || user === undefined)
         results.push({ name, result: verdict, ...inEnglish(reason) });
       else {
-        try {
-          await userImports.add(caller, may, user);
-          results.push({ name, result: 'created' });
-        } catch (error) {
-          if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
-          results.push({ name, result: 'invalid', reason: error.message });
-        }
+        const problem = await problemOf(() => userImports.add(caller, may, user));
+        results.push({ name, result: problem === undefined ? 'created' : 'invalid', ...problem });
       }
     }
     return { status: 200, body: results };
+  }),
+  operation({
+    id: 'undoUserImport',
+    byCommand: true,
+    method: 'DELETE',
+    path: '/user-imports',
+    audit: ['user.delete'],
+    log: 'import of users undone',
+    tag: 'users',
+    summary: 'Delete users who were created within the last hour and have not been here',
+    scopes: ['delete:users'],
+    needsRecentLogin: true,
+    body: z.object({ usernames: z.array(z.string()).min(1).max(maxNewUsers) }),
+    answers: {
+      200: {
+        description: 'What became of each, in their order.',
+        schema: z.array(
+          z.object({
+            name: z.string(),
+            result: z.enum(['deleted', 'kept']),
+            reason: z.string().optional(),
+          }),
+        ),
+      },
+    },
+  }).handle(async ({ body, caller }, { userImports, now }: Pick<Deps, 'userImports' | 'now'>) => {
+    const since = new Date(now() - undoMs);
+    const results: { name: string; result: 'deleted' | 'kept'; reason?: string }[] = [];
+    for (const name of body.usernames) {
+      const problem = await problemOf(() => userImports.undo(caller, name, since));
+      results.push({ name, result: problem === undefined ? 'deleted' : 'kept', ...problem });
+    }
+    return {
+      status: 200,
+      body: results,
+      logged: { users: results.filter(({ result }) => result === 'deleted').length },
+    };
   }),
   operation({
     id: 'checkNewUsers',
@@ -220,6 +253,19 @@ const isUndoable = ({ finishedAt, doneNames = [] }: BatchReport, now: number) =>
   finishedAt !== undefined && now - finishedAt < undoMs && doneNames.length > 0;
 
 const isOf = ({ doneNames = [] }: BatchReport, name: string) => doneNames.includes(name);
+
+/** Why one of several is not done; throws what stops all of them. */
+async function problemOf(
+  work: () => Promise<unknown>,
+): Promise<{ readonly reason: string } | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
+    return { reason: error.message };
+  }
+}
 
 const inEnglish = (reason: Phrase | undefined) =>
   reason === undefined ? {} : { reason: String(reason) };

@@ -30,6 +30,7 @@ const declarations: readonly OperationDeclaration[] = [
 const inputs: Readonly<Record<string, (world: World) => { query?: string; body?: unknown }>> = {
   putAnnouncement: () => ({ body: { text: 'Hello.' } }),
   createUsers: ({ freeName }) => ({ body: { usernames: [freeName] } }),
+  undoUserImport: ({ freeName }) => ({ body: { usernames: [freeName] } }),
   importUsers: ({ freeName }) => ({ body: { users: [{ name: freeName }] } }),
   changeUser: ({ freeName }) => ({ body: { name: freeName } }),
   reportActivity: () => ({ body: { last_activity: new Date().toISOString() } }),

@@ -227,5 +227,41 @@ describe.each(['sqlite', 'postgres'] as const)('before the first start, on %s', 
       expect((await hub('group delete makers --yes')).stdout).toBe('Deleted makers.\n');
       expect((await hub('group delete makers --yes')).exitCode).toBe(1);
     });
+
+    test('import users of a list, say what is wrong with a line, and undo it', async () => {
+      await hub('user add bob --no-password');
+      await hub('group create stats');
+      const file = join(folder, 'people.csv');
+      const lines = [
+        'Username;Name;E-Mail;Group',
+        's1;Zoë Müller;s1@uni.example;stats',
+        'bob;;;',
+        'S1;;;',
+        '=cmd;;;',
+        'far;;;nowhere',
+        'mia@uni.example;;;',
+      ];
+      // As spreadsheets of Windows write it.
+      await writeFile(file, lines.join('\r\n'), 'latin1');
+      const asked = await hub('user import people.csv');
+      expect(asked).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(asked.stderr).toMatch(
+        /^line 3: bob: exists\nline 4: s1: duplicate\nline 5: =cmd: invalid: .*formula.*\nline 6: far: invalid: .*\nNothing was done\./,
+      );
+      expect(JSON.parse((await hub('user list --json')).stdout)).toHaveLength(1);
+      expect((await hub('user import people.csv --yes')).stdout).toBe('Users created: 2.\n');
+      expect((await hub('user group s1')).stdout).toBe('stats\tapi\n');
+      expect((await hub('user import people.csv --yes')).stderr).toMatch(
+        /None of these users can be created\.\n$/,
+      );
+      expect((await hub('user import nowhere.csv --yes')).stderr).toContain(
+        'there is no such file',
+      );
+      await hub('user add late --no-password');
+      const undone = await hub('user import people.csv --undo --yes');
+      expect(undone.stdout).toBe('Users deleted: 3.\n');
+      expect(undone.stderr).toMatch(/^line 4: S1: kept: .*\nline 5: =cmd: kept: /);
+      expect(JSON.parse((await hub('user list --json')).stdout)).toMatchObject([{ name: 'late' }]);
+    });
   });
 });

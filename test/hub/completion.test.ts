@@ -112,6 +112,7 @@ describe('what can come next', () => {
       'add',
       'passwd',
       'account',
+      'import',
       'invite',
       'group',
       'list',

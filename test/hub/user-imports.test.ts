@@ -14,14 +14,20 @@ beforeAll(async () => {
       load_groups: [
         { name: 'stats', users: ['bob'] },
         { name: 'bosses', users: [] },
+        { name: 'ruled', users: [] },
       ],
       load_roles: [
         {
           name: 'helpers',
-          scopes: ['admin-ui', 'admin:users', 'groups!group=stats'],
+          scopes: ['admin-ui', 'admin:users', 'groups!group=stats', 'groups!group=ruled'],
           users: ['helper'],
         },
         { name: 'boss', scopes: ['admin:servers'], groups: ['bosses'] },
+        {
+          name: 'rulers',
+          scopes: ['admin:servers!group=ruled', 'list:users', 'admin-ui'],
+          users: ['bob'],
+        },
         { name: 'reader', scopes: ['list:users'], services: [] },
       ],
     },
@@ -184,5 +190,42 @@ describe('users by the list over the API', () => {
     expect(await exists('api1')).toBe(false);
     expect((await importByApi(adminToken, users)).slice(0, 2)).toEqual(['created', 'duplicate']);
     expect((await importByApi(adminToken, users))[0]).toBe('exists');
+  });
+
+  test('are undone within an hour, but for those who have been here', async () => {
+    await importByApi(adminToken, [{ name: 'wrong1' }, { name: 'wrong2' }]);
+    const body = JSON.stringify({ usernames: ['wrong1', 'bob', 'nobody'] });
+    const answer = await hub.api('/user-imports', adminToken, { method: 'DELETE', body });
+    expect(await answer.json()).toEqual([
+      { name: 'wrong1', result: 'deleted' },
+      { name: 'bob', result: 'kept', reason: 'This account is in use.' },
+      { name: 'nobody', result: 'kept', reason: 'There is no such user.' },
+    ]);
+    expect([await exists('wrong1'), await exists('wrong2')]).toEqual([false, true]);
+  });
+
+  test('are not there at all where their group is refused after they were made', async () => {
+    const helper = await hub.logIn('helper', testPassword);
+    const url = await create(helper, 'user,groups\nhalf,ruled\nwhole,stats');
+    await until(
+      async () => textOf(await helper.request(url)).includes('Finished, but not for all.'),
+      'the report tells of the one',
+    );
+    expect([await exists('half'), await exists('whole')]).toEqual([false, true]);
+  });
+
+  test('are made only while their maker may make them', async () => {
+    const change = (admin: boolean) =>
+      hub.api('/users/bob', adminToken, { method: 'PATCH', body: JSON.stringify({ admin }) });
+    expect((await change(true)).status).toBe(200);
+    const bob = await hub.logIn('bob', testPassword);
+    const names = Array.from({ length: 3_000 }, (_, index) => `many${index}`);
+    const url = await create(bob, names.join('\n'));
+    expect((await change(false)).status).toBe(200);
+    await until(
+      async () => textOf(await bob.request(url)).includes('Finished, but not for all.'),
+      'the rest fails',
+    );
+    expect([await exists('many0'), await exists('many2999')]).toEqual([true, false]);
   });
 });

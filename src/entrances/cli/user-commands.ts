@@ -3,17 +3,19 @@ import type { AnswerOf } from '../../operations/operations.ts';
 import { exactTime } from '../../platform/texts/exact-time.ts';
 import { askNewPassword, confirmDeletion } from './ask-password.ts';
 import type { CliIo } from './cli-io.ts';
+import { addImportCommand } from './import-command.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
 
 type Account = AnswerOf<'viewAccounts'>['accounts'][number];
 
-/** Adds `hub user add|passwd|account|invite|group|list|suspend|unsuspend|delete`. */
+/** Adds `hub user add|passwd|account|import|invite|group|list|suspend|unsuspend|delete`. */
 export function addUserCommands(program: Command, io: CliIo): void {
   const user = program.command('user').description('manage user accounts');
   addAddCommand(user, io);
   addPasswdCommand(user, io);
   addAccountCommand(user, io);
+  addImportCommand(user, io);
   addInviteCommand(user, io);
   addGroupCommand(user, io);
   addListCommand(user, io);

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { HubError } from '../../platform/errors.ts';
 import { joined, type Phrase, text } from '../../platform/texts/text.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
@@ -42,7 +43,7 @@ type May = (scope: string, resource?: Resource) => boolean;
 export interface UserImports {
   /** Changes nothing. */
   judge(caller: Caller, may: May, wanted: readonly NewUser[]): Promise<readonly ImportVerdict[]>;
-  /** Creates one with all that is said of them. Throws `conflict` or `bad_request` for what `judge` refuses. */
+  /** Creates one with all that is said of them, or not. Throws `conflict` or `bad_request` for what `judge` refuses. */
   add(caller: Caller, may: May, wanted: NewUser): Promise<string>;
   /**
    * Deletes a user that was made at or after a time and has not been here since. Throws `conflict` for any other, and
@@ -55,7 +56,7 @@ export interface UserImports {
 const namesAtOnce = 500;
 
 export function createUserImports(deps: {
-  readonly users: Pick<UserStore, 'list' | 'getByName'>;
+  readonly users: Pick<UserStore, 'list' | 'getByName' | 'delete'>;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
   readonly groups: Pick<GroupStore, 'getByName'>;
   readonly roles: Pick<RoleStore, 'getByName'>;
@@ -115,24 +116,31 @@ export function createUserImports(deps: {
     };
   }
 
+  function resolve({ name, displayName, email }: NewUser) {
+    try {
+      if ([name, displayName ?? ''].some(isFormula))
+        throw new HubError('bad_request', text`It begins as a formula of a spreadsheet does.`);
+      changedInfo(noInfo, { displayName, email });
+      return { name: deps.names.resolveNew(name) };
+    } catch (error) {
+      return { name, reason: reasonOf(error) };
+    }
+  }
+
   async function judge(caller: Caller, may: May, wanted: readonly NewUser[]) {
     const refusal = createRefusals(caller, may);
-    const resolved = wanted.map(({ name, displayName, email }) => {
-      try {
-        if ([name, displayName ?? ''].some(isFormula))
-          throw new HubError('bad_request', text`It begins as a formula of a spreadsheet does.`);
-        changedInfo(noInfo, { displayName, email });
-        return { name: deps.names.resolveNew(name) };
-      } catch (error) {
-        return { name, reason: reasonOf(error) };
-      }
-    });
+    const resolved: { readonly name: string; readonly reason?: Phrase }[] = [];
+    for (const [index, user] of wanted.entries()) {
+      await letOthers(index);
+      resolved.push(resolve(user));
+    }
     const known = await existing([
       ...new Set(resolved.flatMap(({ name }) => [name, name.toLowerCase()])),
     ]);
     const seen = new Map<string, string>();
     const verdicts: ImportVerdict[] = [];
     for (const [index, user] of wanted.entries()) {
+      await letOthers(index);
       const { name = '', reason } = resolved[index] ?? {};
       const other = seen.get(name.toLowerCase());
       const isAlike = known.has(name.toLowerCase()) || (other !== undefined && other !== name);
@@ -163,12 +171,19 @@ export function createUserImports(deps: {
       const { isAdmin, displayName, email } = wanted;
       const { created } = await accounts.create(caller, [judged.name], { isAdmin });
       for (const user of created) {
-        if (displayName !== undefined || email !== undefined)
-          await deps.userProfiles.change(caller, user, { displayName, email });
-        for (const group of wanted.groups) await deps.groupMembers.add(caller, group, [user.name]);
-        for (const role of wanted.roles) {
-          const members = { user: [user.name], group: [], service: [] };
-          await deps.roleAdministration.assign(caller, await roles.getByName(role), members);
+        try {
+          if (displayName !== undefined || email !== undefined)
+            await deps.userProfiles.change(caller, user, { displayName, email });
+          for (const group of wanted.groups)
+            await deps.groupMembers.add(caller, group, [user.name]);
+          for (const role of wanted.roles) {
+            const members = { user: [user.name], group: [], service: [] };
+            await deps.roleAdministration.assign(caller, await roles.getByName(role), members);
+          }
+        } catch (error) {
+          // Half of what was asked for would look like all of it.
+          await users.delete(user.id, { mayBeLast: true });
+          throw error;
         }
       }
       return judged.name;
@@ -181,6 +196,11 @@ export function createUserImports(deps: {
       await accounts.delete(caller, userName);
     },
   };
+}
+
+/** Lets the hub answer others between the parts of a long list. */
+async function letOthers(index: number): Promise<void> {
+  if (index % namesAtOnce === namesAtOnce - 1) await setImmediate();
 }
 
 const isFormula = (typed: string) => /^[=+\-@]/.test(typed);

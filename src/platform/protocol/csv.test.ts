@@ -2,7 +2,7 @@ import { array, assert, constantFrom, oneof, property, string } from 'fast-check
 import papa from 'papaparse';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/properties.ts';
-import { readCsv } from './csv.ts';
+import { decodeCsv, readCsv } from './csv.ts';
 
 const cellsOf = (csv: string) => readCsv(csv).lines.map(({ cells }) => cells);
 
@@ -57,3 +57,12 @@ test('any text is read, each line with its number and no space around a cell', (
     runs(300),
   );
 });
+
+test.each(['utf8', 'utf16le', 'latin1'] as const)(
+  'a file of %s is read as it was written',
+  (encoding) => {
+    const mark = encoding === 'latin1' ? '' : '\uFEFF';
+    const bytes = Buffer.from(`${mark}Zoë;Müller`, encoding);
+    expect(readCsv(decodeCsv(bytes)).lines).toEqual([{ line: 1, cells: ['Zoë', 'Müller'] }]);
+  },
+);

@@ -8,6 +8,16 @@ export interface CsvLine {
   readonly cells: readonly string[];
 }
 
+/** The text of a file that a spreadsheet wrote: UTF-8, UTF-16 with its mark or, else, Windows-1252. */
+export function decodeCsv(bytes: Uint8Array): string {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
 /**
  * Reads a table as spreadsheets write it (RFC 4180): between commas, semicolons or tabs, whichever it is, with or
  * without quotes and a byte order mark. `unclosed` is the line whose quotation mark has no other one.
