@@ -126,6 +126,10 @@ describe.runIf(hasChromium())('in a real browser', () => {
   test('an administrator invites a user, who chooses a password and is in', async () => {
     const ada = await logIn('ada');
     await ada.getByRole('link', { name: 'Admin' }).click();
+    await ada
+      .getByRole('navigation', { name: 'Administration' })
+      .getByRole('link', { name: 'Users' })
+      .click();
     await ada.getByRole('link', { name: 'Add users' }).click();
     await ada.getByLabel('Users').fill('carol\ndave');
     await ada.getByRole('button', { name: 'Check the list' }).click();

@@ -25,6 +25,12 @@ export function performing<Ids extends CommandOperationId, Args extends readonly
   });
 }
 
+/** Says which operations a command asks the running hub for, beside what it does by itself. */
+export function asking(command: Command, ids: readonly CommandOperationId[]): Command {
+  bound.set(command, ids);
+  return command;
+}
+
 /** The operations to which a command is bound. */
 export function operationsOf(command: Command): readonly CommandOperationId[] {
   return bound.get(command) ?? [];

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import type { CliIo } from './cli-io.ts';
+import { asking } from './performing.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 /** Adds `hub status`. It reads the database, so it needs neither a token nor a hub that answers. */
 export function addStatusCommand(program: Command, io: CliIo, version: string): void {
-  withConfig(program.command('status'))
+  asking(withConfig(program.command('status')), ['listServices'])
     .description(
       'show the instances of the hub, what services and servers do, and how many are logged in',
     )

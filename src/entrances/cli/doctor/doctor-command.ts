@@ -3,6 +3,7 @@ import { HubError } from '../../../platform/errors.ts';
 import type { Finding } from '../../../plugin/host/finding.ts';
 import type { CheckedConfig } from '../checked-config.ts';
 import type { CliIo } from '../cli-io.ts';
+import { asking } from '../performing.ts';
 import { findRunningHub } from '../start-command.ts';
 import { loadFor, withConfig } from '../with-config.ts';
 
@@ -10,7 +11,7 @@ const marks = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: 'skippe
 
 /** Adds `hub doctor`. */
 export function addDoctorCommand(program: Command, io: CliIo): void {
-  withConfig(program.command('doctor'))
+  asking(withConfig(program.command('doctor')), ['listServices'])
     .description(
       'check the configuration and everything around it, and say how to fix what is wrong',
     )

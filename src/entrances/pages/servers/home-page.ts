@@ -159,7 +159,7 @@ function serverActions(view: HomeView, server: ServerSummary, isFirst: boolean):
     html`<a class="button" href="${urls.share(userName, name)}"${aria(text`Share ${title}`)}>${text`Share…`}</a>`;
   switch (server.state) {
     case 'running':
-      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Keep it running`, ...named(text`Keep ${title} running`) })}<a class="button${primary}" href="${server.url}"${aria(text`Open ${title}`)}>${text`Open`}</a>`;
+      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Keep it running`, ...named(text`${text`Keep it running`}: ${title}`) })}<a class="button${primary}" href="${server.url}"${aria(text`Open ${title}`)}>${text`Open`}</a>`;
     case 'starting':
       return html`${stop}<a class="button${primary}" href="${urls.spawnPending(userName, name)}"${aria(text`Watch ${title} start`)}>${text`Watch it start`}</a>`;
     case 'unreachable':
@@ -183,17 +183,17 @@ function startActions(
   isFirst: boolean,
 ): HtmlValue {
   const action = layout.urls.spawn(userName, name);
-  const accessibleLabel = name !== '' && text`Start ${serverTitle({ ...server, userName, name })}`;
-  const aria = accessibleLabel && html` aria-label="${accessibleLabel}"`;
+  const title = serverTitle({ ...server, userName, name });
   const chooses = hasSpawnOptions && lastChoice === undefined && state !== 'failed';
   if (chooses)
-    return html`<a class="button${isFirst && ' primary'}" href="${action}"${aria}>${text`Start…`}</a>`;
+    return html`<a class="button${isFirst && ' primary'}" href="${action}"${name !== '' && html` aria-label="${text`Start ${title}`}"`}>${text`Start…`}</a>`;
   const again = lastChoice && text`Start again with ${lastChoice}`;
+  const label = again ?? (state === 'failed' ? text`Start again` : text`Start`);
   const start = actionForm(layout, {
     action,
-    label: again ?? (state === 'failed' ? text`Start again` : text`Start`),
+    label,
     ...(isFirst && { style: 'primary' }),
-    ...(accessibleLabel && { accessibleLabel }),
+    ...(name !== '' && { accessibleLabel: text`${label}: ${title}` }),
   });
   return html`${hasSpawnOptions && html`<a class="button" href="${action}">${text`Options…`}</a>`}${start}`;
 }
