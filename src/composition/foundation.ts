@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
+import { describeInstance, instanceNameOf } from '../cluster/instances/describe-instance.ts';
 import { openInstanceLease } from '../cluster/instances/instance-lease.ts';
 import type { Argon2Cost } from '../identity/authentication/password-hash.ts';
 import type { SiteBranding } from '../platform/branding/branding.ts';
@@ -11,7 +12,6 @@ import { createMetrics } from '../platform/metrics/metrics.ts';
 import { openKeyv } from '../platform/store/keyv.ts';
 import { openDatabase } from '../platform/store/open-database.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
-import { describeInstance, instanceNameOf } from './describe-instance.ts';
 import { grow } from './grow.ts';
 import type { Site } from './site.ts';
 import type { StopRequest } from './stop-request.ts';

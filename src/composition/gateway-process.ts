@@ -11,9 +11,11 @@ import { createChangeListeners } from '../platform/store/change-listeners.ts';
 import type { ChangeSubject } from '../platform/store/change-subject.ts';
 import type { GatewaySettings } from '../traffic/gateway/feed-events.ts';
 import { createGatewayReporter } from '../traffic/gateway/gateway-report.ts';
+import { readGatewayConfig, sharedPart } from '../traffic/gateway/gateway-settings.ts';
 import { createHubForwarding } from '../traffic/gateway/hub-forwarding.ts';
 import { connectToHub, type HubLinkOptions } from '../traffic/gateway/hub-link.ts';
 import { requireOwnHub } from '../traffic/gateway/own-hub.ts';
+import { createPublicServer } from '../traffic/gateway/public-server.ts';
 import { createRemoteBackend } from '../traffic/gateway/remote-backend.ts';
 import { createRouteMirror } from '../traffic/gateway/route-mirror.ts';
 import { createForwarder } from '../traffic/proxy/forwarder.ts';
@@ -23,8 +25,6 @@ import { createRouteTable } from '../traffic/proxy/route-table.ts';
 import { VerifyingAgent } from '../traffic/proxy/verifying-agent.ts';
 import { createWebSocketForwarder } from '../traffic/proxy/websocket-forwarder.ts';
 import { assembleGateway } from './assemble-gateway.ts';
-import { readGatewayConfig } from './gateway-settings.ts';
-import { createPublicServer } from './open-listeners.ts';
 import { openSite } from './site.ts';
 
 /** A gateway that runs as a process of its own. Disposing of it ends its connections in good order. */
@@ -256,16 +256,4 @@ function datedNotice<Published extends { readonly until_ms?: number | undefined 
   ...notice
 }: Published) {
   return { ...notice, ...(until_ms !== undefined && { until: new Date(until_ms) }) };
-}
-
-/** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */
-function sharedPart({ config, secrets }: GatewaySettings): string {
-  const { Hub, basePath, publicUrl, subdomainHost } = config;
-  const { trusted_proxies, trust_forwarded_host, environment_prefixes } = Hub;
-  return JSON.stringify([
-    secrets,
-    [basePath, publicUrl, subdomainHost],
-    [trusted_proxies, trust_forwarded_host, environment_prefixes],
-    config.Proxy,
-  ]);
 }

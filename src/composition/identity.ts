@@ -33,11 +33,11 @@ import { createSealer } from '../platform/crypto/sealer.ts';
 import { serviceTitle } from '../platform/protocol/service-title.ts';
 import { createKeyvMutex } from '../platform/store/keyv-space.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
+import { gatewayTokens } from '../traffic/gateway/gateway-settings.ts';
 import { createServerClients } from '../workloads/servers/server-clients.ts';
 import { removeShadowedServices } from '../workloads/services/service-administration.ts';
 import { openInstances } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import { gatewayTokens } from './gateway-settings.ts';
 import { grow } from './grow.ts';
 import { openServices } from './services.ts';
 

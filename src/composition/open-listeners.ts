@@ -1,13 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type Koa from 'koa';
-import type { Logger } from 'pino';
-import type { Config } from '../platform/config/config.ts';
 import { HubError } from '../platform/errors.ts';
-import { createTrustedPeer } from '../platform/http/client-address.ts';
-import { budgetConnections } from '../platform/http/connection-budget.ts';
-import { createConnectionLimits } from '../platform/http/connection-limits.ts';
-import { createHubServer, type HubServer } from '../platform/http/server/http-server.ts';
+import { createHubServer } from '../platform/http/server/http-server.ts';
 import {
   createFairListener,
   createInternalListener,
@@ -15,10 +10,9 @@ import {
 } from '../platform/http/server/listener.ts';
 import { answerErrorOnSocket } from '../platform/http/socket-response.ts';
 import { text } from '../platform/texts/text.ts';
-import { openFilesLimit } from '../spawning/processes/open-files.ts';
-import { isForwardAuth } from '../traffic/gateway/forward-auth.ts';
 import { createHopReceiver, isHop } from '../traffic/gateway/gateway.ts';
 import { hopToHub } from '../traffic/gateway/hub-forwarding.ts';
+import { createPublicServer } from '../traffic/gateway/public-server.ts';
 import type { Foundation } from './foundation.ts';
 import type { Site } from './site.ts';
 import type { Served } from './traffic.ts';
@@ -120,45 +114,6 @@ export async function openListeners(
       disposables.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, streams));
     },
   };
-}
-
-/** A server for browsers within the limits of the configuration; the caller makes it listen. */
-export function createPublicServer({
-  config: { Hub, Proxy: proxyConfig },
-  hubPath,
-  log,
-  request,
-  upgrade,
-}: {
-  readonly config: {
-    readonly Hub: Pick<Config['Hub'], 'trusted_proxies'>;
-    readonly Proxy: Config['Proxy'];
-  };
-  /** Path of the hub's pages, a slash at its end. */
-  readonly hubPath: string;
-  readonly log: Logger;
-  readonly request: Answer;
-  readonly upgrade: Upgrade;
-}): HubServer {
-  const budget = budgetConnections({
-    configured: proxyConfig.max_connections,
-    openFiles: openFilesLimit(),
-  });
-  if (budget.warning !== undefined)
-    log.warn({}, `${budget.warning.problem}: ${budget.warning.fix}`);
-  return createHubServer({
-    config: proxyConfig,
-    log,
-    limits: createConnectionLimits({
-      perAddress: proxyConfig.max_connections_per_address,
-      inAll: budget.maxConnections,
-      isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
-    }),
-    maxRefusals: budget.maxRefusals,
-    request,
-    upgrade,
-    takesUpgrade: (req) => !isForwardAuth(req, hubPath),
-  });
 }
 
 function starting(): HubError {

@@ -1,8 +1,8 @@
+import { instanceNameOf } from '../cluster/instances/describe-instance.ts';
 import { createHubServer } from '../platform/http/server/http-server.ts';
 import { listen } from '../platform/http/server/listener.ts';
 import { createProxyApi } from '../traffic/gateway/proxy-api.ts';
 import { createSavedRoutes } from '../traffic/gateway/saved-routes.ts';
-import { instanceNameOf } from './describe-instance.ts';
 import type { Served } from './traffic.ts';
 
 /** Listens for a JupyterHub that uses the hub as its proxy (`Hub.proxy_api`). */

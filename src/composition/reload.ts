@@ -1,3 +1,4 @@
+import { digestSettings } from '../cluster/instances/describe-instance.ts';
 import {
   type ReloadOutcome,
   type ReloadReport,
@@ -5,13 +6,12 @@ import {
 } from '../cluster/instances/reload-operation.ts';
 import { loadDirectory } from '../identity/accounts/load-directory.ts';
 import type { SiteBranding } from '../platform/branding/branding.ts';
-import { brandingSettings } from '../platform/config/branding-schema.ts';
 import type { Config } from '../platform/config/config.ts';
 import { languageSettingsOf } from '../platform/config/language-settings.ts';
+import { compareSettings, ofTheBranding } from '../platform/config/reloaded-settings.ts';
 import type { ConfigProblem } from '../platform/errors.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { removeShadowedServices } from '../workloads/services/service-administration.ts';
-import { digestSettings } from './describe-instance.ts';
 import type { Identity } from './identity.ts';
 import type { Whole } from './operations.ts';
 
@@ -28,38 +28,6 @@ export interface ReloadListeners {
   byInstance(): void;
   byOperator(): Promise<ReloadOutcome>;
 }
-
-/** Settings of `Hub` that a reload changes; all others need a restart, and the log says so. */
-const reloadedSettings = new Set([
-  'services',
-  'load_roles',
-  'load_groups',
-  'authenticator_class',
-  'announcement',
-  'announcement_login',
-  'announcement_home',
-  'announcement_spawn',
-  'announcement_logout',
-  'language',
-  'languages_dir',
-  'title',
-  'accent_color',
-  ...Object.keys(brandingSettings),
-]);
-/** What files of the branding are named by, and what stands beside them on pages. */
-const ofTheBranding = new Set(
-  ['title', 'accent_color', ...Object.keys(brandingSettings)].map((key) => `Hub.${key}`),
-);
-/** Read once at start by what a reload does not build again. */
-const reservedAuthenticatorSettings = new Set([
-  'auto_login',
-  'refresh_pre_spawn',
-  'refresh_pre_stop',
-  'lockout_attempts',
-  'lockout_delay',
-  'lockout_max_delay',
-  'recent_login_seconds',
-]);
 
 /** Takes over services, roles, groups and authenticators of a new, already checked configuration. */
 export function createReload(hub: Whole): (reloaded: ReloadedConfig) => Promise<ReloadReport> {
@@ -122,23 +90,6 @@ export function createReload(hub: Whole): (reloaded: ReloadedConfig) => Promise<
     reloading = done.catch(() => undefined);
     return done;
   };
-}
-
-function compareSettings(before: Config, after: Config) {
-  const changed: string[] = [];
-  const needRestart: string[] = [];
-  for (const section of ['Hub', 'Authenticator', 'Spawner', 'Proxy'] as const) {
-    const [old, now] = [before[section], after[section]] as Record<string, unknown>[];
-    for (const key of Object.keys({ ...old, ...now })) {
-      if (JSON.stringify(old?.[key]) === JSON.stringify(now?.[key])) continue;
-      const isInForce =
-        (section === 'Hub' && reloadedSettings.has(key)) ||
-        (section === 'Proxy' && key === 'extra_routes') ||
-        (section === 'Authenticator' && !reservedAuthenticatorSettings.has(key));
-      (isInForce ? changed : needRestart).push(`${section}.${key}`);
-    }
-  }
-  return { changed, needRestart };
 }
 
 /** Calls back when another instance has reloaded, and when an operator asks for it, who is told what came of it. */

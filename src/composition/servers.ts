@@ -12,6 +12,7 @@ import { createActivityLog, flushIntervalMs } from '../workloads/servers/activit
 import { createAddressReports } from '../workloads/servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../workloads/servers/launch-plan.ts';
 import { createLimitWatch } from '../workloads/servers/limit-watch.ts';
+import { openLoads } from '../workloads/servers/loads.ts';
 import { noSpawner } from '../workloads/servers/no-spawner.ts';
 import {
   answerProgress,
@@ -44,7 +45,6 @@ import { createLimitRules } from '../workloads/servers/time-limits.ts';
 import { createUserServers } from '../workloads/servers/user-servers.ts';
 import { grow } from './grow.ts';
 import type { Identity } from './identity.ts';
-import { openLoads } from './loads.ts';
 
 /** How long it may take until another process reads what was sent to be stored. */
 const storingMs = 5_000;

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createHopProof } from '../cluster/instances/hop-proof.ts';
+import { createReadiness } from '../cluster/instances/readiness.ts';
 import { gatewayName, gatewayTokenVariable } from '../entrances/cli/gateway-command.ts';
 import { createAnnouncements } from '../entrances/pages/announcements.ts';
 import { createNotReadyRenderer } from '../entrances/pages/services/not-ready-renderer.ts';
@@ -12,15 +13,14 @@ import { createExchangeGuardCode } from '../traffic/gateway/direct-hub-api.ts';
 import { createGatewayFeed } from '../traffic/gateway/feed.ts';
 import { createGatewayProcessStore } from '../traffic/gateway/gateway-process-store.ts';
 import { createGatewayReports } from '../traffic/gateway/gateway-report.ts';
+import { gatewaySettings, gatewayTokens } from '../traffic/gateway/gateway-settings.ts';
 import { createHopForwarder } from '../traffic/gateway/hop-forwarder.ts';
 import { createLocalGateways } from '../traffic/gateway/local-gateways.ts';
 import { createFindVisitor } from '../traffic/gateway/login-access.ts';
 import { createRouteAccess } from '../traffic/gateway/route-access.ts';
 import { createStartGatewayProcess } from '../traffic/gateway/start-gateway-process.ts';
 import { assembleGateway, type GatewayBackend } from './assemble-gateway.ts';
-import { gatewaySettings, gatewayTokens } from './gateway-settings.ts';
 import { grow } from './grow.ts';
-import { createReadiness } from './readiness.ts';
 import type { Working } from './servers.ts';
 
 const cachedUserIds = 10_000;

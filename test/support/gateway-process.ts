@@ -1,5 +1,5 @@
-import { gatewayTokens } from '../../src/composition/gateway-settings.ts';
 import { Secret } from '../../src/platform/config/secret.ts';
+import { gatewayTokens } from '../../src/traffic/gateway/gateway-settings.ts';
 import { type HubProcess, spawnHubProcess } from './hub-process.ts';
 import { type TestHub, testCookieSecret, until } from './test-hub.ts';
 

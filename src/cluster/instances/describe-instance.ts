@@ -1,14 +1,14 @@
 import { hash, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
-import type { InstanceDescription } from '../cluster/instances/instance.ts';
-import { socketPathOf } from '../platform/config/bind-address.ts';
-import type { Config } from '../platform/config/config.ts';
-import { isWildcard } from '../platform/config/contradictions.ts';
-import type { Secret } from '../platform/config/secret.ts';
-import { createKeyedHash } from '../platform/crypto/keyed-hash.ts';
-import { identifyProcess } from '../platform/process-table/process-identity.ts';
-import { readMachineId } from '../spawning/processes/machine-id.ts';
+import { socketPathOf } from '../../platform/config/bind-address.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { isWildcard } from '../../platform/config/contradictions.ts';
+import type { Secret } from '../../platform/config/secret.ts';
+import { createKeyedHash } from '../../platform/crypto/keyed-hash.ts';
+import { identifyProcess } from '../../platform/process-table/process-identity.ts';
+import { readMachineId } from '../../spawning/processes/machine-id.ts';
+import type { InstanceDescription } from './instance.ts';
 
 /** Settings of `Hub` in which the instances of one hub may differ. */
 const ownSettings = [

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
-import type { Config } from '../platform/config/config.ts';
-import { lockDatabase } from '../platform/store/database-lock.ts';
-import { takeFileLock } from '../platform/store/file-lock.ts';
+import type { Config } from '../config/config.ts';
+import { lockDatabase } from './database-lock.ts';
+import { takeFileLock } from './file-lock.ts';
 
 /**
  * Makes sure that no other hub of this machine uses what only one can: an SQLite database, and the

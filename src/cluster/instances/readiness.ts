@@ -1,6 +1,12 @@
-import { createBoundedCheck } from '../platform/concurrency/bounded-check.ts';
-import { HubError } from '../platform/errors.ts';
-import type { Foundation } from './foundation.ts';
+import type { Server } from 'node:http';
+import type { Logger } from 'pino';
+import { createBoundedCheck } from '../../platform/concurrency/bounded-check.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import type { KeyvSpaces } from '../../platform/store/keyv.ts';
+import type { SettingStore } from '../../platform/store/setting-store.ts';
+import type { InstanceLease } from './instance-lease.ts';
 
 /** What the hub cannot do its work without. */
 type ReadinessPart = 'database' | 'store' | 'lease' | 'listeners';
@@ -28,7 +34,15 @@ export function createReadiness({
   instance,
   listeners: { publicServer, internalServer },
   log,
-}: Foundation): Readiness {
+}: {
+  readonly config: { readonly Hub: Pick<Config['Hub'], 'gateways'> };
+  readonly database: Pick<HubDatabase, 'problem'>;
+  readonly keyv: Pick<KeyvSpaces, 'space'>;
+  readonly settings: Pick<SettingStore, 'find'>;
+  readonly instance: Pick<InstanceLease, 'isHeld'>;
+  readonly listeners: { readonly publicServer: Server; readonly internalServer: Server };
+  readonly log: Logger;
+}): Readiness {
   // With gateways, they listen in public.
   const servers = config.Hub.gateways > 0 ? [internalServer] : [publicServer, internalServer];
   const limits = { describe, limitMs, freshMs };

@@ -1,23 +1,42 @@
-import { createFiguresReader } from '../cluster/instances/instance-figures.ts';
-import { answerLoads, createLoadReader, loadsOperation } from '../cluster/instances/load-reader.ts';
-import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
-import { createPeriodic } from '../platform/concurrency/periodic.ts';
+import type { Logger } from 'pino';
+import type { ChannelReceiver } from '../../cluster/instances/channel-receiver.ts';
+import { createFiguresReader } from '../../cluster/instances/instance-figures.ts';
+import {
+  answerLoads,
+  createLoadReader,
+  loadsOperation,
+} from '../../cluster/instances/load-reader.ts';
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import {
   createLoadHistories,
   type LoadSample,
   loadKeys,
   loadSpans,
-} from '../platform/metrics/load-history.ts';
-import type { ResourceUsage } from '../plugin/host/spawner.ts';
-import { type RouteLoad, type TakenLoad, takeLoad } from '../traffic/proxy/route-load.ts';
-import type { ServerLifecycle } from '../workloads/servers/server-lifecycle.ts';
-import type { ServerRoutes } from '../workloads/servers/server-routes.ts';
-import type { SpawnerSet } from '../workloads/servers/spawner-set.ts';
-import type { Identity } from './identity.ts';
+} from '../../platform/metrics/load-history.ts';
+import type { Metrics } from '../../platform/metrics/metrics.ts';
+import type { ResourceUsage } from '../../plugin/host/spawner.ts';
+import { type RouteLoad, type TakenLoad, takeLoad } from '../../traffic/proxy/route-load.ts';
+import type { RouteTable } from '../../traffic/proxy/route-table.ts';
+import type { ServerLifecycle } from './server-lifecycle.ts';
+import type { ServerRoutes } from './server-routes.ts';
+import type { SpawnerSet } from './spawner-set.ts';
 
 /** How busy everything is, and was: measures every ten seconds what this instance runs and forwards. */
 export function openLoads(
-  hub: Identity & {
+  hub: Omit<Parameters<typeof createLoadReader>[0], 'histories'> & {
+    readonly metrics: Pick<Metrics, 'answered'>;
+    readonly log: Logger;
+    readonly routes: Pick<RouteTable, 'list'>;
+    readonly channel: Pick<ChannelReceiver, 'handle'>;
+    readonly disposables: AsyncDisposableStack;
+    readonly registry: {
+      statuses(): readonly {
+        readonly name: string;
+        readonly isHere: boolean;
+        readonly usage?: ResourceUsage | undefined;
+      }[];
+    };
     readonly lifecycle: Pick<ServerLifecycle, 'units'>;
     readonly spawner: Pick<SpawnerSet, 'usage'>;
     readonly serverRoutes: Pick<ServerRoutes, 'loads'>;

@@ -1,12 +1,18 @@
-import type { Identity } from './identity.ts';
+import type { Logger } from 'pino';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import type { Instance } from './instance.ts';
+import type { InstanceDirectory } from './instance-directory.ts';
 
 /** A reload reaches the others within this time. */
 const settledAfterMs = 5_000;
 
 /** Says in the log which instances have other settings than this one, whenever that changes. */
-export function watchSettings(
-  hub: Pick<Identity, 'database' | 'log' | 'instance' | 'directory'>,
-): Disposable {
+export function watchSettings(hub: {
+  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly log: Logger;
+  readonly instance: Pick<Instance, 'id'>;
+  readonly directory: Pick<InstanceDirectory, 'refresh'>;
+}): Disposable {
   const { database, log } = hub;
   let reported = '';
   let timer: NodeJS.Timeout | undefined;

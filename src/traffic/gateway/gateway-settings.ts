@@ -1,10 +1,9 @@
-import type { Config } from '../platform/config/config.ts';
-import { Secret } from '../platform/config/secret.ts';
-import { deriveSecrets } from '../platform/crypto/derived-secrets.ts';
-import { hashSecret } from '../platform/crypto/hash.ts';
-import { tokenPrefix } from '../platform/crypto/random.ts';
-import type { GatewayConfig, GatewaySettings } from '../traffic/gateway/feed-events.ts';
-import type { Foundation } from './foundation.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { Secret } from '../../platform/config/secret.ts';
+import { deriveSecrets } from '../../platform/crypto/derived-secrets.ts';
+import { hashSecret } from '../../platform/crypto/hash.ts';
+import { tokenPrefix } from '../../platform/crypto/random.ts';
+import type { GatewayConfig, GatewaySettings } from './feed-events.ts';
 
 /** The tokens of the gateways that the hub starts itself: the first is given, all are taken. */
 export function gatewayTokens(secrets: readonly Secret[]): readonly Secret[] {
@@ -18,7 +17,11 @@ export function gatewaySettings({
   config,
   gatewaySecrets,
   version,
-}: Pick<Foundation, 'config' | 'gatewaySecrets' | 'version'>): {
+}: {
+  readonly config: Config;
+  readonly gatewaySecrets: readonly Secret[];
+  readonly version: string;
+}): {
   readonly settings: GatewaySettings;
   readonly digest: string;
 } {
@@ -63,4 +66,16 @@ export function readGatewayConfig(written: GatewayConfig) {
     connectUrl: new URL(written.connectUrl),
     subdomainHost: written.subdomainHost === null ? undefined : new URL(written.subdomainHost),
   };
+}
+
+/** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */
+export function sharedPart({ config, secrets }: GatewaySettings): string {
+  const { Hub, basePath, publicUrl, subdomainHost } = config;
+  const { trusted_proxies, trust_forwarded_host, environment_prefixes } = Hub;
+  return JSON.stringify([
+    secrets,
+    [basePath, publicUrl, subdomainHost],
+    [trusted_proxies, trust_forwarded_host, environment_prefixes],
+    config.Proxy,
+  ]);
 }

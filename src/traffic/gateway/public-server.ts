@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import type { Config } from '../../platform/config/config.ts';
+import { createTrustedPeer } from '../../platform/http/client-address.ts';
+import { budgetConnections } from '../../platform/http/connection-budget.ts';
+import { createConnectionLimits } from '../../platform/http/connection-limits.ts';
+import { createHubServer, type HubServer } from '../../platform/http/server/http-server.ts';
+import { openFilesLimit } from '../../spawning/processes/open-files.ts';
+import { isForwardAuth } from './forward-auth.ts';
+
+/** A server for browsers within the limits of the configuration; the caller makes it listen. */
+export function createPublicServer({
+  config: { Hub, Proxy: proxyConfig },
+  hubPath,
+  log,
+  request,
+  upgrade,
+}: {
+  readonly config: {
+    readonly Hub: Pick<Config['Hub'], 'trusted_proxies'>;
+    readonly Proxy: Config['Proxy'];
+  };
+  /** Path of the hub's pages, a slash at its end. */
+  readonly hubPath: string;
+  readonly log: Logger;
+  readonly request: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
+}): HubServer {
+  const budget = budgetConnections({
+    configured: proxyConfig.max_connections,
+    openFiles: openFilesLimit(),
+  });
+  if (budget.warning !== undefined)
+    log.warn({}, `${budget.warning.problem}: ${budget.warning.fix}`);
+  return createHubServer({
+    config: proxyConfig,
+    log,
+    limits: createConnectionLimits({
+      perAddress: proxyConfig.max_connections_per_address,
+      inAll: budget.maxConnections,
+      isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
+    }),
+    maxRefusals: budget.maxRefusals,
+    request,
+    upgrade,
+    takesUpgrade: (req) => !isForwardAuth(req, hubPath),
+  });
+}
