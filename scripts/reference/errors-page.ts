@@ -1,5 +1,5 @@
 import { HubError, type HubErrorCode } from '../../src/platform/errors.ts';
-import { toErrorResponse } from '../../src/platform/http/error-response.ts';
+import { toErrorResponse } from '../../src/platform/http/answer.ts';
 import { code, generatedNote } from './markdown.ts';
 
 /** When each error comes and how to fix it. */

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Expression, parseSync, type TemplateLiteral, Visitor } from 'oxc-parser';
-import { keyOf } from '../../src/platform/texts/key.ts';
+import { keyOf } from '../../src/platform/texts/language.ts';
 
 const source = join(import.meta.dirname, '..', '..', 'src');
 

@@ -1,5 +1,4 @@
-import { accessScopeFor } from '../platform/protocol/access-scope.ts';
-import { serviceClientId } from '../platform/protocol/client-id.ts';
+import { accessScopeFor, serviceClientId } from '../platform/protocol/client-id.ts';
 import type { HubApi } from './hub-api.ts';
 
 /** Environment variables by name. */

@@ -1,4 +1,4 @@
-import { authorizationToken } from '../platform/protocol/authorization-header.ts';
+import { authorizationToken } from '../platform/protocol/token-parameter.ts';
 import { isFromBrowser } from './browser-request.ts';
 import { type RequestLike, single, type TokenSource } from './decision.ts';
 

@@ -1,6 +1,10 @@
 import type { HubError } from '../platform/errors.ts';
-import { type Answer, errorAnswer, retryAfterHeader } from '../platform/http/answer.ts';
-import { toErrorResponse } from '../platform/http/error-response.ts';
+import {
+  type Answer,
+  errorAnswer,
+  retryAfterHeader,
+  toErrorResponse,
+} from '../platform/http/answer.ts';
 import type { UserModel } from './hub-api.ts';
 
 /** What a decision is made from; Node's `IncomingMessage` is one. */

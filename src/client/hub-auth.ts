@@ -1,8 +1,11 @@
 import { HubError } from '../platform/errors.ts';
 import { cookieValues } from '../platform/http/cookies.ts';
-import { basicChallenge } from '../platform/protocol/authorization-header.ts';
 import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
-import { tokenParameter, withoutTokenParameter } from '../platform/protocol/token-parameter.ts';
+import {
+  basicChallenge,
+  tokenParameter,
+  withoutTokenParameter,
+} from '../platform/protocol/token-parameter.ts';
 import { hasGroupScopes, isAllowed, withScopesForOwner } from './access-rule.ts';
 import { isFromBrowser } from './browser-request.ts';
 import { type HubAuthOptions, type HubOAuthOptions, resolveOptions } from './client-options.ts';

@@ -1,8 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { writeAnswer } from '../platform/http/answer.ts';
+import { answerOnSocket, writeAnswer } from '../platform/http/answer.ts';
 import { prefersHtml } from '../platform/http/content-negotiation.ts';
-import { answerOnSocket } from '../platform/http/socket-response.ts';
 import { type Allowed, type Answered, toAnswer } from './decision.ts';
 import type { HubAuth } from './hub-auth.ts';
 

@@ -1,8 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { growingUpTo } from '../platform/concurrency/answer-cache.ts';
 import type { Sealer } from '../platform/crypto/sealer.ts';
-import { type CookieAttributes, serializeCookie } from '../platform/http/cookies.ts';
-import { openOnlyCookie } from '../platform/http/sealed-cookies.ts';
+import {
+  type CookieAttributes,
+  openOnlyCookie,
+  serializeCookie,
+} from '../platform/http/cookies.ts';
 
 const maxOpened = 10_000;
 

@@ -2,13 +2,13 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type Koa from 'koa';
 import { HubError } from '../platform/errors.ts';
+import { answerErrorOnSocket } from '../platform/http/answer.ts';
 import { createHubServer } from '../platform/http/server/http-server.ts';
 import {
   createFairListener,
   createInternalListener,
   listen,
 } from '../platform/http/server/listener.ts';
-import { answerErrorOnSocket } from '../platform/http/socket-response.ts';
 import { text } from '../platform/texts/text.ts';
 import { createHopReceiver, isHop } from '../traffic/gateway/gateway.ts';
 import { hopToHub } from '../traffic/gateway/hub-forwarding.ts';

@@ -10,7 +10,7 @@ import { type OperationDeps, operations } from '../operations/operations.ts';
 import { createOutputFollowers } from '../operations/output.ts';
 import { createPerform } from '../operations/perform.ts';
 import { commandChannelOperation, createCommandEntrance } from '../operations/perform-command.ts';
-import { createUserDirectory } from '../operations/user-directory.ts';
+import { createUserDirectory } from '../operations/user-model.ts';
 import { versionOf } from '../platform/crypto/version.ts';
 import { hostPrefix, loginCookie } from '../platform/protocol/cookie-names.ts';
 import { watchChanges } from '../platform/store/change-aware-cache.ts';

@@ -26,13 +26,13 @@ import {
 } from '../workloads/servers/reported-addresses.ts';
 import { createDecideAccount } from '../workloads/servers/server-accounts.ts';
 import { createServerLifecycle } from '../workloads/servers/server-lifecycle.ts';
-import { createServerLimitsStore } from '../workloads/servers/server-limits-store.ts';
 import {
   answerServerOutput,
   createServerOutput,
   serverOutputOperation,
 } from '../workloads/servers/server-output.ts';
 import { createServerRoutes } from '../workloads/servers/server-routes.ts';
+import { createServerLimitsStore } from '../workloads/servers/server-row-store.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
 import type { UnitEvents } from '../workloads/servers/server-unit.ts';
 import {

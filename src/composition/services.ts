@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Instance } from '../cluster/instances/instance.ts';
-import { createServiceTokens } from '../identity/oauth/tokens/service-tokens.ts';
+import { createServiceTokens } from '../identity/oauth/tokens/token-verifier.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';
 import type { OutputPart, OutputPosition } from '../spawning/processes/output-feed.ts';

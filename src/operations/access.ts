@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { type GiveAccessDeps, giveAccess } from '../identity/accounts/give-access.ts';
 import { accessKinds, placeKinds } from '../identity/rbac/access-bundles.ts';
-import { expandForAnyHolder } from '../identity/rbac/expand-scopes.ts';
 import type { Role, RoleAssignment } from '../identity/rbac/role.ts';
 import { runtimeOrigin } from '../identity/rbac/role-change-store.ts';
 import type { RoleStore } from '../identity/rbac/role-store.ts';
-import { readScope, type ScopeFilter } from '../identity/rbac/scope.ts';
+import { expandForAnyHolder, readScope, type ScopeFilter } from '../identity/rbac/scope.ts';
 import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import type { GroupPages } from '../identity/users/group-pages-store.ts';
 import type { Service } from '../workloads/services/service.ts';

@@ -10,10 +10,9 @@ import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';
 import { accessOver } from './access.ts';
-import { listOptionsOf, listQuery } from './list-query.ts';
 import { freeData, names } from './models.ts';
 import { type ModelOf, type OperationRequest, operation, view } from './operation.ts';
-import { knownOfUsers } from './users-filter.ts';
+import { knownOfUsers, listOptionsOf, listQuery } from './users-query.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;

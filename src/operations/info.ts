@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { presentScopes } from '../identity/rbac/scope.ts';
 import type { AssertionSigner } from '../traffic/gateway/assertion.ts';
-import { missingCredentials } from './authorise.ts';
 import { freeData, names, userModel } from './models.ts';
 import { type JsonText, operation } from './operation.ts';
+import { missingCredentials } from './perform.ts';
 import { describeService, type ServiceDeps, serviceModel } from './services.ts';
-import type { UserDirectory } from './user-directory.ts';
-import { presentUser } from './user-model.ts';
+import { presentUser, type UserDirectory } from './user-model.ts';
 
 /** What the hub tells about itself. */
 export interface HubInfo {

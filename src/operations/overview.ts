@@ -11,7 +11,7 @@ import type { AuditStore } from '../platform/store/audit-store.ts';
 import type { ServiceRegistry } from '../workloads/services/service-registry.ts';
 import { view } from './operation.ts';
 import { visibleServices } from './services.ts';
-import { knownOfUsers, usersFilterFor } from './users-filter.ts';
+import { knownOfUsers, usersFilterFor } from './users-query.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'countByStatus'>;

@@ -9,9 +9,9 @@ import { scopeChoices } from '../identity/rbac/scope-choices.ts';
 import { describeScopes } from '../identity/rbac/scope-descriptions.ts';
 import { type PageEdge, readPageOf } from '../platform/store/page-edge.ts';
 import type { Phrase } from '../platform/texts/text.ts';
-import { edgeOf, listQuery } from './list-query.ts';
 import { operation, view } from './operation.ts';
 import { ownUserOf } from './own-user.ts';
+import { edgeOf, listQuery } from './users-query.ts';
 
 export interface Deps {
   readonly accessTokens: Pick<AccessTokenStore, 'listOfUser' | 'revokeByClientAndUser'>;

@@ -1,17 +1,24 @@
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import type { ActingOnUsers } from '../identity/accounts/acting-on-users.ts';
-import type { Resource } from '../identity/rbac/access-check.ts';
+import {
+  type ListFilter,
+  listFilter,
+  mayAccess,
+  mayAccessServerOf,
+  type Resource,
+  requireAccess,
+} from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../identity/rbac/caller.ts';
-import { emptyMembership } from '../identity/rbac/membership.ts';
+import { emptyMembership, type Membership } from '../identity/rbac/membership.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { setAttempt } from '../platform/audit/actor.ts';
 import type { AuditTarget } from '../platform/audit/audit-event.ts';
+import { issueProblem } from '../platform/config/common-schema.ts';
 import type { RequireVersion } from '../platform/crypto/version.ts';
 import { HubError } from '../platform/errors.ts';
-import { text } from '../platform/texts/text.ts';
-import { authorise, createMay, isAuthorised } from './authorise.ts';
-import { checkBody, checkQuery } from './check-input.ts';
+import { joined, type Text, text } from '../platform/texts/text.ts';
 import {
   type AnyReply,
   type AnyRequest,
@@ -21,6 +28,7 @@ import {
   type Page,
   pathParameters,
   resourceOf,
+  type Target,
 } from './operation.ts';
 
 /** What an entrance hands over: the API a request, a page a form, the command line its arguments. */
@@ -157,4 +165,144 @@ function requireServerToken(params: AnyRequest['params'], caller: Caller | undef
   const own = caller?.accessToken?.server;
   if (own?.userName === params['name'] && own?.serverName === params['server']) return;
   throw new HubError('forbidden', text`Only the server's own token may do this.`);
+}
+
+/** Which filters of a scope pick rows of a list. */
+const filtersOf: Readonly<Partial<Record<Target, readonly (keyof ListFilter)[]>>> = {
+  users: ['users', 'groups'],
+  groups: ['groups'],
+  services: ['services'],
+};
+
+/**
+ * Requires what an operation needs, and tells which rows of a list are shown. Throws `forbidden`, or
+ * `not_found` where a scope is held but not for the resource in the path.
+ */
+export function authorise(
+  operation: OperationDeclaration,
+  params: Readonly<Record<string, string>>,
+  caller: Caller | undefined,
+  membership: Membership,
+): 'all' | ListFilter {
+  const { scopes, target = 'hub' } = operation;
+  if (scopes === 'public') return 'all';
+  if (caller === undefined) throw missingCredentials();
+  if (scopes === 'authenticated') return 'all';
+  if (isForOneself(operation, params, caller)) return 'all';
+  const filters = filtersOf[target];
+  if (filters === undefined) {
+    const resource = resourceOf(operation, params);
+    const may = createMay(caller, membership);
+    if (isForServerOf(resource, operation, caller)) return 'all';
+    if (operation.outsideFilter === 'forbidden' && resource !== undefined) {
+      if (!scopes.some((scope) => may(scope, resource))) throw outsideFilter();
+    } else requireAccess(caller.scopes, scopes, membership, resource);
+    return 'all';
+  }
+  for (const scope of scopes) {
+    const rows = listFilter(caller.scopes, scope);
+    if (rows === 'all') return 'all';
+    if (rows !== undefined && filters.some((filter) => rows[filter].size > 0)) return rows;
+  }
+  requireAccess(caller.scopes, scopes, membership);
+  return 'all';
+}
+
+function isForOneself(
+  { alwaysForOneself }: OperationDeclaration,
+  { name }: Readonly<Record<string, string>>,
+  caller: Caller,
+): boolean {
+  return alwaysForOneself === true && !presentsToken(caller) && caller.user?.name === name;
+}
+
+function isForServerOf(
+  resource: Resource | undefined,
+  { orForServer }: OperationDeclaration,
+  { scopes }: Caller,
+): boolean {
+  if (orForServer === undefined || resource?.kind !== 'user') return false;
+  return mayAccessServerOf(scopes, orForServer, resource.name);
+}
+
+/** Whether an operation that was authorised is so still. */
+export function isAuthorised(...request: Parameters<typeof authorise>): boolean {
+  try {
+    authorise(...request);
+    return true;
+  } catch (error) {
+    if (error instanceof HubError) return false;
+    throw error;
+  }
+}
+
+/** Whether a caller may perform an operation for more than their own account, which every user may do something with. */
+export function reachesOthers({ scopes }: OperationDeclaration, caller: Caller): boolean {
+  if (typeof scopes === 'string') return true;
+  return scopes.some((scope) => {
+    const filter = listFilter(caller.scopes, scope);
+    if (filter === undefined || filter === 'all') return filter === 'all';
+    return filter.groups.size > 0 || [...filter.users].some((name) => name !== caller.owner.name);
+  });
+}
+
+/** Whether a caller holds a scope for a resource. */
+export function createMay(caller: Caller | undefined, membership: Membership) {
+  return (scope: string, resource?: Resource): boolean =>
+    caller !== undefined && mayAccess(caller.scopes, scope, resource, membership);
+}
+
+/** The refusal where a resource that is not there is no other than one that is not the caller's. */
+export function outsideFilter(): HubError {
+  return new HubError('forbidden', text`You may not do this, or there is no such resource.`);
+}
+
+/** The refusal of a request without a known caller. */
+export function missingCredentials(): HubError {
+  return new HubError('forbidden', text`Missing or invalid credentials.`, {
+    hint: text`Send a valid token as "Authorization: token <API token>".`,
+  });
+}
+
+const empty = z.object({});
+
+/** Reads a query as an operation declares it; what is not declared is passed over. */
+export function checkQuery(
+  query: Readonly<Record<string, unknown>>,
+  schema: z.ZodObject = empty,
+): Record<string, unknown> {
+  return parse(schema, query, (problems) => text`Invalid query: ${problems}.`) as Record<
+    string,
+    unknown
+  >;
+}
+
+/** Reads a body as an operation declares it; every problem is named in one `bad_request`. */
+export function checkBody<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+): z.output<Schema> {
+  if (body === undefined && !isOptional(schema)) {
+    throw new HubError('bad_request', text`This request needs a JSON body.`);
+  }
+  return parse(
+    schema,
+    body,
+    (problems) => text`Invalid request body: ${problems}.`,
+  ) as z.output<Schema>;
+}
+
+/** Whether a request may leave the body out. */
+export function isOptional(schema: z.ZodType): boolean {
+  return schema.safeParse(undefined).success;
+}
+
+function parse(schema: z.ZodType, value: unknown, invalid: (problems: Text) => Text): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) => {
+    const problem = issueProblem(issue) ?? issue.message;
+    return issue.path.length === 0 ? problem : text`${issue.path.join('.')}: ${problem}`;
+  });
+  throw new HubError('bad_request', invalid(joined(problems, '; ')));
 }

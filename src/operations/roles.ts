@@ -12,7 +12,6 @@ import type { RoleStore } from '../identity/rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import { describeScopes } from '../identity/rbac/scope-descriptions.ts';
 import { maxNameLength } from '../identity/users/user-name.ts';
-import { listOptionsOf, listQuery } from './list-query.ts';
 import {
   type ModelOf,
   type OperationDeclaration,
@@ -20,6 +19,7 @@ import {
   operation,
   view,
 } from './operation.ts';
+import { listOptionsOf, listQuery } from './users-query.ts';
 
 export interface Deps {
   readonly roles: Pick<RoleStore, 'getByName' | 'list' | 'listHolders' | 'countHolders'>;

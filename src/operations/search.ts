@@ -5,11 +5,9 @@ import type { UserInfoStore } from '../identity/users/user-info-store.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { openServices, type ServiceDeps } from './home-page.ts';
-import { searchText } from './list-query.ts';
 import { view } from './operation.ts';
 import { ownUserOf } from './own-user.ts';
-import { usersFilterFor } from './users-filter.ts';
-import { usersQuery, usersQueryOf } from './users-query.ts';
+import { searchText, usersFilterFor, usersQuery, usersQueryOf } from './users-query.ts';
 
 export interface Deps extends ServiceDeps {
   readonly users: Pick<UserStore, 'list'>;

@@ -5,8 +5,8 @@ import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import { loadKeys } from '../platform/metrics/load-history.ts';
 import { listedStates, type ServerListStore } from '../workloads/servers/server-list-store.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
-import { edgeOf, listQuery, pageLength } from './list-query.ts';
 import { view } from './operation.ts';
+import { edgeOf, listQuery, pageLength } from './users-query.ts';
 
 export interface Deps {
   readonly serverList: ServerListStore;

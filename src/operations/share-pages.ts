@@ -9,8 +9,8 @@ import type { LiveConnections } from '../traffic/proxy/live-connections.ts';
 import { type Server, unreachableSince } from '../workloads/servers/server.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
 import type { Sharing } from '../workloads/sharing/sharing.ts';
-import { listOptionsOf, listQuery } from './list-query.ts';
 import { operation, view } from './operation.ts';
+import { listOptionsOf, listQuery } from './users-query.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;

@@ -9,9 +9,9 @@ import type { UserStore } from '../identity/users/user-store.ts';
 import { closestName } from '../platform/config/suggestion.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';
-import { outsideFilter } from './authorise.ts';
 import { credentials, names, time } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
+import { outsideFilter } from './perform.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'findByName' | 'getByName'>;

@@ -15,8 +15,14 @@ import type { ServerStore } from '../workloads/servers/server-store.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
 import { names } from './models.ts';
 import { type OperationRequest, operation, view } from './operation.ts';
-import { knownOfUsers, usersFilterFor } from './users-filter.ts';
-import { storeOptionsOf, type UsersQuery, usersQuery, usersQueryOf } from './users-query.ts';
+import {
+  knownOfUsers,
+  storeOptionsOf,
+  type UsersQuery,
+  usersFilterFor,
+  usersQuery,
+  usersQueryOf,
+} from './users-query.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'list' | 'countByStatus' | 'listNames'>;

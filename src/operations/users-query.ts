@@ -1,8 +1,133 @@
 import { z } from 'zod';
-import { type UserStatus, userStatuses } from '../identity/users/user-filters-store.ts';
+import {
+  type ListFilter,
+  listedUserNames,
+  listFilter,
+  requireAccess,
+  userNamesFor,
+} from '../identity/rbac/access-check.ts';
+import type { Caller } from '../identity/rbac/caller.ts';
+import type { Membership } from '../identity/rbac/membership.ts';
+import type { ScopeSet } from '../identity/rbac/scope.ts';
+import {
+  type UserFilter,
+  type UserStatus,
+  userStatuses,
+} from '../identity/users/user-filters-store.ts';
 import type { UserSort } from '../identity/users/user-pages-store.ts';
-import type { PageEdge } from '../platform/store/page-edge.ts';
-import { edgeOf, listQuery, searchText } from './list-query.ts';
+import type { PageAsked, PageEdge } from '../platform/store/page-edge.ts';
+
+/** Rows on a page of groups, members, holders or shares. */
+export const pageLength = 50;
+const maxSearchLength = 255;
+const maxKeyLength = 300;
+
+const text = z.preprocess((given) => (typeof given === 'string' ? given : ''), z.string());
+/** What was searched for, trimmed and no longer than a name. */
+export const searchText = text.transform((given) => given.trim().slice(0, maxSearchLength));
+const key = z.preprocess(
+  (given) => (typeof given === 'string' && given.length <= maxKeyLength ? given : undefined),
+  z.string().optional(),
+);
+
+/** The query of a page with a list: what was searched for, and which page of it. What cannot be read is left out. */
+export const listQuery = z.object({
+  search: searchText,
+  after: key,
+  before: key,
+});
+
+export type ListQuery = z.output<typeof listQuery>;
+
+/** The row that a page borders on; undefined for the first page. */
+export function edgeOf({
+  after,
+  before,
+}: Pick<ListQuery, 'after' | 'before'>): PageEdge | undefined {
+  if (after !== undefined) return { side: 'after', key: after };
+  if (before !== undefined) return { side: 'before', key: before };
+  return undefined;
+}
+
+/** What stores are asked for. */
+export function listOptionsOf(query: ListQuery): PageAsked & { readonly nameFilter: string } {
+  return { nameFilter: query.search, limit: pageLength, edge: edgeOf(query) };
+}
+
+/** What must be held for each user of a list to see, sort by or ask for a part of what is known of them. */
+const scopeByPart = {
+  account: 'read:users',
+  activity: 'read:users:activity',
+  groups: 'read:users:groups',
+  servers: 'read:servers',
+} as const;
+
+type UserPart = keyof typeof scopeByPart;
+
+/** What a caller may know of every user whom the list shows. */
+export type KnownOfUsers = Readonly<Record<UserPart, boolean>>;
+
+export const fieldByStatus: Readonly<Record<UserStatus, UserPart>> = {
+  running: 'servers',
+  starting: 'servers',
+  failed: 'servers',
+  never_active: 'activity',
+  administrator: 'account',
+  suspended: 'account',
+};
+
+const partBySort: Readonly<Partial<Record<UsersQuery['sort'], UserPart>>> = {
+  created: 'account',
+  '-created': 'account',
+  activity: 'activity',
+  '-activity': 'activity',
+  server: 'servers',
+  '-server': 'servers',
+};
+
+export function knownOfUsers(scopes: ScopeSet): KnownOfUsers {
+  const listed = listFilter(scopes, 'list:users');
+  const isKnown = (part: UserPart) => includes(listFilter(scopes, scopeByPart[part]), listed);
+  return {
+    account: isKnown('account'),
+    activity: isKnown('activity'),
+    groups: isKnown('groups'),
+    servers: isKnown('servers'),
+  };
+}
+
+function includes(
+  wide: ReturnType<typeof listFilter>,
+  narrow: ReturnType<typeof listFilter>,
+): boolean {
+  if (wide === 'all') return true;
+  if (wide === undefined || narrow === undefined || narrow === 'all') return false;
+  const kinds: readonly (keyof ListFilter)[] = ['users', 'groups'];
+  return kinds.every((kind) => narrow[kind].isSubsetOf(wide[kind]));
+}
+
+/**
+ * The users that a caller may see of those that are asked for. Throws `forbidden` where which of them are found, or in
+ * which order, would tell what the caller may not know.
+ */
+export function usersFilterFor(
+  { scopes }: Pick<Caller, 'scopes'>,
+  membership: Membership,
+  { search, status, group, sort }: UsersQuery,
+): UserFilter {
+  const listed = listFilter(scopes, 'list:users');
+  const known = knownOfUsers(scopes);
+  const asked = [status && fieldByStatus[status], group && ('groups' as const), partBySort[sort]];
+  for (const part of asked)
+    if (part && !known[part]) requireAccess(scopes, [scopeByPart[part]], membership);
+  return {
+    nameFilter: search,
+    searchesInfoOf: userNamesFor(scopes, 'read:users:info', membership),
+    status,
+    groupName: group,
+    ...(listed !== 'all' && { onlyNames: listed ? listedUserNames(listed, membership) : [] }),
+  };
+}
 
 /** Which part of the list of users a page shows, as its address says it. */
 export interface UsersQuery {

@@ -2,18 +2,16 @@ import { z } from 'zod';
 import { type Accounts, maxNewUsers } from '../identity/accounts/accounts.ts';
 import type { AuthStates } from '../identity/accounts/auth-states.ts';
 import type { UserProfiles } from '../identity/accounts/user-profiles.ts';
-import { listedUserNames, userNamesFor } from '../identity/rbac/access-check.ts';
+import { listedUserNames, notReachable, userNamesFor } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
-import { notReachable } from '../identity/rbac/require-access.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';
-import { createMay } from './authorise.ts';
 import type { CachedPages } from './cached-pages.ts';
 import { flag, freeData, userModel } from './models.ts';
 import { JsonText, type ModelOf, operation } from './operation.ts';
-import type { UserDirectory } from './user-directory.ts';
-import { presentUser, userReadScopes } from './user-model.ts';
+import { createMay } from './perform.ts';
+import { presentUser, type UserDirectory, userReadScopes } from './user-model.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'list' | 'getByName'>;

@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { proxySection } from '../../src/platform/config/sections-schema.ts';
 import { HubError } from '../../src/platform/errors.ts';
+import { answerErrorOnSocket } from '../../src/platform/http/answer.ts';
 import { createHubServer } from '../../src/platform/http/server/http-server.ts';
-import { answerErrorOnSocket } from '../../src/platform/http/socket-response.ts';
 import {
   type AttackedHub,
   answerTo,

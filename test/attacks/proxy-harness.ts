@@ -4,13 +4,16 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { pino } from 'pino';
 import { proxySection } from '../../src/platform/config/sections-schema.ts';
 import type { HubError } from '../../src/platform/errors.ts';
-import { errorAnswer, writeAnswer } from '../../src/platform/http/answer.ts';
+import {
+  answerOnSocket,
+  errorAnswer,
+  toErrorResponse,
+  writeAnswer,
+} from '../../src/platform/http/answer.ts';
 import { createClientAddressReader } from '../../src/platform/http/client-address.ts';
-import { toErrorResponse } from '../../src/platform/http/error-response.ts';
 import { outcomeOf } from '../../src/platform/http/request-log.ts';
 import { canonicalPath } from '../../src/platform/http/request-target.ts';
 import { oneByOne, serveMessages } from '../../src/platform/http/server/serve-messages.ts';
-import { answerOnSocket } from '../../src/platform/http/socket-response.ts';
 import { createForwarder, type ForwardOptions } from '../../src/traffic/proxy/forwarder.ts';
 import { createLiveConnections } from '../../src/traffic/proxy/live-connections.ts';
 import { createRouteTable } from '../../src/traffic/proxy/route-table.ts';

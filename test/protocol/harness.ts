@@ -26,13 +26,13 @@ import { createCodeExchange } from '../../src/identity/oauth/grants/code-exchang
 import { OAuthError } from '../../src/identity/oauth/oauth-error.ts';
 import { createAccessTokenStore } from '../../src/identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../../src/identity/oauth/tokens/authorization-code-store.ts';
+import { createTokenIssuer } from '../../src/identity/oauth/tokens/token-issuer.ts';
 import {
   bearerChallenge,
+  createServiceTokens,
+  createTokenVerifier,
   readPresentedToken,
-} from '../../src/identity/oauth/tokens/presented-token.ts';
-import { createServiceTokens } from '../../src/identity/oauth/tokens/service-tokens.ts';
-import { createTokenIssuer } from '../../src/identity/oauth/tokens/token-issuer.ts';
-import { createTokenVerifier } from '../../src/identity/oauth/tokens/token-verifier.ts';
+} from '../../src/identity/oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../../src/identity/oauth/tokens/use-recorder.ts';
 import { createAuthorizer } from '../../src/identity/rbac/authorizer.ts';
 import { defaultRoles } from '../../src/identity/rbac/default-roles.ts';
@@ -41,10 +41,9 @@ import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.
 import { createGroupStore } from '../../src/identity/users/group-store.ts';
 import { createUserStore, type User } from '../../src/identity/users/user-store.ts';
 import { HubError } from '../../src/platform/errors.ts';
-import { createErrorAnswers } from '../../src/platform/http/error-answers.ts';
-import { errorMiddleware } from '../../src/platform/http/error-middleware.ts';
+import { createErrorAnswers, errorMiddleware } from '../../src/platform/http/error-answers.ts';
 import { securityHeaders } from '../../src/platform/http/security-headers.ts';
-import { authorizationToken } from '../../src/platform/protocol/authorization-header.ts';
+import { authorizationToken } from '../../src/platform/protocol/token-parameter.ts';
 import { openDatabase } from '../../src/platform/store/open-database.ts';
 import { createShareStore } from '../../src/workloads/sharing/share-store.ts';
 import { memorySpace } from '../support/memory-space.ts';

@@ -1,7 +1,5 @@
 import { auditActions } from '../../src/platform/audit/actions.ts';
-import { sourceOf } from '../../src/platform/texts/key.ts';
-import { Language } from '../../src/platform/texts/language.ts';
-import type { Values } from '../../src/platform/texts/pattern.ts';
+import { Language, sourceOf, type Values } from '../../src/platform/texts/language.ts';
 
 /** English with each text in brackets, so that what stands outside them is seen to be in no catalogue. */
 export class BracketLanguage extends Language {

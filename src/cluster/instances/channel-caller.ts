@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { dateOf, monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError, messageOf, TextError } from '../../platform/errors.ts';
-import { isHubErrorCode } from '../../platform/http/error-response.ts';
+import { isHubErrorCode } from '../../platform/http/answer.ts';
 import { type Phrase, readPhrase, type SavedPhrase, text } from '../../platform/texts/text.ts';
 import { type ChannelSignature, channelHeaders } from './channel-signature.ts';
 import { requestText, type TextAnswer } from './request-text.ts';

@@ -3,9 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
 import { HubError } from '../../platform/errors.ts';
-import { retryAfterHeader, writeAnswer } from '../../platform/http/answer.ts';
+import {
+  errorBody,
+  retryAfterHeader,
+  toErrorResponse,
+  writeAnswer,
+} from '../../platform/http/answer.ts';
 import { readTextBody } from '../../platform/http/body.ts';
-import { errorBody, toErrorResponse } from '../../platform/http/error-response.ts';
 import { savePhrase, text } from '../../platform/texts/text.ts';
 import { type Challenges, createChallenges } from './challenges.ts';
 import type { ErrorSaid } from './channel-caller.ts';

@@ -9,9 +9,8 @@ import {
   type Page,
 } from '../../operations/operation.ts';
 import type { Perform } from '../../operations/perform.ts';
-import { readJsonBody } from '../../platform/http/body.ts';
+import { readJsonBody, setBody } from '../../platform/http/body.ts';
 import { readIfMatch, writeETag } from '../../platform/http/if-match.ts';
-import { setBody } from '../../platform/http/json-body.ts';
 import { callerOf, findCallerAgain } from './caller-middleware.ts';
 import { writeEventStream } from './event-stream.ts';
 import type { LiveCallers } from './live-callers.ts';

@@ -1,9 +1,11 @@
 import type { Context, Middleware } from 'koa';
 import { headerToken } from '../../client/credentials.ts';
-import { callerOfLogin } from '../../identity/authentication/login-caller.ts';
+import { callerOfLogin } from '../../identity/authentication/login-revalidation.ts';
 import { OAuthError } from '../../identity/oauth/oauth-error.ts';
-import { readPresentedToken } from '../../identity/oauth/tokens/presented-token.ts';
-import type { TokenVerifier } from '../../identity/oauth/tokens/token-verifier.ts';
+import {
+  readPresentedToken,
+  type TokenVerifier,
+} from '../../identity/oauth/tokens/token-verifier.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
 import type { Caller } from '../../identity/rbac/caller.ts';
 import type { CsrfProtection } from '../../identity/sessions/csrf.ts';

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { isOptional } from '../../operations/check-input.ts';
 import { errorModel } from '../../operations/models.ts';
 import {
   type AnswerDeclaration,
@@ -9,6 +8,7 @@ import {
   tags,
 } from '../../operations/operation.ts';
 import { operations } from '../../operations/operations.ts';
+import { isOptional } from '../../operations/perform.ts';
 import { endpoints } from './endpoints.ts';
 import { envelopeMediaType, pageQuery, pagination } from './paging.ts';
 

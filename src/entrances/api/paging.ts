@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { checkQuery } from '../../operations/check-input.ts';
 import { wholeNumber } from '../../operations/models.ts';
 import { JsonText, type Page } from '../../operations/operation.ts';
-import { setBody } from '../../platform/http/json-body.ts';
+import { checkQuery } from '../../operations/perform.ts';
+import { setBody } from '../../platform/http/body.ts';
 
 /** Media type of a page with its envelope, which a client asks for in `Accept`. */
 export const envelopeMediaType = 'application/jupyterhub-pagination+json';

@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Caller } from '../../identity/rbac/caller.ts';
-import { checkBody } from '../../operations/check-input.ts';
 import { credentials } from '../../operations/models.ts';
 import type { OperationDeclaration } from '../../operations/operation.ts';
+import { checkBody } from '../../operations/perform.ts';
 import { readJsonBody } from '../../platform/http/body.ts';
 import type { LoginForm } from '../../plugin/host/authenticator.ts';
 

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa';
-import { setBody } from '../../platform/http/json-body.ts';
+import { setBody } from '../../platform/http/body.ts';
 
 /** What is wrong with each part of the hub; undefined where nothing is. */
 type Report = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { languageSettingsOf } from '../../platform/config/language-settings.ts';
 import { HubError } from '../../platform/errors.ts';
-import { sourceOf } from '../../platform/texts/key.ts';
+import { sourceOf } from '../../platform/texts/language.ts';
 import { loadLanguages } from '../../platform/texts/languages.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';

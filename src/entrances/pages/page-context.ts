@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { callerOfLogin } from '../../identity/authentication/login-caller.ts';
+import { callerOfLogin } from '../../identity/authentication/login-revalidation.ts';
 import { mayAccess } from '../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
 import type { Caller } from '../../identity/rbac/caller.ts';

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { setCookie } from '../../platform/http/set-cookie.ts';
+import { setCookie } from '../../platform/http/cookies.ts';
 import { preferencesCookie } from '../../platform/protocol/cookie-names.ts';
 import type { PageContext } from './page-context.ts';
 import { changePreferences, preferencesValue, readPreferences } from './preferences.ts';

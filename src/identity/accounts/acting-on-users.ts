@@ -4,10 +4,16 @@ import { excessScopes, mayGrant } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
-import { expandForAnyHolder, expandScopes } from '../rbac/expand-scopes.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
-import { canonicalScopeName, formatScope, parseScope, quoteScope } from '../rbac/scope.ts';
+import {
+  canonicalScopeName,
+  expandForAnyHolder,
+  expandScopes,
+  formatScope,
+  parseScope,
+  quoteScope,
+} from '../rbac/scope.ts';
 import type { User } from '../users/user-store.ts';
 import type { ConfiguredRights } from './configured-rights.ts';
 

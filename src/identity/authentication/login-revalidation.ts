@@ -6,6 +6,7 @@ import {
   watchChanges,
 } from '../../platform/store/change-aware-cache.ts';
 import { text } from '../../platform/texts/text.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
@@ -106,5 +107,25 @@ export function createLoginRevalidation(deps: {
         hint: text`Log in again, then try once more.`,
       });
     },
+  };
+}
+
+/** A caller who is logged in with a browser. */
+export interface LoginCaller extends Caller {
+  readonly user: User;
+  readonly sessionId: string;
+}
+
+/** The user of a login as a caller, with everything the user may do now. */
+export async function callerOfLogin(
+  { user, session }: Login,
+  authorizer: Pick<Authorizer, 'scopesOfOwner'>,
+): Promise<LoginCaller> {
+  const owner = { kind: 'user', name: user.name } as const;
+  return {
+    owner,
+    user,
+    scopes: await authorizer.scopesOfOwner(owner),
+    sessionId: session.sessionId,
   };
 }

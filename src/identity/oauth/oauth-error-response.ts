@@ -1,5 +1,5 @@
 import type { OAuthError, OAuthErrorCode } from './oauth-error.ts';
-import { bearerChallenge } from './tokens/presented-token.ts';
+import { bearerChallenge } from './tokens/token-verifier.ts';
 
 /** An error answer of an endpoint that clients call directly (RFC 6749 §5.2). */
 export interface OAuthErrorResponse {

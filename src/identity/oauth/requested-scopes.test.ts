@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { formatScopeList } from '../../platform/protocol/scope-list.ts';
-import { expandScopes } from '../rbac/expand-scopes.ts';
 import { createMembership } from '../rbac/membership.ts';
+import { expandScopes } from '../rbac/scope.ts';
 import { createScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { Client } from './clients/client.ts';
 import { coversScopes, resolveRequestedScopes, type ScopeContext } from './requested-scopes.ts';

@@ -1,10 +1,9 @@
 import { formatScopeList } from '../../platform/protocol/scope-list.ts';
 import { excessScopes } from '../rbac/access-check.ts';
-import { expandScopes, resolveScopes } from '../rbac/expand-scopes.ts';
 import { intersectScopes } from '../rbac/intersect-scopes.ts';
 import type { Membership } from '../rbac/membership.ts';
 import type { Owner } from '../rbac/owner.ts';
-import type { ScopeSet } from '../rbac/scope.ts';
+import { expandScopes, resolveScopes, type ScopeSet } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { Client } from './clients/client.ts';
 import { OAuthError } from './oauth-error.ts';

@@ -1,4 +1,6 @@
-import type { AccessTarget } from '../../platform/protocol/access-scope.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { AccessTarget } from '../../platform/protocol/client-id.ts';
+import { text } from '../../platform/texts/text.ts';
 import type { Membership } from './membership.ts';
 import {
   canonicalScopeName,
@@ -191,4 +193,34 @@ function resourceOf({ filter }: Scope): Resource | undefined {
   return filter.kind === 'server'
     ? { kind: 'server', ...splitServerValue(filter.value) }
     : { kind: filter.kind, name: filter.value };
+}
+
+/**
+ * Requires any of some scopes on a resource.
+ *
+ * Without the scope at all the answer is `forbidden`. With the scope but not for this resource it is
+ * `not_found`, the same as for a resource that does not exist, so that a caller learns nothing about
+ * others.
+ */
+export function requireAccess(
+  grantedScopes: ScopeSet,
+  anyOf: readonly string[],
+  membership: Membership,
+  resource?: Resource,
+): void {
+  const verdicts = anyOf.map((scope) => checkAccess(grantedScopes, scope, resource, membership));
+  if (verdicts.includes('granted')) return;
+  if (verdicts.includes('filtered') && resource !== undefined) {
+    throw notReachable();
+  }
+  throw new HubError('forbidden', text`Action is not authorized with current scopes.`, {
+    hint: text`It requires any of: ${anyOf.join(', ')}.`,
+  });
+}
+
+/** The refusal of a resource that is not there, or to which the caller has no right. */
+export function notReachable(): HubError {
+  return new HubError('not_found', text`No access to resources or resources not found.`, {
+    isRefusal: true,
+  });
 }

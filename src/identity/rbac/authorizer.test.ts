@@ -7,8 +7,8 @@ import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createAuthorizer } from './authorizer.ts';
 import { adminScopes, findDefaultRole } from './default-roles.ts';
-import { expandScopes } from './expand-scopes.ts';
 import { createRoleStore, type RoleStore } from './role-store.ts';
+import { expandScopes } from './scope.ts';
 import { createScopeCatalogue } from './scope-definitions.ts';
 
 const catalogue = createScopeCatalogue();

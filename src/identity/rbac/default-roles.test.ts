@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { adminScopes, defaultRoles, findDefaultRole } from './default-roles.ts';
-import { resolveScopes } from './expand-scopes.ts';
+import { resolveScopes } from './scope.ts';
 import { createScopeCatalogue, isForServicesOnly, metascopes } from './scope-definitions.ts';
 
 const catalogue = createScopeCatalogue();

@@ -1,10 +1,9 @@
 import { type Phrase, text } from '../../platform/texts/text.ts';
 import { accessOf } from './access-bundles.ts';
 import { mayGrant } from './access-check.ts';
-import { expandScopes } from './expand-scopes.ts';
 import { emptyMembership } from './membership.ts';
 import type { Role } from './role.ts';
-import type { ScopeSet } from './scope.ts';
+import { expandScopes, type ScopeSet } from './scope.ts';
 import type { ScopeCatalogue } from './scope-definitions.ts';
 
 const descriptions = {

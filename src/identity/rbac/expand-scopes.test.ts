@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/properties.ts';
-import { expandScopes, resolveScopes } from './expand-scopes.ts';
+import { expandScopes, resolveScopes } from './scope.ts';
 import { createScopeCatalogue } from './scope-definitions.ts';
 
 const catalogue = createScopeCatalogue({

@@ -3,11 +3,11 @@ import type { RoleConfig } from '../../platform/config/config.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import { excessScopes } from './access-check.ts';
 import { defaultRoles, findDefaultRole } from './default-roles.ts';
-import { expandForAnyHolder } from './expand-scopes.ts';
 import { emptyMembership } from './membership.ts';
 import type { Role, RoleAssignment, RoleSubjectKind } from './role.ts';
 import { runtimeOrigin } from './role-change-store.ts';
 import type { RoleStore } from './role-store.ts';
+import { expandForAnyHolder } from './scope.ts';
 import type { ScopeCatalogue } from './scope-definitions.ts';
 import { roleWarnings } from './validate-roles.ts';
 

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
+import { textsOf } from '../../platform/store/queries.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { Role, RoleSubjectKind } from './role.ts';

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
 import { type ListPage, type OffsetPageAsked, readPage } from '../../platform/store/page-edge.ts';
+import { textsOf } from '../../platform/store/queries.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';
 import { findDefaultRole } from './default-roles.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { defaultRoles } from './default-roles.ts';
-import { expandScopes } from './expand-scopes.ts';
+import { expandScopes } from './scope.ts';
 import { type ScopeChoice, scopeChoices } from './scope-choices.ts';
 import { createScopeCatalogue } from './scope-definitions.ts';
 

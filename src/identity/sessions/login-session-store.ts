@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { currentActor } from '../../platform/audit/actor.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
+import { textsOf } from '../../platform/store/queries.ts';
 import { recordActivity } from '../../platform/store/record-activity.ts';
 import { deleteSessionGrants } from '../../platform/store/session-grants.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';

@@ -6,10 +6,8 @@ import { type Actor, identifyActor } from '../../platform/audit/actor.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import type { Sealer } from '../../platform/crypto/sealer.ts';
-import { cookieValues } from '../../platform/http/cookies.ts';
+import { cookieValues, openOnlyCookie, setCookie } from '../../platform/http/cookies.ts';
 import { noteCallerName } from '../../platform/http/request-log.ts';
-import { openOnlyCookie } from '../../platform/http/sealed-cookies.ts';
-import { setCookie } from '../../platform/http/set-cookie.ts';
 import { loginCookie } from '../../platform/protocol/cookie-names.ts';
 import type { Login, LoginSessionStart, LoginSessions } from './login-sessions.ts';
 

@@ -1,7 +1,6 @@
 import { type HubDatabase, manyRows } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
-import { hasInIt } from '../../platform/store/like-pattern.ts';
 import { type ListPage, type PageAsked, readPage } from '../../platform/store/page-edge.ts';
+import { hasInIt, textsOf } from '../../platform/store/queries.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** One page of a list that can be long; the keys of its edges are names. */

@@ -3,7 +3,7 @@ import type { GroupConfig } from '../../platform/config/config.ts';
 import type { RequireVersion } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
+import { textsOf } from '../../platform/store/queries.ts';
 import { isUniqueViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';

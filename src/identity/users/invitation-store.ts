@@ -5,7 +5,7 @@ import { hashSecret } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
+import { textsOf } from '../../platform/store/queries.ts';
 import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { userNameOf } from '../../platform/store/user-name-of.ts';

@@ -6,9 +6,8 @@ import {
   sql,
 } from 'kysely';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
 import { leaseHasEnded } from '../../platform/store/lease-clock.ts';
-import { containing, hasInIt } from '../../platform/store/like-pattern.ts';
+import { containing, hasInIt, textsOf } from '../../platform/store/queries.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { searchForm } from './user-info.ts';
 

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
 import { createChangeAwareCache, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
+import { textsOf } from '../../platform/store/queries.ts';
 import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';

@@ -1,8 +1,7 @@
-import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely';
-import { sql } from 'kysely';
+import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { type ListPage, type OffsetPageAsked, readPage } from '../../platform/store/page-edge.ts';
-import { prepareQuery } from '../../platform/store/prepared-query.ts';
+import { prepareQuery } from '../../platform/store/queries.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { filterUsers, findsAll, type UserFilter } from './user-filters-store.ts';
 

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import type { AuditEvent } from '../../platform/audit/audit-event.ts';
 import type { UserInsertion } from '../../platform/store/audit-trail.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { jsonRowsIn } from '../../platform/store/json-list.ts';
+import { jsonRowsIn } from '../../platform/store/queries.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { validateUserName } from './user-name.ts';
 

@@ -4,7 +4,7 @@ import { serverClientId } from '../../platform/protocol/client-id.ts';
 import { createChangeAwareCache, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import { type HubDatabase, manyRows } from '../../platform/store/database.ts';
 import type { ListPage } from '../../platform/store/page-edge.ts';
-import { prepareQuery } from '../../platform/store/prepared-query.ts';
+import { prepareQuery } from '../../platform/store/queries.ts';
 import { recordActivity } from '../../platform/store/record-activity.ts';
 import { isUniqueViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Context } from 'koa';
 import { HubError } from '../errors.ts';
 import { deepestJson, isNestedTooDeep } from '../protocol/json-depth.ts';
 import { text } from '../texts/text.ts';
@@ -87,4 +88,17 @@ export async function readTextBody(request: IncomingMessage, limitBytes: number)
 
 function tooLarge(limitBytes: number): HubError {
   return new HubError('payload_too_large', text`The body is larger than ${limitBytes} bytes.`);
+}
+
+/**
+ * Answers with JSON, or with a text or bytes as they are. Left with an object, Koa would ask whether it is a `Response`
+ * of `fetch`, and Node.js would load all of `fetch` to tell: 13 MiB.
+ */
+export function setBody(ctx: Context, body: unknown): void {
+  if (body === null || typeof body === 'string' || Buffer.isBuffer(body)) {
+    ctx.body = body;
+    return;
+  }
+  ctx.type = 'json';
+  ctx.body = JSON.stringify(body);
 }

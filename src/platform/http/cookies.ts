@@ -1,3 +1,8 @@
+import type { Context, Middleware } from 'koa';
+import type { Sealer } from '../crypto/sealer.ts';
+import { hostPrefix } from '../protocol/cookie-names.ts';
+import { trimBlanks } from './trim-blanks.ts';
+
 /** How a cookie is set; `secure` follows the public URL. */
 export interface CookieAttributes {
   readonly path: string;
@@ -43,4 +48,95 @@ export function serializeCookie(name: string, value: string, attributes: CookieA
   if (httpOnly) cookie += '; HttpOnly';
   if (secure) cookie += '; Secure';
   return `${cookie}; SameSite=${sameSite}`;
+}
+
+/** Sets a cookie on the answer, in place of an earlier one of the same name and path. */
+export function setCookie(
+  ctx: Context,
+  name: string,
+  value: string,
+  attributes: CookieAttributes,
+): void {
+  const earlier = [ctx.res.getHeader('set-cookie') ?? []].flat().map(String);
+  const isReplaced = (cookie: string) =>
+    cookie.startsWith(`${name}=`) &&
+    cookie.toLowerCase().includes(`path=${attributes.path};`.toLowerCase());
+  const cookies = earlier.filter((cookie) => !isReplaced(cookie));
+  ctx.set('Set-Cookie', [...cookies, serializeCookie(name, value, attributes)]);
+}
+
+/** Adds values of Set-Cookie headers to the answer. */
+export function addCookies(ctx: Context, setCookies: readonly string[]): void {
+  const earlier = [ctx.res.getHeader('set-cookie') ?? []].flat().map(String);
+  if (setCookies.length > 0) ctx.set('Set-Cookie', [...earlier, ...setCookies]);
+}
+
+/** More copies of one cookie than this are an attempt to keep the server busy. */
+const maxCopies = 8;
+
+/**
+ * What was sealed into the cookies of one name, each text once; what does not open is left out. A name may
+ * stand in a Cookie header more than once, since another site of the host can plant a cookie of that name
+ * with a longer path. The name is the sealing context, so that a value moved to another cookie is refused.
+ */
+export function openCookies(
+  sealer: Pick<Sealer, 'open'>,
+  cookieHeader: string | undefined,
+  name: string,
+): string[] {
+  const opened = cookieValues(cookieHeader, name)
+    .slice(0, maxCopies)
+    .flatMap((sealed) => sealer.open(sealed, name) ?? []);
+  return [...new Set(opened)];
+}
+
+/**
+ * The one text sealed into the cookies of a name. Two different genuine ones count as none, as do too many
+ * to open: choosing one would let a page that planted a cookie choose who the visitor is.
+ */
+export function openOnlyCookie(
+  sealer: Pick<Sealer, 'open'>,
+  cookieHeader: string | undefined,
+  name: string,
+): string | undefined {
+  if (cookieValues(cookieHeader, name).length > maxCopies) return undefined;
+  const [only, ...others] = openCookies(sealer, cookieHeader, name);
+  return others.length === 0 ? only : undefined;
+}
+
+/** Every cookie that the hub itself sets and believes. */
+const ownCookie = /^hub-/;
+
+/**
+ * Sets the hub's own cookies under names that begin with `__Host-`, and believes none without it: a page
+ * of a neighbour below the same domain could have planted that (cookie tossing). What runs below knows
+ * them by their plain names.
+ */
+export function hostCookies(): Middleware {
+  return async (ctx, next) => {
+    const { headers } = ctx.req;
+    const cookie = headers.cookie === undefined ? undefined : withPlainNames(headers.cookie);
+    if (cookie === undefined || cookie === '') delete headers.cookie;
+    else headers.cookie = cookie;
+    try {
+      await next();
+    } finally {
+      const set = [ctx.res.getHeader('set-cookie') ?? []].flat().map(String);
+      if (set.length > 0 && !ctx.res.headersSent) ctx.set('Set-Cookie', set.map(withPrefix));
+    }
+  };
+}
+
+function withPlainNames(header: string): string {
+  return header
+    .split(';')
+    .map(trimBlanks)
+    .filter((pair) => pair !== '' && !ownCookie.test(pair))
+    .map((pair) => (pair.startsWith(`${hostPrefix}hub-`) ? pair.slice(hostPrefix.length) : pair))
+    .join('; ');
+}
+
+function withPrefix(setCookie: string): string {
+  if (!ownCookie.test(setCookie)) return setCookie;
+  return hostPrefix + setCookie.replace(/; *path=[^;]*/i, '; Path=/');
 }

@@ -1,7 +1,7 @@
 import Koa from 'koa';
 import { expect, test } from 'vitest';
 import { startUpstream } from '../../../test/attacks/proxy-harness.ts';
-import { hostCookies } from './host-cookies.ts';
+import { hostCookies } from './cookies.ts';
 
 async function ask(cookie: string | undefined, setCookies: readonly string[]) {
   const app = new Koa();

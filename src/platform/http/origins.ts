@@ -1,4 +1,5 @@
-import type { AccessTarget } from '../protocol/access-scope.ts';
+import type { Middleware } from 'koa';
+import type { AccessTarget } from '../protocol/client-id.ts';
 import { serviceHostLabel, userHostLabel } from '../protocol/host-label.ts';
 import { decodePath, hostnameOf } from './request-target.ts';
 
@@ -96,4 +97,16 @@ function nameBelow(parent: string, pathname: string): string | undefined {
   if (!pathname.startsWith(parent)) return undefined;
   const [segment = ''] = pathname.slice(parent.length).split('/', 1);
   return decodePath(segment) || undefined;
+}
+
+/** Leads redirects that name a path to the origin that serves it, where there are several. */
+export function hostRedirects(origins: Pick<Origins, 'hub' | 'urlOf'>): Middleware {
+  return async (ctx, next) => {
+    await next();
+    const location = ctx.res.getHeader('location');
+    if (ctx.status < 300 || ctx.status > 399) return;
+    if (typeof location !== 'string' || !location.startsWith('/')) return;
+    const url = origins.urlOf(location);
+    ctx.set('Location', url === location ? origins.hub + location : url);
+  };
 }

@@ -1,6 +1,5 @@
 import type { Sealer } from '../crypto/sealer.ts';
-import { type CookieAttributes, serializeCookie } from './cookies.ts';
-import { openCookies } from './sealed-cookies.ts';
+import { type CookieAttributes, openCookies, serializeCookie } from './cookies.ts';
 
 const lifetimeMs = 30_000;
 

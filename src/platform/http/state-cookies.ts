@@ -1,7 +1,12 @@
 import { equalSecrets, hashSecret } from '../crypto/hash.ts';
 import type { Sealer } from '../crypto/sealer.ts';
-import { type CookieAttributes, cookieNames, cookieValues, serializeCookie } from './cookies.ts';
-import { openCookies } from './sealed-cookies.ts';
+import {
+  type CookieAttributes,
+  cookieNames,
+  cookieValues,
+  openCookies,
+  serializeCookie,
+} from './cookies.ts';
 
 const lifetimeSeconds = 600;
 /** Logins of one browser that may be under way together, as when many tabs are restored. */

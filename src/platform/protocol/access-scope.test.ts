@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { accessScopeFor, accessScopesFor } from './access-scope.ts';
+import { accessScopeFor, accessScopesFor } from './client-id.ts';
 
 test('accessScopeFor names the scope of a service, a default and a named server', () => {
   expect(accessScopeFor({ kind: 'service', name: 'wiki' })).toBe('access:services!service=wiki');

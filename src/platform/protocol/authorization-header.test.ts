@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { authorizationToken } from './authorization-header.ts';
+import { authorizationToken } from './token-parameter.ts';
 
 const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`;
 

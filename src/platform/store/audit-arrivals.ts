@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
 import { alikeBy, alikeKey, maxAlike, mergeAlike } from './alike-entries.ts';
-import { jsonRows } from './json-list.ts';
+import { jsonRows } from './queries.ts';
 import type { AuditRow, Tables } from './tables.ts';
 
 /** Moves rows that were recorded into the audit log, where they can be found by what they tell. */

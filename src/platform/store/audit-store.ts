@@ -6,7 +6,7 @@ import { inTransaction } from './after-commit.ts';
 import { entriesOf } from './alike-entries.ts';
 import { entryColumns } from './audit-arrivals.ts';
 import type { HubDatabase } from './database.ts';
-import { jsonRows } from './json-list.ts';
+import { jsonRows } from './queries.ts';
 import type { AuditRow, Row, Tables } from './tables.ts';
 
 /** Narrows the audit log; everything given must match. */

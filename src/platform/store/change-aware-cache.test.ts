@@ -1,8 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { createChangeAwareCache, maxTtlMs, watchChanges } from './change-aware-cache.ts';
-import { createChangeListeners } from './change-listeners.ts';
-import { type ChangeSubject, tokensRevoked } from './change-subject.ts';
+import { type ChangeSubject, createChangeListeners, tokensRevoked } from './change-subject.ts';
 
 interface Right {
   readonly sessionId?: string;

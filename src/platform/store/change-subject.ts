@@ -1,3 +1,5 @@
+import type { Logger } from 'pino';
+
 /**
  * What a change concerned: caches and listeners then look again at this much alone, so that one person's logout does not
  * make the hub look up everyone else again.
@@ -115,4 +117,35 @@ function readSubject(kind: string, subject: string | null): ChangeSubject | unde
     default:
       return undefined;
   }
+}
+
+/** Hears of a change. */
+export type ChangeListener = (subject: ChangeSubject) => void;
+
+/** Who wants to know that users, roles, groups, sessions or tokens changed. */
+export interface ChangeListeners {
+  add(listener: ChangeListener): () => void;
+  callAll(subject: ChangeSubject): void;
+}
+
+/** A listener that throws does not keep the others from being called. */
+export function createChangeListeners({ log }: { readonly log: Logger }): ChangeListeners {
+  // A listener added twice is called twice, hence a wrapper for each.
+  const listeners = new Set<{ readonly call: ChangeListener }>();
+  return {
+    add(listener) {
+      const entry = { call: listener };
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+    callAll(subject) {
+      for (const { call } of listeners) {
+        try {
+          call(subject);
+        } catch (error) {
+          log.error({ err: error }, 'database change listener failed');
+        }
+      }
+    },
+  };
 }

@@ -2,8 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Text } from '../texts/text.ts';
 import type { workLocks } from './advisory-locks.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import type { ChangeListener } from './change-listeners.ts';
-import type { AnnouncedSubject } from './change-subject.ts';
+import type { AnnouncedSubject, ChangeListener } from './change-subject.ts';
 import type { Tables } from './tables.ts';
 
 /** How news of changes comes from other processes. */

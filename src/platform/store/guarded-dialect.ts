@@ -1,9 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
 import { HubError } from '../errors.ts';
 import { text } from '../texts/text.ts';
-import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
-import { retryAfterDeadlock } from './retry-after-deadlock.ts';
-import { toStorageError } from './storage-error.ts';
+import { isDeadlock, toStorageError } from './storage-error.ts';
 
 /** A dialect whose failures are HubErrors. */
 export interface GuardedDialect {
@@ -113,5 +112,89 @@ async function translate<T>(answer: Promise<T>): Promise<T> {
     return await answer;
   } catch (error) {
     throw toStorageError(error);
+  }
+}
+
+/** How long a statement waits for its answer once the hub is about to stop. */
+const lastPatienceMs = 3_000;
+const checkIntervalMs = 100;
+
+/** Waits for the answers of a database, but when the hub stops, not for one that gives none. */
+export interface AnswerWatch {
+  /**
+   * Settles as the answer does, or rejects with `storage_unavailable` as soon as the database is given
+   * up.
+   */
+  wait<T>(answer: Promise<T>): Promise<T>;
+  /** Why the database is given up, if it is. */
+  readonly givenUp: HubError | undefined;
+}
+
+/**
+ * Gives the database up when a statement got no answer for three seconds after `stopping` was
+ * aborted: with each of the many steps of a stop waiting until its own timeout, it would take minutes.
+ */
+export function createAnswerWatch(stopping: AbortSignal | undefined): AnswerWatch {
+  if (stopping === undefined) return patientWatch;
+  const waiting = new Set<{ readonly sinceMs: number; reject(reason: HubError): void }>();
+  let givenUp: HubError | undefined;
+
+  function watch(): void {
+    const stoppingSinceMs = performance.now();
+    const timer = setInterval(() => {
+      const [oldest] = waiting;
+      if (oldest === undefined) return;
+      const waitedMs = performance.now() - Math.max(oldest.sinceMs, stoppingSinceMs);
+      if (waitedMs < lastPatienceMs) return;
+      clearInterval(timer);
+      givenUp = new HubError('storage_unavailable', text`The database gives no answer.`, {
+        cause: new Error('given up, as the hub is stopping'),
+        retryAfterSeconds: 5,
+      });
+      for (const { reject } of waiting) reject(givenUp);
+      waiting.clear();
+    }, checkIntervalMs);
+    timer.unref();
+  }
+
+  if (stopping.aborted) watch();
+  else stopping.addEventListener('abort', watch, { once: true });
+
+  return {
+    async wait(answer) {
+      const { promise, reject } = Promise.withResolvers<never>();
+      const entry = { sinceMs: performance.now(), reject };
+      waiting.add(entry);
+      if (givenUp !== undefined) reject(givenUp);
+      try {
+        return await Promise.race([answer, promise]);
+      } finally {
+        waiting.delete(entry);
+      }
+    },
+    get givenUp() {
+      return givenUp;
+    },
+  };
+}
+
+const patientWatch: AnswerWatch = { wait: (answer) => answer, givenUp: undefined };
+
+const maxAttempts = 3;
+/** The other transaction goes first: at once, this one could take from it what both want again. */
+const pauseMs = { min: 10, spread: 30 };
+
+/**
+ * Does work again that PostgreSQL undid because it and another transaction waited for each other (`deadlock_detected`,
+ * `serialization_failure`). Nothing of it is left, and the other one goes on. Rejects after three attempts.
+ */
+export async function retryAfterDeadlock<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === maxAttempts || !isDeadlock(error)) throw error;
+      await sleep(pauseMs.min + Math.random() * pauseMs.spread);
+    }
   }
 }

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
-import type { AnswerWatch } from './answer-watch.ts';
-import type { ChangeListener } from './change-listeners.ts';
-import { subjectsOf } from './change-subject.ts';
+import { type ChangeListener, subjectsOf } from './change-subject.ts';
 import type { ChangeFeed } from './database.ts';
+import type { AnswerWatch } from './guarded-dialect.ts';
 import {
   type LogPosition,
   purgeChangeLog,

@@ -3,8 +3,7 @@ import { Kysely } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
-import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
-import { guardDialect } from './guarded-dialect.ts';
+import { type AnswerWatch, createAnswerWatch, guardDialect } from './guarded-dialect.ts';
 import { createPostgresDialect } from './postgres-dialect.ts';
 
 const connectionCount = 10;

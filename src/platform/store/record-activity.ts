@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { HubDatabase } from './database.ts';
-import { jsonRows } from './json-list.ts';
+import { jsonRows } from './queries.ts';
 
 /**
  * Notes when rows of a table were last used, in one statement however many there are; a time that is not

@@ -3,7 +3,7 @@ import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { inTransaction } from './after-commit.ts';
 import { createAuditTrail } from './audit-trail.ts';
-import { createChangeListeners } from './change-listeners.ts';
+import { createChangeListeners } from './change-subject.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
 import { keepCopyBeforeMigration } from './sqlite-backup-retention.ts';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { HubDatabase } from './database.ts';
-import { textsOf } from './json-list.ts';
+import { textsOf } from './queries.ts';
 import type { Tables } from './tables.ts';
 
 /**

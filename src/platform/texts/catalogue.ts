@@ -1,5 +1,4 @@
-import { sourceOf } from './key.ts';
-import { compilePattern, placeholdersOf } from './pattern.ts';
+import { compilePattern, placeholdersOf, sourceOf } from './language.ts';
 
 /** What is wrong with one text of a catalogue, or with all of it. */
 export interface CatalogueProblem {

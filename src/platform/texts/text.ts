@@ -7,8 +7,7 @@
  * string. Markup in a sentence, such as a link, is a value as well. What depends on the locale alone (times, sizes)
  * is `written`. `docs/how-to/translate.md` says how to translate.
  */
-import { keyOf, sourceOf } from './key.ts';
-import { english, type Language } from './language.ts';
+import { english, keyOf, type Language, sourceOf } from './language.ts';
 
 /** What stands within a text and is more than characters; pages have their `Html` for it. */
 export abstract class Markup {

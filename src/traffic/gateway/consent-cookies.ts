@@ -1,7 +1,6 @@
 import type { Secret } from '../../platform/config/secret.ts';
 import { createSealer } from '../../platform/crypto/sealer.ts';
-import { serializeCookie } from '../../platform/http/cookies.ts';
-import { openCookies } from '../../platform/http/sealed-cookies.ts';
+import { openCookies, serializeCookie } from '../../platform/http/cookies.ts';
 import { serverGuardCookie } from '../../platform/protocol/cookie-names.ts';
 
 /** The answers of visitors who were asked whether they want to open another user's server. */

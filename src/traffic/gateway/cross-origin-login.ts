@@ -11,10 +11,9 @@ import { randomSecret } from '../../platform/crypto/random.ts';
 import { createSealer } from '../../platform/crypto/sealer.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { ClientAddressReader } from '../../platform/http/client-address.ts';
-import { serializeCookie } from '../../platform/http/cookies.ts';
+import { openCookies, serializeCookie } from '../../platform/http/cookies.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import type { CanonicalPath } from '../../platform/http/request-target.ts';
-import { openCookies } from '../../platform/http/sealed-cookies.ts';
 import { createStateCookies, type PendingState } from '../../platform/http/state-cookies.ts';
 import {
   handedOffCookie,

@@ -7,7 +7,7 @@ import type { Authorizer } from '../../identity/rbac/authorizer.ts';
 import { emptyMembership } from '../../identity/rbac/membership.ts';
 import { presentScopes } from '../../identity/rbac/scope.ts';
 import { HubError } from '../../platform/errors.ts';
-import { type AccessTarget, accessScopeFor } from '../../platform/protocol/access-scope.ts';
+import { type AccessTarget, accessScopeFor } from '../../platform/protocol/client-id.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { RouteAccess } from './route-access.ts';
 

@@ -5,7 +5,7 @@ import type { ClientRegistry } from '../../identity/oauth/clients/client-registr
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import type { Origins } from '../../platform/http/origins.ts';
-import { accessScopeFor } from '../../platform/protocol/access-scope.ts';
+import { accessScopeFor } from '../../platform/protocol/client-id.ts';
 import { identityHeaders } from '../../platform/protocol/identity-headers.ts';
 import { type ChangeSource, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import type { Route } from '../proxy/route.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { LoginSessions } from '../../identity/sessions/login-sessions.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
-import type { AccessTarget } from '../../platform/protocol/access-scope.ts';
+import type { AccessTarget } from '../../platform/protocol/client-id.ts';
 import { concernsRights } from '../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { ConnectionTags, LiveConnections } from '../proxy/live-connections.ts';

@@ -1,9 +1,11 @@
-import { callerOfLogin } from '../../identity/authentication/login-caller.ts';
-import type { LoginRevalidation } from '../../identity/authentication/login-revalidation.ts';
+import {
+  callerOfLogin,
+  type LoginRevalidation,
+} from '../../identity/authentication/login-revalidation.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
 import type { Caller } from '../../identity/rbac/caller.ts';
 import type { LoginSessions } from '../../identity/sessions/login-sessions.ts';
-import type { AccessTarget } from '../../platform/protocol/access-scope.ts';
+import type { AccessTarget } from '../../platform/protocol/client-id.ts';
 import type { RouteAccess } from './route-access.ts';
 
 /** A visitor who is logged in with a browser, and until when. */

@@ -3,7 +3,7 @@ import type { TokenVerifier } from '../../identity/oauth/tokens/token-verifier.t
 import { mayAccess } from '../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
 import type { Caller } from '../../identity/rbac/caller.ts';
-import { type AccessTarget, accessScopeFor } from '../../platform/protocol/access-scope.ts';
+import { type AccessTarget, accessScopeFor } from '../../platform/protocol/client-id.ts';
 
 /** Decides who may use the service or server behind a guarded route, and may go on using it. */
 export interface RouteAccess {

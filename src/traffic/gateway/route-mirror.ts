@@ -1,5 +1,5 @@
 import type { PublishedBranding } from '../../platform/branding/branding.ts';
-import type { ChangeListener } from '../../platform/store/change-listeners.ts';
+import type { ChangeListener } from '../../platform/store/change-subject.ts';
 import type { RouteDefinition } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { GatewayRoute, NoticesModel } from './feed-events.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
+import { upgradeStatusOf } from '../../platform/http/answer.ts';
 import type { ClientAddressReader } from '../../platform/http/client-address.ts';
 import { clientLeftStatus, outcomeOf, recordOf } from '../../platform/http/request-log.ts';
-import { upgradeStatusOf } from '../../platform/http/upgrade-status.ts';
 import { frequentInfo } from '../../platform/logging/create-log.ts';
 import type { Metrics } from '../../platform/metrics/metrics.ts';
 import type { Route } from '../proxy/route.ts';

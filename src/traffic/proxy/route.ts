@@ -1,5 +1,5 @@
 import type { RouteRule } from '../../platform/config/route-rules-schema.ts';
-import type { AccessTarget } from '../../platform/protocol/access-scope.ts';
+import type { AccessTarget } from '../../platform/protocol/client-id.ts';
 import { tokenCookieName } from '../../platform/protocol/cookie-names.ts';
 import type { Forwarding } from '../../platform/protocol/identity-headers.ts';
 import { createRouteLoad, type RouteLoad } from './route-load.ts';

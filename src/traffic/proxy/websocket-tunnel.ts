@@ -1,8 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '../../platform/errors.ts';
-import { answerErrorOnSocket } from '../../platform/http/socket-response.ts';
-import { noteUpgradeStatus } from '../../platform/http/upgrade-status.ts';
+import { answerErrorOnSocket, noteUpgradeStatus } from '../../platform/http/answer.ts';
 import { isHandshakeAnswer } from '../../platform/http/websocket-handshake.ts';
 import { text } from '../../platform/texts/text.ts';
 import { detachableSocket, takeResponse } from '../../platform/undocumented/http-proxy-sockets.ts';

@@ -12,8 +12,8 @@ import { spawnerSection } from '../../platform/config/sections-schema.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { createLimitWatch, type LimitWatch } from './limit-watch.ts';
-import { createServerLimitsStore } from './server-limits-store.ts';
 import { createServerOwnership } from './server-ownership-store.ts';
+import { createServerLimitsStore } from './server-row-store.ts';
 import { createServerStore } from './server-store.ts';
 import { comingStop, createLimitRules } from './time-limits.ts';
 

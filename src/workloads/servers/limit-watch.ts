@@ -3,7 +3,7 @@ import { createLimiter } from '../../platform/concurrency/limiter.ts';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import { isStorageUnavailable } from '../../platform/errors.ts';
-import type { LimitRecord, ServerLimitsStore, WatchedServer } from './server-limits-store.ts';
+import type { LimitRecord, ServerLimitsStore, WatchedServer } from './server-row-store.ts';
 import { type ComingStop, comingStop, type LimitKind, type LimitRules } from './time-limits.ts';
 
 /** Stops the servers of this instance that have reached a time limit. */

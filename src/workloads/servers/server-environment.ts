@@ -1,6 +1,6 @@
 import { originVariables } from '../../platform/http/origin-variables.ts';
 import type { Origins } from '../../platform/http/origins.ts';
-import { accessScopesFor } from '../../platform/protocol/access-scope.ts';
+import { accessScopesFor } from '../../platform/protocol/client-id.ts';
 import type { HubVariables } from '../../platform/protocol/hub-variables.ts';
 import { prefixVariables } from '../../spawning/processes/child-environment.ts';
 

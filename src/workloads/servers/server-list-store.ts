@@ -1,9 +1,8 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/json-list.ts';
 import { leaseHasEnded } from '../../platform/store/lease-clock.ts';
-import { hasInIt } from '../../platform/store/like-pattern.ts';
 import { type ListPage, type PageAsked, readPage } from '../../platform/store/page-edge.ts';
+import { hasInIt, textsOf } from '../../platform/store/queries.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import type { Server } from './server.ts';
 import { selectServers, toServer } from './server-row-store.ts';

@@ -5,7 +5,6 @@ import type { HubDatabase } from '../../platform/store/database.ts';
 import { databaseTimeMs, leaseIsLive } from '../../platform/store/lease-clock.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import type { Server, ServerInstance } from './server.ts';
-import { unlimited } from './server-limits-store.ts';
 import {
   endedNow,
   type ServerChange,
@@ -13,6 +12,7 @@ import {
   serverAuditEvent,
   toRowChange,
   toServer,
+  unlimited,
 } from './server-row-store.ts';
 
 export interface LifecycleLimits {

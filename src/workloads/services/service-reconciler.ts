@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { InstanceLease } from '../../cluster/instances/instance-lease.ts';
-import type { ServiceTokens } from '../../identity/oauth/tokens/service-tokens.ts';
+import type { ServiceTokens } from '../../identity/oauth/tokens/token-verifier.ts';
 import { Secret } from '../../platform/config/secret.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
 import { randomToken } from '../../platform/crypto/random.ts';

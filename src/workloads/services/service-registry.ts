@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { ServiceTokens } from '../../identity/oauth/tokens/service-tokens.ts';
+import type { ServiceTokens } from '../../identity/oauth/tokens/token-verifier.ts';
 import { currentActor } from '../../platform/audit/actor.ts';
 import { createPeriodic, type Periodic } from '../../platform/concurrency/periodic.ts';
 import type { ServiceConfig } from '../../platform/config/config.ts';

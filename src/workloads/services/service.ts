@@ -2,8 +2,7 @@ import { resolve } from 'node:path';
 import type { ServiceConfig } from '../../platform/config/config.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
-import { accessScopesFor } from '../../platform/protocol/access-scope.ts';
-import { serviceClientId } from '../../platform/protocol/client-id.ts';
+import { accessScopesFor, serviceClientId } from '../../platform/protocol/client-id.ts';
 import { type Forwarding, forwardingOf } from '../../platform/protocol/identity-headers.ts';
 
 /** How a managed service is started. */

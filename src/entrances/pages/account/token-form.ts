@@ -1,10 +1,9 @@
 import { identifyScopes } from '../../../identity/oauth/requested-scopes.ts';
 import { maxNoteLength } from '../../../identity/oauth/tokens/token-issuer.ts';
 import { mayGrant } from '../../../identity/rbac/access-check.ts';
-import { expandScopes } from '../../../identity/rbac/expand-scopes.ts';
 import type { Membership } from '../../../identity/rbac/membership.ts';
 import type { Owner } from '../../../identity/rbac/owner.ts';
-import { readScope, type ScopeSet } from '../../../identity/rbac/scope.ts';
+import { expandScopes, readScope, type ScopeSet } from '../../../identity/rbac/scope.ts';
 import { filterKindsOf, takesReach } from '../../../identity/rbac/scope-choices.ts';
 import type { ScopeCatalogue } from '../../../identity/rbac/scope-definitions.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../identity/rbac/caller.ts';
 import type { Membership } from '../../../identity/rbac/membership.ts';
-import { isAuthorised } from '../../../operations/authorise.ts';
 import { type OperationId, operationOf } from '../../../operations/operations.ts';
+import { isAuthorised } from '../../../operations/perform.ts';
 import type { AdminTab } from '../elements/layout-props.ts';
 
 /** What the first page of each part shows. */

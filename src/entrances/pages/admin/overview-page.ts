@@ -2,7 +2,7 @@ import type { InstanceView } from '../../../cluster/instances/instance-overview.
 import { hasBegun } from '../../../cluster/notices/notice.ts';
 import type { Notices } from '../../../cluster/notices/notice-store.ts';
 import type { UserCounts, UserStatus } from '../../../identity/users/user-filters-store.ts';
-import { fieldByStatus, type KnownOfUsers } from '../../../operations/users-filter.ts';
+import { fieldByStatus, type KnownOfUsers } from '../../../operations/users-query.ts';
 import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import type { PlacedStatus } from '../../../workloads/services/service-status.ts';

@@ -1,5 +1,5 @@
-import { reachesOthers } from '../../../operations/authorise.ts';
 import { operationOf } from '../../../operations/operations.ts';
+import { reachesOthers } from '../../../operations/perform.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { toCsv } from '../csv.ts';
 import { bordersOf } from '../elements/paging.ts';

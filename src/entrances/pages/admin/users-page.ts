@@ -1,6 +1,11 @@
 import type { UserCounts, UserStatus } from '../../../identity/users/user-filters-store.ts';
-import { fieldByStatus, type KnownOfUsers } from '../../../operations/users-filter.ts';
-import { pageSizes, type UsersQuery, type UsersSort } from '../../../operations/users-query.ts';
+import {
+  fieldByStatus,
+  type KnownOfUsers,
+  pageSizes,
+  type UsersQuery,
+  type UsersSort,
+} from '../../../operations/users-query.ts';
 import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';

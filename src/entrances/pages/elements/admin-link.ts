@@ -1,7 +1,7 @@
 import type { Caller } from '../../../identity/rbac/caller.ts';
 import type { Membership } from '../../../identity/rbac/membership.ts';
-import { isAuthorised } from '../../../operations/authorise.ts';
 import { operationOf } from '../../../operations/operations.ts';
+import { isAuthorised } from '../../../operations/perform.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 

@@ -1,4 +1,4 @@
-import { edgeOf, type ListQuery, listQuery } from '../../../operations/list-query.ts';
+import { edgeOf, type ListQuery, listQuery } from '../../../operations/users-query.ts';
 import type { ListPage, PageEdge } from '../../../platform/store/page-edge.ts';
 import { bordersOf, edgeFields, type PagingView } from './paging.ts';
 

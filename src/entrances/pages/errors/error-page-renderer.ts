@@ -1,8 +1,8 @@
 import type { Context } from 'koa';
 import type { CsrfProtection } from '../../../identity/sessions/csrf.ts';
 import { loginOf } from '../../../identity/sessions/session-middleware.ts';
+import type { ErrorResponse } from '../../../platform/http/answer.ts';
 import type { RenderErrorPage } from '../../../platform/http/error-answers.ts';
-import type { ErrorResponse } from '../../../platform/http/error-response.ts';
 import type { Languages } from '../../../platform/texts/languages.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { Announced } from '../announced.ts';

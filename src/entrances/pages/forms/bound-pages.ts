@@ -1,15 +1,14 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { requireAccess } from '../../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../../identity/rbac/authorizer.ts';
-import { requireAccess } from '../../../identity/rbac/require-access.ts';
 import type { Login } from '../../../identity/sessions/login-sessions.ts';
-import { isAuthorised } from '../../../operations/authorise.ts';
 import {
   type OperationDeps,
   type OperationId,
   operationOf,
 } from '../../../operations/operations.ts';
-import type { Perform, Sent } from '../../../operations/perform.ts';
+import { isAuthorised, type Perform, type Sent } from '../../../operations/perform.ts';
 import { anyVersion, oneOfVersions } from '../../../platform/crypto/version.ts';
 import { HubError, type HubErrorCode } from '../../../platform/errors.ts';
 import { text } from '../../../platform/texts/text.ts';

@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import type { RecentLogin } from '../../../identity/accounts/recent-login.ts';
 import type { Authenticators } from '../../../identity/authentication/create-authenticators.ts';
 import type { ExternalLogins } from '../../../identity/authentication/external-logins.ts';
-import { addCookies } from '../../../platform/http/set-cookie.ts';
+import { addCookies } from '../../../platform/http/cookies.ts';
 import type { Metrics } from '../../../platform/metrics/metrics.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { PageContext } from '../page-context.ts';

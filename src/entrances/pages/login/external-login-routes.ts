@@ -7,10 +7,9 @@ import {
 import type { ExternalLogins } from '../../../identity/authentication/external-logins.ts';
 import type { EndUpstreamLogins } from '../../../identity/authentication/upstream-logout.ts';
 import { loginOf } from '../../../identity/sessions/session-middleware.ts';
-import { readFormBody } from '../../../platform/http/body.ts';
-import { setBody } from '../../../platform/http/json-body.ts';
+import { readFormBody, setBody } from '../../../platform/http/body.ts';
+import { addCookies } from '../../../platform/http/cookies.ts';
 import { safeRedirectTarget } from '../../../platform/http/redirect-target.ts';
-import { addCookies } from '../../../platform/http/set-cookie.ts';
 import type { Metrics } from '../../../platform/metrics/metrics.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { PageContext } from '../page-context.ts';

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Sealer } from '../../../platform/crypto/sealer.ts';
-import { openOnlyCookie } from '../../../platform/http/sealed-cookies.ts';
-import { setCookie } from '../../../platform/http/set-cookie.ts';
+import { openOnlyCookie, setCookie } from '../../../platform/http/cookies.ts';
 import { knownBrowserCookie } from '../../../platform/protocol/cookie-names.ts';
 
 /** Remembers in a browser who has logged in with it (OWASP: device cookies). It is not a login. */

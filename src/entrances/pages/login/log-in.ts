@@ -12,8 +12,7 @@ import { type BrowserSessions, loginOf } from '../../../identity/sessions/sessio
 import { identifyActor } from '../../../platform/audit/actor.ts';
 import type { Sealer } from '../../../platform/crypto/sealer.ts';
 import type { ClientAddress } from '../../../platform/http/client-address.ts';
-import { openOnlyCookie } from '../../../platform/http/sealed-cookies.ts';
-import { setCookie } from '../../../platform/http/set-cookie.ts';
+import { openOnlyCookie, setCookie } from '../../../platform/http/cookies.ts';
 import type { Metrics } from '../../../platform/metrics/metrics.ts';
 import { loginStepCookie } from '../../../platform/protocol/cookie-names.ts';
 import type { PageUrls } from '../page-urls.ts';

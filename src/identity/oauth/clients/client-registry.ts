@@ -1,5 +1,6 @@
-import { type AccessTarget, accessScopeFor } from '../../../platform/protocol/access-scope.ts';
 import {
+  type AccessTarget,
+  accessScopeFor,
   readServerClientId,
   type ServerName,
   serverClientId,

@@ -1,6 +1,6 @@
 import { hashSecret } from '../../../platform/crypto/hash.ts';
 import type { AccessTokenStore } from '../tokens/access-token-store.ts';
-import type { ServiceTokens } from '../tokens/service-tokens.ts';
+import type { ServiceTokens } from '../tokens/token-verifier.ts';
 import type { Client } from './client.ts';
 
 /** Whether a secret is the one of a client. */

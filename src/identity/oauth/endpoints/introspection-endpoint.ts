@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
-import { authorizationToken } from '../../../platform/protocol/authorization-header.ts';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
+import { authorizationToken } from '../../../platform/protocol/token-parameter.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { HubError } from '../../../platform/errors.ts';
-import { readFormBody } from '../../../platform/http/body.ts';
-import { setBody } from '../../../platform/http/json-body.ts';
+import { readFormBody, setBody } from '../../../platform/http/body.ts';
 import { OAuthError, type OAuthErrorCode } from '../oauth-error.ts';
 import { toOAuthErrorResponse } from '../oauth-error-response.ts';
 import { rejectRepeatedParameters } from '../request-parameters.ts';

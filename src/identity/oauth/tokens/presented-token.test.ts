@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bearerChallenge, readPresentedToken } from './presented-token.ts';
+import { bearerChallenge, readPresentedToken } from './token-verifier.ts';
 
 const read = (headerToken: string | undefined, query: string) =>
   readPresentedToken({ headerToken, query: new URLSearchParams(query) });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hashSecret } from '../../../platform/crypto/hash.ts';
-import { createServiceTokens } from './service-tokens.ts';
+import { createServiceTokens } from './token-verifier.ts';
 
 test('knows a service by its token until the token is replaced or deleted', () => {
   const tokens = createServiceTokens();

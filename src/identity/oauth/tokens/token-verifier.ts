@@ -9,9 +9,9 @@ import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller, CallerToken } from '../../rbac/caller.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
+import { OAuthError } from '../oauth-error.ts';
 import type { AccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
-import type { ServiceTokens } from './service-tokens.ts';
 import type { UseRecorder } from './use-recorder.ts';
 
 /** Finds out who stands behind an access token, and what they may do now. */
@@ -134,5 +134,81 @@ function callerToken({
     ...(server !== undefined && {
       server: { userName: server.userName, serverName: server.serverName },
     }),
+  };
+}
+
+/** How a request to a protected resource presents its token. */
+export interface TokenPresentation {
+  /** In the Authorization header. */
+  readonly headerToken: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+/**
+ * Reads the access token of a request: of its Authorization header or of the URL parameter `token`. Undefined when there is none; throws `invalid_request` for more than one, since a
+ * client must not use more than one method (RFC 6750 §2).
+ */
+export function readPresentedToken({ headerToken, query }: TokenPresentation): string | undefined {
+  const tokens = query.getAll('token').filter((token) => token !== '');
+  if (headerToken !== undefined) tokens.push(headerToken);
+  if (tokens.length > 1) {
+    throw new OAuthError('invalid_request', 'The request presents more than one token.');
+  }
+  return tokens[0];
+}
+
+/** Why a request to a protected resource is refused (RFC 6750 §3.1). */
+export type BearerError = 'invalid_request' | 'invalid_token' | 'insufficient_scope';
+
+/**
+ * Value of `WWW-Authenticate` for a refused request (RFC 6750 §3). Without an error, when the request
+ * presented no token at all, it says nothing more than that one is needed.
+ */
+export function bearerChallenge(error?: BearerError, scope?: string): string {
+  const details = [
+    'realm="hub"',
+    ...(error === undefined ? [] : [`error="${error}"`]),
+    ...(scope === undefined ? [] : [`scope="${scope}"`]),
+  ];
+  return `Bearer ${details.join(', ')}`;
+}
+
+/** The API tokens of the configuration's services, known in memory only, or to the instance that runs one. */
+export interface ServiceTokens {
+  /** Sets the token of a service; one it had before ends. Announce the change afterwards. */
+  set(serviceName: string, token: string): void;
+  /** The same for a token that only the instance knows that runs the service. */
+  setHash(serviceName: string, tokenHash: string): void;
+  delete(serviceName: string): void;
+  /** The service that a token, given as its hash, belongs to. */
+  findService(tokenHash: string): string | undefined;
+}
+
+/**
+ * Keyed by hash, so that the time a look-up takes tells nothing
+ * about the tokens in it.
+ */
+export function createServiceTokens(): ServiceTokens {
+  const serviceByHash = new Map<string, string>();
+  const hashByService = new Map<string, string>();
+
+  const remove = (serviceName: string) => {
+    const tokenHash = hashByService.get(serviceName);
+    if (tokenHash === undefined) return;
+    hashByService.delete(serviceName);
+    serviceByHash.delete(tokenHash);
+  };
+
+  function setHash(serviceName: string, tokenHash: string): void {
+    remove(serviceName);
+    hashByService.set(serviceName, tokenHash);
+    serviceByHash.set(tokenHash, serviceName);
+  }
+
+  return {
+    set: (serviceName, token) => setHash(serviceName, hashSecret(token)),
+    setHash,
+    delete: remove,
+    findService: (tokenHash) => serviceByHash.get(tokenHash),
   };
 }

@@ -7,10 +7,10 @@ import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
 import { text } from '../../texts/text.ts';
 import { interceptConnections, responseOn } from '../../undocumented/node-http.ts';
+import { answerErrorOnSocket } from '../answer.ts';
 import { markUnixPeer } from '../client-address.ts';
 import type { ConnectionLimits } from '../connection-limits.ts';
 import { recordOf } from '../request-log.ts';
-import { answerErrorOnSocket } from '../socket-response.ts';
 import { createCookieSharing, headersTooLarge, oneByOne, serveMessages } from './serve-messages.ts';
 import { createSlowClients, createUnreadLimit } from './slow-clients.ts';
 

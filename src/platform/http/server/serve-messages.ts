@@ -7,10 +7,8 @@ import {
   mayLackHeaders,
   prepareReadingAgain,
 } from '../../undocumented/node-http.ts';
-import { errorAnswer, writeAnswer } from '../answer.ts';
-import { toErrorResponse } from '../error-response.ts';
+import { answerErrorOnSocket, errorAnswer, toErrorResponse, writeAnswer } from '../answer.ts';
 import { recordOf } from '../request-log.ts';
-import { answerErrorOnSocket } from '../socket-response.ts';
 import { isOpeningHandshake } from '../websocket-handshake.ts';
 
 export interface MessageHandlers {

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
 import { text } from '../../texts/text.ts';
+import { answerErrorOnSocket } from '../answer.ts';
 import { readerOf } from '../request-log.ts';
-import { answerErrorOnSocket } from '../socket-response.ts';
 
 /** Ends connections of clients that send or take next to nothing. */
 export interface SlowClients {

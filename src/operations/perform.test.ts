@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { HubError } from '../platform/errors.ts';
 import { loadLanguages } from '../platform/texts/languages.ts';
 import { phraseIn } from '../platform/texts/text.ts';
-import { checkBody } from './check-input.ts';
+import { checkBody } from './perform.ts';
 
 test('says in the language of its reader what is too short or too long', async () => {
   const schema = z.object({

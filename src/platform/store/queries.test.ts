@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
-import { textsIn } from './json-list.ts';
-import { prepareQuery } from './prepared-query.ts';
+import { prepareQuery, textsIn } from './queries.ts';
 
 describeEachDatabase('a prepared query', (open) => {
   test('is described once and asked with any parameters', async () => {
