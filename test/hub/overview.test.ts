@@ -17,7 +17,7 @@ test('an administrator sees that all is well, or what is not, each with its list
   }, 'the service is known not to answer');
   expect(body).not.toContain('All well');
   expect(body).toContain('href="/hub/admin/services?show=unhealthy"');
-  expect(body).toMatch(/href="\/hub\/admin\/users"><b>1<\/b> Users/);
+  expect(body).toMatch(/href="\/hub\/admin\/users">Users <b>1<\/b>/);
   expect(body).toContain('href="/hub/admin/activity">All activity');
   // An address of the list of users as it was once.
   const old = await ada.request(`${hub.url}hub/admin?search=ada`);
@@ -37,7 +37,7 @@ test('who administers a part has an overview of that part', async () => {
   const lead = await hub.logIn('lead', testPassword);
   const { body } = await lead.request(`${hub.url}hub/admin`);
   expect(body).toContain('All well');
-  expect(body).toMatch(/href="\/hub\/admin\/users"><b>2<\/b> Users/);
+  expect(body).toMatch(/href="\/hub\/admin\/users">Users <b>2<\/b>/);
   for (const hidden of ['/admin/services', 'Instances', 'running server', 'activity'])
     expect(body, hidden).not.toContain(hidden);
 });

@@ -183,7 +183,7 @@ function countOf(users: OverviewView['users'], status: UserStatus): number {
 
 function figuresOf({ layout: { urls }, users, services, hub }: OverviewView): HtmlValue {
   const figure = (count: number, label: Phrase, url: string): Html =>
-    html`<li><a href="${url}"><b>${formatNumber(count)}</b> ${label}</a></li>`;
+    html`<li><a href="${url}">${label} <b>${formatNumber(count)}</b></a></li>`;
   const ofUsers = (status: UserStatus, label: Phrase): HtmlValue =>
     users?.known[fieldByStatus[status]] === true &&
     figure(users.counts[status], label, usersUrl(urls, { ...usualUsers, status }));
