@@ -151,7 +151,7 @@ export const noticeOperations = [
     audit: ['maintenance.begin', 'maintenance.schedule'],
     isVersioned: true,
     tag: 'hub',
-    summary: 'Begin maintenance, or schedule it: no servers are started',
+    summary: 'Start maintenance, or schedule it: no servers are started',
     description:
       'Starts are answered with 503 and `Retry-After`, but for holders of `admin:servers` for all users. Running servers keep running.',
     scopes,

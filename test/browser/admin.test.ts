@@ -140,7 +140,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await carol.goto(link);
     await carol.getByLabel('New password').fill(testPassword);
     await carol.getByRole('button', { name: 'Show' }).first().click();
-    await carol.getByLabel('The same password again').fill(testPassword);
+    await carol.getByLabel('Confirm password').fill(testPassword);
     await carol.getByRole('button', { name: 'Choose password and log in' }).click();
     await carol.waitForURL('**/hub/home');
     expect(await carol.getByRole('heading', { level: 1 }).textContent()).toBe('Hello, carol');
@@ -267,7 +267,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByRole('button', { name: 'Lift the lock-out of erin' }).click();
     await ada.getByText('erin may try again.').waitFor();
     await typePassword(erin, 'erin', 'a guess');
-    await erin.getByText('The user name or the password is wrong.').waitFor();
+    await erin.getByText('Incorrect username or password.').waitFor();
   });
 
   test('a user is deleted only after the name is typed', async () => {

@@ -137,7 +137,7 @@ describe.runIf(hasChromium())('in Chromium, on the way to a client on another or
         await page.getByRole('button', { name: 'Log in', exact: true }).click();
         passwordsOfEve.push(`${testPassword} ${passwordsOfEve.length}`);
         await page.getByLabel('New password', { exact: true }).fill(passwordsOfEve.at(-1) ?? '');
-        await page.getByLabel('The same password again').fill(passwordsOfEve.at(-1) ?? '');
+        await page.getByLabel('Confirm password').fill(passwordsOfEve.at(-1) ?? '');
         await page.locator('form.fields button.primary').click();
       },
     },

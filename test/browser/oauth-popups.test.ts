@@ -86,7 +86,7 @@ describe.runIf(hasChromium())('a popup in Chromium', () => {
       const client = `${service}-asking`;
       const popup = await openPopup(page, openerUrl(client));
       await logIn(popup, 'bob', 'not the password');
-      await popup.getByText('The user name or the password is wrong.').waitFor();
+      await popup.getByText('Incorrect username or password.').waitFor();
       await logIn(popup, 'bob');
       await popup.getByRole('link', { name: 'Use a recovery code' }).click();
       for (const code of ['not a code', recoveryCodes.pop() ?? '']) {

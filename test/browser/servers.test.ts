@@ -101,7 +101,7 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await page.getByText('with exit code 4').waitFor();
 
     await page.goto(`${hub.url}hub/home`);
-    await page.getByRole('link', { name: 'Why?' }).click();
+    await page.getByRole('link', { name: 'View error' }).click();
     await page.getByText('something is missing').waitFor();
     await page.getByRole('link', { name: 'Start…' }).click();
     expect(await page.getByRole('radio', { name: 'Broken' }).isChecked()).toBe(true);

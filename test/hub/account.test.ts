@@ -63,7 +63,7 @@ describe('changing the own password', () => {
       newPassword,
       'another one entirely',
     );
-    expect(differs.body).toContain('The two passwords are not the same.');
+    expect(differs.body).toContain('The passwords don’t match.');
     const same = await changePassword(browser, testPassword, testPassword);
     expect(same.body).toContain('This is the password you have now.');
     await hub.logIn('carol', testPassword);

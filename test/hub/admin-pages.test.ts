@@ -311,7 +311,7 @@ describe('many users at once', () => {
     expect(list.body).toContain('The servers of 2 users are starting or run already.');
     expect((await actOn(ada, url, { ...ticked, act: 'stop' })).status).toBe(303);
     const none = await ada.follow(await actOn(ada, url, { act: 'start', whom: 'ticked' }));
-    expect(none.body).toContain('Tick users first.');
+    expect(none.body).toContain('Select at least one user.');
     expect((await actOn(ada, url, { ...ticked, act: 'explode' })).status).toBe(400);
   });
 

@@ -344,7 +344,7 @@ describe('what is announced at run time', () => {
     const after = await ada.request(`${hub.url}hub/admin/announcements`);
     expect(after.body).toContain('End maintenance');
     await submitTo(ada, after, '/hub/admin/maintenance/end', {}, 'End maintenance');
-    await submitTo(ada, after, '/hub/admin/announcements/remove', {}, 'Take it back');
+    await submitTo(ada, after, '/hub/admin/announcements/remove', {}, 'Remove announcement');
     expect((await call('GET', '/maintenance')).body).toMatchObject({ active: false });
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: false, text: null });
     const audit = await (await hub.api('/audit?action=maintenance.begin', adminToken)).text();
@@ -374,10 +374,10 @@ describe('what is announced at run time', () => {
     expect((await call('GET', '/announcement')).body).toMatchObject({ text: 'Mine.' });
     const other = await open();
     await submitTo(ada, await open(), at, { text: 'Mine, later.' });
-    const kept = await submitTo(ada, other, `${at}/remove`, {}, 'Take it back');
+    const kept = await submitTo(ada, other, `${at}/remove`, {}, 'Remove announcement');
     expect(kept.body).toContain('by <a href="/hub/admin/users/ada">ada</a>');
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: true });
-    await submitTo(ada, kept, `${at}/remove`, {}, 'Take it back');
+    await submitTo(ada, kept, `${at}/remove`, {}, 'Remove announcement');
     const gone = await submitTo(ada, kept, at, { text: 'Once more.' });
     expect(gone.body).toContain('Now there is none.');
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: false });

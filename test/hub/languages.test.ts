@@ -16,8 +16,8 @@ const write = (file: string, content: unknown): void =>
 describe('the language of pages', () => {
   let hub: TestHub;
   beforeAll(async () => {
-    write('fr.json', { 'Nothing here': 'Rien ici', 'Error {0}': 'Erreur' });
-    write('en.json', { 'Nothing here': 'Nothing to see' });
+    write('fr.json', { 'Page not found': 'Rien ici', 'Error {0}': 'Erreur' });
+    write('en.json', { 'Page not found': 'Nothing to see' });
     write('xx_.json', {});
     write('it.json', '{');
     hub = await createTestHub({
@@ -42,12 +42,12 @@ describe('the language of pages', () => {
 
   test.for([
     [{}, 'en: Nothing to see'],
-    [{ 'accept-language': 'de-AT,de;q=0.9,en;q=0.5' }, 'de: Hier ist nichts'],
+    [{ 'accept-language': 'de-AT,de;q=0.9,en;q=0.5' }, 'de: Seite nicht gefunden'],
     [{ 'accept-language': 'ja,fr;q=0.1' }, 'fr: Rien ici'],
     [{ 'accept-language': 'ja' }, 'en: Nothing to see'],
     [{ 'accept-language': '*;q=x,,;' }, 'en: Nothing to see'],
     [{ 'accept-language': 'de', cookie: 'hub-preferences=language=fr' }, 'fr: Rien ici'],
-    [{ 'accept-language': 'de', cookie: 'hub-preferences=language=ja' }, 'de: Hier ist nichts'],
+    [{ 'accept-language': 'de', cookie: 'hub-preferences=language=ja' }, 'de: Seite nicht gefunden'],
   ] as const)('follows %j', async ([headers, title]) => {
     expect(await titleOf(headers)).toBe(title);
   });
@@ -123,7 +123,7 @@ describe('the language of pages', () => {
   });
 
   test('has the texts of the folder as they are since the reload', async () => {
-    write('fr.json', { 'Nothing here': 'Il n’y a rien ici' });
+    write('fr.json', { 'Page not found': 'Il n’y a rien ici' });
     await hub.reload({ Hub: { languages_dir: folder, language: 'fr' } });
     expect(await titleOf({})).toBe('fr: Il n’y a rien ici');
     expect(hub.logLines.filter(({ msg }) => String(msg).includes('need a restart'))).toEqual([]);

@@ -84,7 +84,7 @@ describe('the page of a server', () => {
     expect(failed).toMatch(/Why it failed[\s\S]*exit code 3[\s\S]*no good/);
     expect(failed).toContain('Small &amp; cheap');
     expect((await owner.open(`${hub.url}hub/home`)).body).toContain(
-      'href="/hub/servers/alice">Why?</a>',
+      'href="/hub/servers/alice">View error</a>',
     );
 
     hub = await hub.restart();

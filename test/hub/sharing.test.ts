@@ -339,7 +339,7 @@ describe('the pages', () => {
     const form = { kind: 'user', name: 'bob', level: 'open' };
     const shared = await submitTo(alice, page, '/hub/share/alice', form);
     expect(shared.status).toBe(303);
-    expect((await pageOf(alice, 'share/alice')).body).toContain('Take back the server from bob');
+    expect((await pageOf(alice, 'share/alice')).body).toContain('Remove access: bob');
 
     const home = await pageOf(bob, 'home');
     expect(home.body).toContain('Shared with you');

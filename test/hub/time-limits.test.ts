@@ -79,7 +79,7 @@ test('a server that is not used is stopped, its user is warned before and told w
   expect(started.stop_reason).toBe('idle_timeout');
   expect(minutesLeft(started)).toBeGreaterThanOrEqual(55);
   const browser = await hub.logIn('ann');
-  expect((await browser.open(`${hub.url}hub/home`)).body).not.toContain('Keep it running');
+  expect((await browser.open(`${hub.url}hub/home`)).body).not.toContain('Extend');
 
   await age('ann', `last_activity_at = last_activity_at - ${55 * minute}`);
   const home = await browser.open(`${hub.url}hub/home`);

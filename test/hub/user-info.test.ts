@@ -252,7 +252,7 @@ describe('on the pages', () => {
   test('administrators find users by it, and set it', async () => {
     await hub.api('/users/local', adminToken, { method: 'PATCH', body: '{"admin":true}' });
     const root = await hub.logIn('local', testPassword);
-    const list = await textOf(root, 'admin?search=BOB%20BUILD');
+    const list = await textOf(root, 'admin/users?search=BOB%20BUILD');
     expect(list).toContain('<bdi>Bob Builder</bdi> · bob@example.org');
     expect(list).not.toContain('ann@example.org');
     expect(await textOf(root, 'admin/users/bob')).not.toContain('/users/bob/profile');

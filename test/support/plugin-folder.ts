@@ -108,7 +108,9 @@ export async function createPluginFolder(program = programFile('main')): Promise
   return folder;
 }
 
-/** The problems of a configuration in what a command wrote to standard error. */
+/** The problems of a configuration in what a command wrote to standard error, without their places. */
 export function problemsIn(stderr: string): readonly string[] {
-  return stderr.split('\n').flatMap((line) => /^ {2}(\S.*)$/.exec(line)?.[1] ?? []);
+  return stderr
+    .split('\n')
+    .flatMap((line) => /^ {2}(?:line \d+:\d+: )?(\S.*)$/.exec(line)?.[1] ?? []);
 }

@@ -70,19 +70,19 @@ describe('html', () => {
 
   test('writes texts in the language in which it is rendered, in attributes too', () => {
     const link = html`<a href="/x">${text`Log in`}</a>`;
-    const page = html`<p title="${text`Log in`}">${text`If you ask for help, give the error id ${link}.`}</p>`;
+    const page = html`<p title="${text`Log in`}">${text`Error ID for support: ${link}.`}</p>`;
     const german = new Language(
       'de',
       new Map([
         ['Log in', '<Anmelden> & "los"'],
-        ['If you ask for help, give the error id {0}.', '{0}: nennen'],
+        ['Error ID for support: {0}.', '{0}: nennen'],
       ]),
     );
     const shown = '&lt;Anmelden&gt; &amp; &quot;los&quot;';
     expect(renderHtml(page, german)).toBe(
       `<p title="${shown}"><a href="/x">${shown}</a>: nennen</p>`,
     );
-    expect(String(page)).toContain('give the error id <a href="/x">Log in</a>.');
+    expect(String(page)).toContain('Error ID for support: <a href="/x">Log in</a>.');
   });
 
   test('keeps what it escapes escaped where a text holds it', () => {

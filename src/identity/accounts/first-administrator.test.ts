@@ -13,7 +13,7 @@ const login = { kind: 'form', label: 'Password', fields: [] } as const;
 const unused = () => Promise.reject(new Error('nobody logs in'));
 const password: Authenticator = { login, ownsAccounts: true, authenticate: unused };
 const provider: Authenticator = {
-  login: { kind: 'external', label: 'Elsewhere' },
+  login: { kind: 'external', label: 'External' },
   beginLogin: unused,
   completeLogin: unused,
 };

@@ -113,7 +113,7 @@ export function createInvitations(deps: {
 
 /** The answer to a link that does not work, which tells nothing about why. */
 export function usedUp(): HubError {
-  return new HubError('not_found', text`This link does not work (any more).`, {
+  return new HubError('not_found', text`This link has expired or was already used.`, {
     hint: text`It may have been used, or be too old. Ask an administrator for a new one.`,
   });
 }

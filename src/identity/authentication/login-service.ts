@@ -222,11 +222,11 @@ async function authenticate(
 const wrongCredentials: LoginRefused = {
   outcome: 'refused',
   status: 401,
-  message: text`The user name or the password is wrong.`,
+  message: text`Incorrect username or password.`,
 };
 
 const labelForReason = {
-  not_allowed: text`You are known, but you may not log in here.`,
+  not_allowed: text`Your account isn’t allowed on this hub.`,
   provider: text`The login provider could not confirm who you are.`,
   cancelled: text`The login was cancelled.`,
   invalid_response: text`The login provider sent an answer that cannot be trusted. Try again.`,
@@ -238,7 +238,7 @@ const labelForRefusal: Readonly<
   invalid_name: text`Your user name cannot be used here. Ask an administrator to map it to another.`,
   blocked: text`This account is blocked.`,
   suspended: text`This account is suspended. Ask an administrator.`,
-  not_allowed: text`You are known, but you may not log in here. Ask an administrator to let you in.`,
+  not_allowed: text`Your account isn’t allowed on this hub. Ask an administrator to let you in.`,
   other_identity: text`An account of this name exists, and it logs in another way. Log in that way first and link this one, or ask an administrator.`,
   no_account: text`There is no account for you here. Ask an administrator to make one.`,
 };

@@ -220,7 +220,7 @@ export function requireAccess(
 
 /** The refusal of a resource that is not there, or to which the caller has no right. */
 export function notReachable(): HubError {
-  return new HubError('not_found', text`No access to resources or resources not found.`, {
+  return new HubError('not_found', text`This doesn’t exist, or you don’t have access to it.`, {
     isRefusal: true,
   });
 }

@@ -42,7 +42,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'role.save': text`Role saved`,
   'role.delete': text`Role deleted`,
   'role.assign': text`Role assigned`,
-  'role.unassign': text`Role taken away`,
+  'role.unassign': text`Role removed`,
   'server.create': text`Server created`,
   'server.start': text`Server started`,
   'server.stop': text`Server stopped`,

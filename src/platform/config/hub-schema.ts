@@ -21,7 +21,7 @@ const pageLength = z.int().min(1).max(10_000);
 const roleSchema = z.strictObject({
   name: z.string().describe('Name of the role; a default role of that name is replaced.'),
   description: z.string().optional().describe('What it is for, in words.'),
-  scopes: z.array(z.string()).optional().describe('What its holders may do.'),
+  scopes: z.array(z.string()).optional().describe('Permissions of this role.'),
   users: z.array(z.string()).optional().describe('Users who hold it.'),
   groups: z.array(z.string()).optional().describe('Groups whose members hold it.'),
   services: z.array(z.string()).optional().describe('Services that hold it.'),

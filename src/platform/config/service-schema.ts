@@ -16,10 +16,7 @@ const namePattern = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
 export const serviceSchema = z.strictObject({
   name: z
     .string()
-    .refine(
-      (name) => namePattern.test(name),
-      says(text`is not usable in a URL: letters, digits and . _ ~ - only`),
-    )
+    .refine((name) => namePattern.test(name), says(text`Use only letters, digits and . _ ~ -`))
     .max(100)
     .meta({ pattern: namePattern.source })
     .describe('Name of the service; its pages are under /services/<name>/.'),

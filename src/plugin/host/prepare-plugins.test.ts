@@ -288,8 +288,8 @@ test('the problems show together with those of the file', async () => {
   const error = await loadConfig({ file, env: {}, checks: [check] }).catch((thrown) => thrown);
   expect(error).toBeInstanceOf(ConfigError);
   expect(error.problems.map(({ path }: { path: string }) => path)).toEqual([
-    'Hub.titel',
     'Hub.authenticator_class',
+    'Hub.titel',
     'Nope',
   ]);
 });

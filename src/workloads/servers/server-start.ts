@@ -153,9 +153,9 @@ export function endMessage(exit: ServerExit | undefined): Text {
 }
 
 function earlyEnd({ code, signal, reason }: ServerExit): Text {
-  if (reason !== undefined) return text`The server ended before it answered: ${reason}.`;
-  if (signal !== null) return text`The server ended before it answered, by signal ${signal}.`;
+  if (reason !== undefined) return text`The server exited before it was ready: ${reason}.`;
+  if (signal !== null) return text`The server exited by signal ${signal} before it was ready.`;
   return code === null
-    ? text`The server ended before it answered, with an unknown exit code.`
-    : text`The server ended before it answered, with exit code ${String(code)}.`;
+    ? text`The server exited before it was ready, with an unknown exit code.`
+    : text`The server exited with code ${String(code)} before it was ready.`;
 }

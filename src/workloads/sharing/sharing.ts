@@ -311,7 +311,7 @@ export function createSharing(deps: {
 }
 
 function deadCode(): HubError {
-  return new HubError('not_found', text`This link does not work (any more).`, {
+  return new HubError('not_found', text`This link has expired or was already used.`, {
     hint: text`It may have expired, or was taken back. Ask for a new one.`,
   });
 }

@@ -167,7 +167,7 @@ function secondFactorSection(
         : text`A login by password asks for a code from your authenticator app.`
       : hasPasskeys
         ? text`With it, a login by password takes a code from your phone in place of a passkey.`
-        : text`With a code from your phone at each login, a stolen password alone is useless.`
+        : text`Protects your account even if your password is stolen.`
   }</p></div><div class="actions">${controls}</div></li></ul></section>
 ${
   recoveryCodesLeft !== undefined &&

@@ -39,7 +39,7 @@ ${textField({
   autocomplete: 'off',
   maxLength: 200,
   placeholder: text`Nightly report`,
-  help: text`Helps you to know later which token is which.`,
+  help: text`A label to recognise it later.`,
 })}
 <div class="lifetime">${selectField({ name: 'expires_in', label: text`How long should it work?`, choices: lifetimes, value: form.expires_in })}
 ${isLasting && html`<div class="when-lasting">${notice('warn', text`A token that does not expire works until you revoke it, also for someone who finds it. Prefer one that ends.`)}</div>`}</div>
@@ -53,7 +53,7 @@ ${expertField(form)}
 }
 
 const extentLabels: Readonly<Record<TokenExtent, readonly [title: Phrase, help: Phrase]>> = {
-  everything: [text`Everything I may do`, text`Also what you are allowed later.`],
+  everything: [text`Full access`, text`Includes permissions you get later.`],
   identify: [text`Only know who I am`, text`Your user name and your groups.`],
   servers: [text`Use my servers`, text`Open, start, stop and delete your servers.`],
   choose: [text`Only what I choose`, text`Tick it below.`],

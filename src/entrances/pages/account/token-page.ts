@@ -61,8 +61,8 @@ ${newTokenSection(view)}
         ? html`<p class="soft">${text`You have no tokens.`}</p>`
         : html`${tokenTable(layout, tokens)}${paging(pages.tokens)}`
     }</section>
-<section class="block"><h2>${text`Applications you allowed`}</h2>
-<p class="soft">${text`Servers and services that act for you since you opened them. Taking this back logs you out of them.`}</p>
+<section class="block"><h2>${text`Authorized apps`}</h2>
+<p class="soft">${text`Servers and services that act for you since you opened them. Revoking logs you out of them.`}</p>
 ${
   clients.length === 0
     ? html`<p class="soft">${text`None at the moment.`}</p>`
@@ -129,7 +129,7 @@ function clientEntry(layout: FormLayoutProps, client: AuthorizedClient): Html {
 <p>${lastUsedAt === undefined ? text`Allowed ${allowed}` : text`Allowed ${allowed}, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html` · ${message('{count, plural, one {# token} other {# tokens}}', { count: tokenCount })}`}</p>${grantedLabels(may)}</div>
 ${actionForm(layout, {
   action: urls.revokeClient,
-  label: text`Take back`,
+  label: text`Revoke`,
   accessibleLabel: text`Take back what ${name} may do`,
   style: 'small danger',
   fields: { client_id: clientId },

@@ -52,7 +52,7 @@ export function giveAccessPage(view: GiveAccessView): Html {
     title: text`Give access`,
     tab: 'roles',
     scripts: ['several-words.js'],
-    body: html`${pageHead(text`Give access`, text`You can give only what you may do yourself.`)}
+    body: html`${pageHead(text`Give access`, text`You can only grant permissions you have.`)}
 <form class="fields" method="post" action="${layout.urls.adminGiveAccess()}">
 ${csrfField(layout)}${hiddenFields({ return_to: typed.return_to })}${problem !== undefined && notice('bad', problem)}
 ${selectField({

@@ -48,7 +48,7 @@ export function activityPage(view: ActivityView): Html {
   return adminLayout(layout, {
     title: text`Activity`,
     tab: 'activity',
-    body: html`${pageHead(text`Activity`, text`Who did what, from where and with what result, newest first. Days are those of UTC.`)}
+    body: html`${pageHead(text`Activity`, text`Everything that happened, newest first. Dates are in UTC.`)}
 <form class="inline-form" method="get" action="${layout.urls.adminActivity}" role="search">
 ${textField({ name: 'actor', label: message('By', {}, { context: 'actor' }), value: filter.actor })}
 ${textField({ name: 'target', label: message('To', {}, { context: 'target' }), value: filter.target })}
@@ -73,8 +73,8 @@ ${selectField({
   ],
 })}
 ${textField({ name: 'address', label: text`Address`, value: filter.address })}
-${dateField('since', text`From the day`, filter.since)}
-${dateField('until', text`Before the day`, filter.until)}
+${dateField('since', text`From`, filter.since)}
+${dateField('until', text`Until`, filter.until)}
 <button class="button">${text`Show`}</button>
 </form>
 ${concerned(view)}

@@ -56,7 +56,7 @@ const parts: readonly (readonly [Phrase | undefined, readonly (readonly [AdminTa
       text`Security`,
       [
         ['activity', text`Activity`],
-        ['lockouts', text`Lock-outs`],
+        ['lockouts', text`Locked out`],
       ],
     ],
     [

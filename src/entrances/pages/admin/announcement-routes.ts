@@ -40,7 +40,7 @@ export function adminAnnouncementRoutes({ page, form, pages: { urls } }: BoundPa
       const { text: typed, level, page: where, end } = typedAnnouncement(sent);
       return { text: typed, level, pages: where === '' ? null : [where], ...endOf(end) };
     },
-    done: () => ({ to, say: text`It is announced.` }),
+    done: () => ({ to, say: text`Announcement published.` }),
     changes: announcementChanges,
     again,
   });

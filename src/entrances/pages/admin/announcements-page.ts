@@ -55,7 +55,7 @@ const hour = 3_600;
 const day = 24 * hour;
 /** How long it lasts, in seconds. */
 const lifetimes = [
-  { value: '', label: text`When you end it` },
+  { value: '', label: text`Until I remove it` },
   { value: String(hour), label: text`In 1 hour` },
   { value: String(4 * hour), label: text`In 4 hours` },
   { value: String(12 * hour), label: text`In 12 hours` },
@@ -81,7 +81,7 @@ export function announcementFacts(announcement: Announcement | undefined): Chang
     { label: text`Text`, value: localizedPhrase(announcement.text) },
     { label: text`Kind`, value: kinds.find(({ value }) => value === level)?.label ?? level },
     {
-      label: text`Where it stands`,
+      label: text`Show on`,
       value:
         pages.length === 0
           ? text`On every page`
@@ -102,7 +102,7 @@ export function maintenanceFacts(maintenance: Maintenance | undefined): ChangedM
 }
 
 function endFact(until: Date | undefined): ChangedMeanwhile['now'][number] {
-  const value = until === undefined ? text`When you end it` : exactTime(until);
+  const value = until === undefined ? text`Until I remove it` : exactTime(until);
   return { label: text`When it ends`, value };
 }
 
@@ -111,10 +111,15 @@ export function announcementsPage(view: AnnouncementsView): Html {
   return adminLayout(view.layout, {
     title: text`Announcements`,
     tab: 'announcements',
-    body: html`${pageHead(text`Announcements`, text`What stands here is on the pages of all users at once.`)}
+    body: html`${pageHead(text`Announcements`, text`Shown to everyone immediately.`)}
 ${announcementSection(view)}
 ${maintenanceSection(view)}`,
   });
+}
+
+/** Whether the page asks first whether maintenance is to begin. */
+function isConfirming(typed: AnnouncementsView['typed']): boolean {
+  return typed?.form === 'maintenance' && typed.isUnconfirmed === true;
 }
 
 function announcementSection({ layout, announcement, typed }: AnnouncementsView): Html {
@@ -140,7 +145,7 @@ ${selectField({
 })}
 ${selectField({
   name: 'page',
-  label: text`Where it stands`,
+  label: text`Show on`,
   choices: [
     { value: '', label: text`On every page` },
     ...Object.entries(pageLabels).map(([value, label]) => ({ value, label })),
@@ -148,13 +153,13 @@ ${selectField({
   value: wrong?.page ?? (announcement?.pages?.length === 1 ? onlyPage : ''),
 })}
 ${endField(announcement?.until, wrong?.end)}
-<div class="actions"><button class="button primary">${text`Announce`}</button></div>
+<div class="actions"><button class="button${!isConfirming(typed) && ' primary'}">${text`Announce`}</button></div>
 </form>
 ${
   announcement !== undefined &&
   html`<div class="pages">${actionForm(layout, {
     action: `${urls.adminAnnouncements}/remove`,
-    label: text`Take it back`,
+    label: text`Remove announcement`,
     style: 'small danger',
     fields: { version },
   })}</div>`
@@ -172,7 +177,7 @@ function maintenanceSection(view: AnnouncementsView): Html {
   const { layout, maintenance, typed } = view;
   const { urls } = layout;
   const wrong = typed?.form === 'maintenance' ? typed : undefined;
-  if (wrong?.isUnconfirmed === true) return confirmation(view, wrong);
+  if (wrong !== undefined && isConfirming(wrong)) return confirmation(view, wrong);
   const isScheduled = maintenance !== undefined && !hasBegun(maintenance, layout.now.getTime());
   const isOn = maintenance !== undefined && !isScheduled;
   const version = wrong?.version ?? versionOfMaintenance(maintenance);
@@ -238,7 +243,7 @@ ${notice(
 <dl class="facts">${fact(text`When it begins`, start === '' ? text`At once` : shown(start))}${fact(text`When it ends`, end === '' ? text`When you end it` : shown(end))}${words !== '' && fact(text`Text for users`, words)}</dl>
 <form class="fields" method="post" action="${urls.adminMaintenance}">
 ${csrfField(layout)}${hiddenFields({ version: typed.version, maintenance_text: words, maintenance_start: start, maintenance_end: end })}
-<div class="actions"><button class="button primary">${start === '' ? text`Begin maintenance` : text`Schedule maintenance`}</button> <a class="button" href="${urls.adminAnnouncements}">${text`Cancel`}</a></div>
+<div class="actions"><button class="button primary">${start === '' ? text`Start maintenance` : text`Schedule maintenance`}</button> <a class="button" href="${urls.adminAnnouncements}">${text`Cancel`}</a></div>
 </form></section>`;
 }
 

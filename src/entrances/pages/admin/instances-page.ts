@@ -58,7 +58,7 @@ function leadOf(instances: readonly InstanceView[]): Phrase {
     );
   }
   return instances.length === 1
-    ? text`One process is the hub. More on the same PostgreSQL database would share its work.`
+    ? text`Running as a single instance. More on the same PostgreSQL database would share its work.`
     : text`The processes that share the database are one hub.`;
 }
 

@@ -12,7 +12,7 @@ export function adminLockoutRoutes({ page, form, pages: { urls } }: BoundPages):
     query: (sent) => ({ kind: sent.get('kind') ?? '', subject: sent.get('subject') ?? '' }),
     done: ({ sent }) => ({
       to: urls.adminLockouts,
-      say: text`${sent.get('subject') ?? ''} may try again.`,
+      say: text`${sent.get('subject') ?? ''} is unlocked.`,
     }),
     isGone: () => ({ to: urls.adminLockouts, say: text`That lock-out has ended already.` }),
   });

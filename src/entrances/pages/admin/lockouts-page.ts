@@ -16,14 +16,14 @@ export interface LockoutsView {
 /** Who has to wait after failed logins. Lifting sends `kind` and `subject`. */
 export function lockoutsPage({ layout, lockouts }: LockoutsView): Html {
   return adminLayout(layout, {
-    title: text`Lock-outs`,
+    title: text`Locked out`,
     tab: 'lockouts',
-    body: html`${pageHead(text`Lock-outs`, text`After too many failed logins a name or an address has to wait. It ends by itself.`)}
+    body: html`${pageHead(text`Locked out`, text`Usernames and IP addresses blocked after too many failed logins. Blocks expire automatically.`)}
 ${
   lockouts.length === 0
     ? html`<p class="empty">${text`No one is locked out.`}</p>`
     : table(
-        text`Lock-outs`,
+        text`Locked out`,
         [
           { label: text`Who`, style: 'name', cell: ({ subject }) => subject },
           {
@@ -41,8 +41,8 @@ ${
             cell: ({ kind, subject }) =>
               html`<div class="actions">${actionForm(layout, {
                 action: layout.urls.adminLiftLockout,
-                label: text`Lift`,
-                accessibleLabel: text`Lift the lock-out of ${subject}`,
+                label: text`Unlock`,
+                accessibleLabel: text`Unlock ${subject}`,
                 style: 'small',
                 fields: { kind, subject },
               })}</div>`,

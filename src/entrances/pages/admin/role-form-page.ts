@@ -42,7 +42,7 @@ export function adminRoleFormPage(view: AdminRoleFormView): Html {
     body: html`${pageHead(
       title,
       existing === undefined
-        ? text`You can give only what you may do yourself.`
+        ? text`You can only grant permissions you have.`
         : text`Who holds it gains or loses what you change at once.`,
     )}
 <form class="fields" method="post" action="${action}">
@@ -62,9 +62,9 @@ ${
     : hiddenFields({ version: existing.version })
 }
 ${textField({ name: 'description', label: text`What it is for`, value: description, isOptional: true, maxLength: 500 })}
-<fieldset class="choices"><legend>${text`What its holders may do`}</legend>
+<fieldset class="choices"><legend>${text`Permissions of this role`}</legend>
 ${choices.map(scopeCheck)}</fieldset>
-${textArea({ name: 'filtered', label: text`Only for some`, value: filtered, isOptional: true, help: text`Scopes with a filter, one on each line, such as ${html`<code>${'servers!group=staff'}</code>`} or ${html`<code>${'access:services!service=wiki'}</code>`}.` })}
+${textArea({ name: 'filtered', label: text`Limited to`, value: filtered, isOptional: true, help: text`Scopes with a filter, one on each line, such as ${html`<code>${'servers!group=staff'}</code>`} or ${html`<code>${'access:services!service=wiki'}</code>`}.` })}
 <div class="actions"><button class="button primary">${existing === undefined ? text`Create role` : text`Save`}</button> <a class="button" href="${cancelUrl}">${text`Cancel`}</a></div>
 </form>`,
   });
@@ -78,7 +78,7 @@ export function roleFacts({
   const listed = scopes.map((scope, index) => html`${index > 0 && ', '}<code>${scope}</code>`);
   return [
     { label: text`What it is for`, value: description },
-    { label: text`What its holders may do`, value: listed.length === 0 ? '' : listed },
+    { label: text`Permissions of this role`, value: listed.length === 0 ? '' : listed },
   ];
 }
 

@@ -99,7 +99,7 @@ export function adminRolePage(view: AdminRoleView): Html {
       mayChange &&
         html`<a class="button" href="${urls.adminRole(role.name, 'edit')}">${text`Edit`}</a> <a class="button danger" href="${urls.adminRole(role.name, 'delete')}">${text`Delete…`}</a>`,
     )}
-<section class="block"><h2>${text`What it allows`}</h2>${
+<section class="block"><h2>${text`Permissions`}</h2>${
       allows.length === 0
         ? html`<p class="soft">${text`Nothing.`}</p>`
         : html`<ul class="list">${allows.map(
@@ -107,7 +107,7 @@ export function adminRolePage(view: AdminRoleView): Html {
               html`<li><div class="what">${scopePhrase(each)}<p class="soft"><code>${each.scope}</code></p></div></li>`,
           )}</ul>`
     }</section>
-<section class="block"><h2>${text`Who holds it`}</h2>
+<section class="block"><h2>${text`Assigned to`}</h2>
 ${implied !== undefined && html`<p>${implied}.</p>`}
 ${assignments.length === 0 && implied === undefined && html`<p class="soft">${text`No one yet.`}</p>`}
 ${assignments.length > 0 && holderTable(view)}</section>
@@ -124,8 +124,8 @@ function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView
     text`Holders`,
     [
       { label: text`Name`, style: 'name', cell: name },
-      { label: text`Is a`, cell: ({ subjectKind }) => kindLabels[subjectKind] },
-      { label: text`Given by`, cell: ({ origin }) => originWord(origin) },
+      { label: text`Type`, cell: ({ subjectKind }) => kindLabels[subjectKind] },
+      { label: text`Assigned by`, cell: ({ origin }) => originWord(origin) },
       {
         label: text`Take away`,
         style: 'end',
@@ -152,7 +152,7 @@ function assignForm(view: AdminRoleView): HtmlValue {
   const { layout, role, assignable, typedKind, typedNames, problem } = view;
   return html`${view.fixedReasons.map((reason) => html`<p class="soft">${reason}</p>`)}${
     assignable.length > 0 &&
-    html`<section class="block"><h2>${text`Give it to others`}</h2>
+    html`<section class="block"><h2>${text`Assign role to others`}</h2>
 <form class="fields" method="post" action="${layout.urls.adminRole(role.name, 'assign')}">
 ${csrfField(layout)}
 ${selectField({
@@ -162,7 +162,7 @@ ${selectField({
   value: typedKind,
 })}
 ${textArea({ name: 'names', label: text`Names`, value: typedNames, problem, help: text`One on each line.` })}
-<div class="actions"><button class="button primary">${text`Give role`}</button></div>
+<div class="actions"><button class="button primary">${text`Assign role`}</button></div>
 </form></section>`
   }`;
 }

@@ -61,7 +61,7 @@ ${searchForm(url, { label: text`Find by user`, search, fields: { show } })}
       servers.length === 0
         ? html`<p class="empty">${text`There are no such servers now.`}</p>`
         : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ act: 'stop', return_to: urlOf(query) })}
-${view.mayStopMany && html`<div class="act-bar"><button class="button danger">${text`Stop all servers of the ticked users`}</button></div>`}
+${view.mayStopMany && html`<div class="act-bar"><button class="button danger">${text`Stop all servers of selected users`}</button></div>`}
 ${list}</form>`
     }
 ${paging({ total, shown: servers.length, borders, urlOf: (edge) => urlOf(query, edge) })}</section>`,

@@ -101,7 +101,7 @@ const fact = (label: Phrase, value: HtmlValue): Html =>
 /** What changes while it runs. */
 function figures({ now }: FormLayoutProps, status: PlacedStatus): Html {
   const { kind, instance, startedAt, nextStartAt, lastExit, usage, pid, restarts } = status;
-  return html`${fact(text`Runs at`, instance ?? (kind === 'external' ? text`Elsewhere` : text`No instance of the hub`))}
+  return html`${fact(text`Runs at`, instance ?? (kind === 'external' ? text`External` : text`No instance of the hub`))}
 ${startedAt && fact(text`Running since`, timeElement(startedAt, now))}
 ${usage && html`${fact(text`CPU`, formatCpu(usage.cpuCores))}${fact(text`Memory`, formatBytes(usage.memoryBytes))}`}
 ${pid !== undefined && fact(text`Process`, processLabels(pid, usage?.processes ?? 1))}

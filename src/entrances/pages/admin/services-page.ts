@@ -118,7 +118,7 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
         label: text`Runs at`,
         cell: ({ status: { kind, instance } }) =>
           instance ??
-          html`<span class="soft">${kind === 'external' ? text`Elsewhere` : text`Nowhere`}</span>`,
+          html`<span class="soft">${kind === 'external' ? text`External` : text`Nowhere`}</span>`,
       },
       {
         label: text`CPU`,

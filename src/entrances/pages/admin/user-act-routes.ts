@@ -60,7 +60,7 @@ export function adminUserActRoutes(
         : [...new Set(sent.getAll('user'))].slice(0, maxTicked);
       const returnTo = usersUrl(urls, readUsersQuery(sent));
       if (names.length === 0) {
-        const say = isMatching ? text`No user matches any more.` : text`Tick users first.`;
+        const say = isMatching ? text`No user matches any more.` : text`Select at least one user.`;
         return { to: returnTo, say, kind: 'warn' };
       }
       const asked = { name, act: userActs[name as UserActName], names, isMatching, sent };

@@ -53,7 +53,7 @@ export const userActs = {
         '{count, plural, one {Stop all servers of # user?} other {Stop all servers of # users?}}',
         { count },
       ),
-    consequence: text`What is not saved in them is lost.`,
+    consequence: text`Unsaved work on these servers will be lost.`,
     button: () => text`Stop servers`,
     reported: (count) =>
       message(
@@ -69,7 +69,7 @@ export const userActs = {
       message('{count, plural, one {Add # user to a group?} other {Add # users to a group?}}', {
         count,
       }),
-    consequence: text`They may do at once what the roles of the group allow.`,
+    consequence: text`They get this group’s permissions immediately.`,
     losesNothing: true,
     button: () => text`Add to group`,
     reported: (count) =>

@@ -83,7 +83,7 @@ ${profileForm(view)}
 ${may.endSessions && html`<div class="pages">${actionForm(layout, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? text`End all other logins` : text`End all logins`, style: 'small danger' })}</div>`}`
     }</section>
 ${userRights(layout, user.name, view.rights)}
-${(isSelf || may.change || may.delete) && html`<section class="block"><h2>${text`Rights and removal`}</h2>${removal(view)}</section>`}`,
+${(isSelf || may.change || may.delete) && html`<section class="block"><h2>${text`Account actions`}</h2>${removal(view)}</section>`}`,
   });
 }
 
@@ -97,7 +97,7 @@ function linkButton({ layout, user, password }: AdminUserView): HtmlValue {
 }
 
 const passwordWords = {
-  none: text`Not chosen yet`,
+  none: text`Not set`,
   set: text`Set`,
   'must-change': text`Set; must be changed at the next login`,
 } as const;
@@ -107,7 +107,7 @@ function facts(view: AdminUserView): Html {
   const { now } = layout;
   return html`${portrait(view.profile?.shownPictureUrl)}<dl class="facts">
 ${view.profile && profileFacts(view.profile)}<dt>${text`Last activity`}</dt><dd>${timeElement(user.lastActivityAt, now)}</dd>
-<dt>${text`Account made`}</dt><dd>${timeElement(user.createdAt, now)}</dd>
+<dt>${text`Created`}</dt><dd>${timeElement(user.createdAt, now)}</dd>
 ${password !== undefined && html`<dt>${text`Password`}</dt><dd>${passwordWords[password]}</dd>`}
 ${user.systemAccount !== undefined && html`<dt>${text`System account`}</dt><dd>${user.systemAccount}</dd>`}
 <dt>${text`Second factor`}</dt><dd>${hasSecondFactor ? text`On` : text`Off`}</dd>
@@ -142,7 +142,7 @@ ${textField({
   name: 'email',
   label: text`E-mail address`,
   value: typed?.email ?? email ?? '',
-  help: text`Counts as verified: other programs may know the user by it.`,
+  help: text`Treated as verified. Other apps may use it to identify this person.`,
   autocomplete: 'off',
   isLiteral: true,
   isOptional: true,
@@ -190,7 +190,7 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
           const which = name === '' ? text`the default server` : name;
           const [label, described] = isUp
             ? state === 'unreachable'
-              ? [text`Forget`, text`Forget ${which}`]
+              ? [text`Discard`, text`Discard ${which}`]
               : [text`Stop`, text`Stop ${which}`]
             : [text`Start`, text`Start ${which}`];
           return html`<div class="actions"><a class="button small" href="${urls.share(userName, name)}" aria-label="${text`Sharing of ${which}`}">${text`Sharing`}</a>${
@@ -280,7 +280,7 @@ function administratorEntry(
 function demotion(layout: FormLayoutProps, userName: string): Html {
   return actionForm(layout, {
     action: layout.urls.adminUser(userName, 'admin'),
-    label: text`Take the rights away`,
+    label: text`Remove administrator`,
     style: 'small',
     fields: { admin: 'false' },
   });

@@ -97,7 +97,7 @@ function roleSection(
   { roles, giveAccessUrl }: UserRightsView,
 ): HtmlValue {
   if (roles === undefined) return false;
-  return html`<section class="block"><h2>${text`What this user may do, and why`}</h2><ul class="list">${roles.map(
+  return html`<section class="block"><h2>${text`Permissions, and where they come from`}</h2><ul class="list">${roles.map(
     ({
       name,
       reasons,

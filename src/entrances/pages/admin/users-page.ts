@@ -145,7 +145,7 @@ function actBar({ acts, total }: AdminUsersView): HtmlValue {
   if (acts.length === 0) return false;
   return html`<div class="act-bar">
 <label for="act" class="visually-hidden">${text`What to do`}</label><select class="input" id="act" name="act">${acts.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}</select>
-<label for="whom" class="visually-hidden">${text`With whom`}</label><select class="input" id="whom" name="whom"><option value="ticked">${text`the ticked users`}</option><option value="matching">${message('{count, plural, one {the one that matches…} other {all # that match…}}', { count: total })}</option></select>
+<label for="whom" class="visually-hidden">${text`With whom`}</label><select class="input" id="whom" name="whom"><option value="ticked">${text`selected users`}</option><option value="matching">${message('{count, plural, one {the one that matches…} other {all # that match…}}', { count: total })}</option></select>
 <button class="button">${text`Continue`}</button>
 </div>`;
 }
@@ -254,7 +254,7 @@ function serverButton({ layout }: AdminUsersView, user: AdminUserRow): HtmlValue
   if (server === 'stopping' || !(isUp ? user.mayStop : user.mayStart)) return '';
   const [label, described] = isUp
     ? server === 'unreachable'
-      ? [text`Forget`, text`Forget the server of ${name}`]
+      ? [text`Discard`, text`Discard the server of ${name}`]
       : [text`Stop`, text`Stop the server of ${name}`]
     : [text`Start`, text`Start the server of ${name}`];
   return html`<button class="button small" formaction="${isUp ? urls.stop(name) : urls.spawn(name)}" aria-label="${described}">${label}</button>`;

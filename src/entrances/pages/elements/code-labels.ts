@@ -6,7 +6,7 @@ import type { Service } from '../../../workloads/services/service.ts';
 
 /** Who checks the login of those who ask for a service. */
 export const accessLabels: Readonly<Record<Service['access'], Text>> = {
-  gateway: text`Checked by the gateway`,
+  gateway: text`Users with permission`,
   service: text`Checked by the service`,
   public: text`Open to everyone`,
 };

@@ -61,10 +61,10 @@ function ids({ layout, errorId }: ErrorView): HtmlValue {
   if (errorId === undefined && requestId === undefined) return false;
   return html`<p class="small soft">${
     requestId === undefined
-      ? text`If you ask for help, give the error id ${error}.`
+      ? text`Error ID for support: ${error}.`
       : errorId === undefined
-        ? text`If you ask for help, give the request id ${request}.`
-        : text`If you ask for help, give the error id ${error} and the request id ${request}.`
+        ? text`Request ID for support: ${request}.`
+        : text`Error ID for support: ${error}, request ID: ${request}.`
   }</p>`;
 }
 
@@ -87,11 +87,11 @@ function defaultAction({ layout, status }: ErrorView): {
 const titles: Readonly<Record<number, Text>> = {
   400: text`That request made no sense`,
   401: text`You are not logged in`,
-  403: text`You may not open this`,
-  404: text`Nothing here`,
+  403: text`You don’t have access`,
+  404: text`Page not found`,
   405: text`That is not possible here`,
   408: text`That took too long`,
-  409: text`Something else came first`,
+  409: text`Someone changed this before you`,
   413: text`That is too large`,
   424: text`The server is not running`,
   429: text`Too many requests`,

@@ -96,7 +96,7 @@ function lead({ confirmation, userName }: ConfirmLoginView): Text {
       break;
     case 'form':
       return confirmation.ownsAccounts
-        ? text`You are logged in as ${who}. Before this change, type your password once more.`
+        ? text`You’re logged in as ${who}. Enter your password to continue.`
         : text`You are logged in as ${who}. Before this change, log in once more.`;
     case 'external':
       return text`You are logged in as ${who}. Before this change, log in at ${confirmation.provider} once more.`;

@@ -67,7 +67,7 @@ export function invitationRoutes(
     const form = await pages.readForm(ctx);
     const secret = form.get('secret') ?? '';
     if (form.get('new_password') !== form.get('repeat_password')) {
-      const repeated = text`The two passwords are not the same.`;
+      const repeated = text`The passwords don’t match.`;
       return show(ctx, secret, { form, problems: { repeated } });
     }
     let name: string;

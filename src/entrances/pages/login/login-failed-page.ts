@@ -24,7 +24,7 @@ export function loginFailedPage(view: LoginFailedView): Html {
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${message}</p></header>
 <p>${hint}</p>
-${requestId !== undefined && html`<p class="small soft">${text`If you ask for help, give the request id ${html`<code>${requestId}</code>`}.`}</p>`}
+${requestId !== undefined && html`<p class="small soft">${text`Request ID for support: ${html`<code>${requestId}</code>`}.`}</p>`}
 <a class="button primary wide" href="${action.url}">${action.label}</a>
 ${otherWays !== undefined && html`<a class="button wide" href="${otherWays}">${text`Log in another way`}</a>`}
 </div>`,

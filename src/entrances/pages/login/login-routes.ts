@@ -118,7 +118,7 @@ export function loginRoutes(
       return;
     }
     ctx.append('Set-Cookie', loopGuard.clear(attributes));
-    throw new HubError('forbidden', text`The page keeps asking for a login that you have.`, {
+    throw new HubError('forbidden', text`You’re logged in, but this page keeps asking again.`, {
       hint: text`${next.split('?', 1)[0] ?? ''} may be for programs with a token only. Ask its operator.`,
     });
   }

@@ -18,7 +18,7 @@ export function newPasswordFields(
   { minimumLength }: NewPasswordRules,
   problems: NewPasswordProblems = {},
 ): Html {
-  const advice = text`A few words you can remember make a good one.`;
+  const advice = text`A short phrase of several words works well.`;
   return html`${textField({
     name: 'new_password',
     label: text`New password`,
@@ -29,7 +29,7 @@ export function newPasswordFields(
     problem: problems.password,
   })}${textField({
     name: 'repeat_password',
-    label: text`The same password again`,
+    label: text`Confirm password`,
     type: 'password',
     autocomplete: 'new-password',
     maxLength: 1024,
@@ -71,7 +71,7 @@ export function newPasswordProblems(
 ): NewPasswordProblems | undefined {
   if (problem !== undefined) return { password: problem };
   if (form.get('new_password') === form.get('repeat_password')) return undefined;
-  return { repeated: text`The two passwords are not the same.` };
+  return { repeated: text`The passwords don’t match.` };
 }
 
 function atLeast(characters: number): Text {

@@ -53,8 +53,7 @@ export function setUpRoutes(
     const repeats = form.get('repeat_password') ?? '';
     let user: User;
     try {
-      if (password !== repeats)
-        throw new HubError('bad_request', text`The two passwords are not the same.`);
+      if (password !== repeats) throw new HubError('bad_request', text`The passwords don’t match.`);
       user = await firstAdministrator.create({ secret, name, password });
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'bad_request') throw error;

@@ -11,9 +11,9 @@ describe('the home page', () => {
   test.for([
     ['stopped', '<button class="button primary">Start</button>'],
     ['failed', '<button class="button primary">Start again</button>'],
-    ['starting', 'href="/hub/spawn-pending/alice">Watch it start'],
+    ['starting', 'href="/hub/spawn-pending/alice">View progress'],
     ['running', 'href="/user/alice/">Open'],
-    ['unreachable', '<button class="button">Forget it</button>'],
+    ['unreachable', '<button class="button">Discard server</button>'],
   ] as const)('offers for a %s server the one thing to do next', ([state, action]) => {
     expect(home({ server: server(state) })).toContain(action);
   });
@@ -30,12 +30,12 @@ describe('the home page', () => {
 
   test('after a failure tells why, and starts again with the same options at one press', () => {
     const page = home({ server: server('failed'), hasSpawnOptions: true });
-    expect(page).toContain('<a class="button" href="/hub/servers/alice">Why?</a>');
+    expect(page).toContain('<a class="button" href="/hub/servers/alice">View error</a>');
     expect(page).toContain('action="/hub/spawn/alice"');
     expect(page).toContain('<a class="button" href="/hub/spawn/alice">Options…</a>');
     const servers = [server('failed', { name: 'thesis' })];
     const named = home({ namedServers: { servers, limit: 2 } });
-    expect(named).toContain('href="/hub/servers/alice/thesis" aria-label="Why thesis failed"');
+    expect(named).toContain('href="/hub/servers/alice/thesis" aria-label="View error: thesis"');
   });
 
   test('asks for options first where there are any', () => {
@@ -94,7 +94,7 @@ describe('the home page', () => {
     expect(soon).toContain('data-live-seconds="3"');
     const old = stop('max_age', 600);
     expect(old).toContain('when it has run as long as it may.');
-    expect(old).not.toContain('Keep it running');
+    expect(old).not.toContain('Extend');
   });
 
   test('tells which limit stopped the server', () => {

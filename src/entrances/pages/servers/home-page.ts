@@ -126,17 +126,17 @@ function sentence(view: HomeView, server: ServerSummary): HtmlValue {
     case 'running':
       return html`${server.startedAt && text`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` ${text`Last used ${timeElement(server.lastActivityAt, now)}.`}`}${!isAboutToStop(view, server) && html` ${comingStopSentence(server, now)}`}`;
     case 'starting':
-      return text`It is on its way. This takes a moment.`;
+      return text`Starting. This takes a moment.`;
     case 'stopping':
       return text`It is shutting down and can be started again right after.`;
     case 'unreachable':
       return html`${server.unreachableSince && html`${text`Contact with its machine was lost ${timeElement(server.unreachableSince, now)}.`} `}${unreachableHint}`;
     case 'failed':
-      return text`It did not stay up. Your files are untouched; try to start it again.`;
+      return text`Your server stopped unexpectedly. Your files are safe.`;
     case 'stopped':
       return server.lastActivityAt
         ? html`${limitSentence(server)} ${text`Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`}`
-        : text`Start it to begin working.`;
+        : text`Start your server to open your workspace.`;
   }
 }
 
@@ -159,20 +159,20 @@ function serverActions(view: HomeView, server: ServerSummary, isFirst: boolean):
     html`<a class="button" href="${urls.share(userName, name)}"${aria(text`Share ${title}`)}>${text`Share…`}</a>`;
   switch (server.state) {
     case 'running':
-      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Keep it running`, ...named(text`${text`Keep it running`}: ${title}`) })}<a class="button${primary}" href="${server.url}"${aria(text`Open ${title}`)}>${text`Open`}</a>`;
+      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Extend`, ...named(text`${text`Extend`}: ${title}`) })}<a class="button${primary}" href="${server.url}"${aria(text`Open ${title}`)}>${text`Open`}</a>`;
     case 'starting':
-      return html`${stop}<a class="button${primary}" href="${urls.spawnPending(userName, name)}"${aria(text`Watch ${title} start`)}>${text`Watch it start`}</a>`;
+      return html`${stop}<a class="button${primary}" href="${urls.spawnPending(userName, name)}"${aria(text`${text`View progress`}: ${title}`)}>${text`View progress`}</a>`;
     case 'unreachable':
       return actionForm(layout, {
         action: urls.stop(userName, name),
-        label: text`Forget it`,
-        ...named(text`Forget ${title}`),
+        label: text`Discard server`,
+        ...named(text`${text`Discard server`}: ${title}`),
       });
     case 'stopping':
       return '';
     case 'failed':
     case 'stopped':
-      return html`${name !== '' && html`<a class="button danger" href="${urls.deleteServer(userName, name)}"${aria(text`Delete ${title}`)}>${text`Delete`}</a>`}${server.state === 'failed' && html`<a class="button" href="${urls.server(userName, name)}"${aria(text`Why ${title} failed`)}>${text`Why?`}</a>`}${share}${startActions(view, server, isFirst)}`;
+      return html`${name !== '' && html`<a class="button danger" href="${urls.deleteServer(userName, name)}"${aria(text`Delete ${title}`)}>${text`Delete`}</a>`}${server.state === 'failed' && html`<a class="button" href="${urls.server(userName, name)}"${aria(text`${text`View error`}: ${title}`)}>${text`View error`}</a>`}${share}${startActions(view, server, isFirst)}`;
   }
 }
 

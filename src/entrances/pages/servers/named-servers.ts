@@ -23,7 +23,7 @@ export function newServerForm(
     return html`<p class="small soft">${message('You have {count, plural, one {# named server} other {# named servers}}, the most you may have. Delete one to make another.', { count: servers.length })}</p>`;
   }
   return html`<details class="new"${problem !== undefined && html` open`}><summary class="button">${text`New server…`}</summary>
-<p class="soft">${text`Separate servers for separate work, each with its own name and address.`}</p>
+<p class="soft">${text`Run several servers side by side.`}</p>
 <form class="inline-form" method="post" action="${layout.urls.createServer}">
 ${csrfField(layout)}${hiddenFields({ user: userName })}
 ${textField({

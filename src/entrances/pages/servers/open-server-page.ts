@@ -32,7 +32,7 @@ export function openServerPage({
 <header class="titles"><h1>${title}</h1>${serverName !== '' && html`<p class="lead">${text`The server is called ${serverName}.`}</p>`}</header>
 ${notice(
   'warn',
-  html`<div class="stack"><p>${text`This server belongs to ${html`<b>${ownerName}</b>`}, who decides what runs on it.`}</p><p>${text`Its pages can show you anything, also a false login page. Open it only if you trust ${ownerName}, and type no password there.`}</p></div>`,
+  html`<div class="stack"><p>${text`This server belongs to ${html`<b>${ownerName}</b>`}, who decides what runs on it.`}</p><p>${text`${ownerName} controls everything on these pages. Continue only if you trust them, and never enter a password there.`}</p></div>`,
 )}
 <form class="fields" method="post" action="${layout.urls.openServer}">
 ${csrfField(layout)}${hiddenFields(state === undefined ? { next } : { next, state })}

@@ -88,7 +88,7 @@ function limits({ layout, server, may }: ServerPageView): HtmlValue {
     return html`<div class="row"><p class="soft">${comingStopSentence(server, layout.now)}</p>${
       may.extend &&
       extendForm(layout, server, {
-        label: text`Keep it running`,
+        label: text`Extend`,
         style: 'small',
         returnTo: layout.urls.server(userName, name),
       })
@@ -158,7 +158,7 @@ function actions(view: ServerPageView): Html {
       ...(style !== undefined && { style }),
       fields: { return_to: urls.server(userName, name) },
     });
-  const stopLabel = state === 'unreachable' ? text`Forget it` : text`Stop`;
+  const stopLabel = state === 'unreachable' ? text`Discard server` : text`Stop`;
   const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
   const isDown = state === 'stopped' || state === 'failed';
   return html`<div class="actions">
@@ -167,7 +167,7 @@ ${may.stop && name !== '' && html`<a class="button danger" href="${urls.deleteSe
 ${may.stop && may.start && state === 'running' && form(urls.restartServer(userName, name), text`Restart`)}
 ${may.stop && isUp && form(urls.stop(userName, name), stopLabel)}
 ${may.start && isDown && startButton(view, form)}
-${state === 'starting' && html`<a class="button primary" href="${urls.spawnPending(userName, name)}">${text`Watch it start`}</a>`}
+${state === 'starting' && html`<a class="button primary" href="${urls.spawnPending(userName, name)}">${text`View progress`}</a>`}
 ${may.open && state === 'running' && html`<a class="button primary" href="${url}">${text`Open`}</a>`}
 </div>`;
 }
@@ -182,7 +182,7 @@ function startButton(
   if (!hasSpawnOptions) {
     return form(action, hasFailed ? text`Start again` : text`Start`, 'primary');
   }
-  const asBefore = hasFailed ? text`Start again as before` : text`Start as before`;
+  const asBefore = hasFailed ? text`Restart with same options` : text`Start with same options`;
   // Without options a start takes those of the last time.
   return html`${hasLastOptions && form(urls.restartServer(server.userName, server.name), asBefore)}<a class="button primary" href="${action}">${text`Start…`}</a>`;
 }

@@ -43,7 +43,7 @@ export function spawnOptionsPage(view: SpawnOptionsView): Html {
   return pageLayout(layout, {
     title: text`Start a server`,
     place: 'home',
-    body: html`${pageHead(startTitle(view), text`Choose what it should be like. You can choose differently the next time.`)}
+    body: html`${pageHead(startTitle(view), text`Choose a configuration. You can change it next time.`)}
 ${error !== undefined && html`<div class="page-notice">${notice('bad', error)}</div>`}
 <form class="fields" method="post" action="${layout.urls.spawn(server.userName, server.name)}">
 ${csrfField(layout)}${hiddenFields({ next })}
@@ -65,7 +65,7 @@ function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | f
     profiles.find(({ name }) => name === chosenProfile) ??
     profiles.find(({ isDefault }) => isDefault) ??
     profiles[0];
-  return html`<fieldset class="choices"><legend>${text`Kind of server`}</legend>${profiles.map(
+  return html`<fieldset class="choices"><legend>${text`Server type`}</legend>${profiles.map(
     (profile) =>
       html`<label class="choice"><input type="radio" name="profile" value="${profile.name}"${profile === chosen && html` checked`} required><span><strong>${profile.displayName ?? profile.name}</strong>${profile.description && html`<span>${profile.description}</span>`}</span></label>`,
   )}</fieldset>`;

@@ -82,7 +82,7 @@ ${
   html`<div id="start-output" data-output-url="${output.url}"${output.lines.length === 0 && html` hidden`}>${outputBlock(output.lines)}</div>`
 }
 </div>
-<p class="aside">${text`${html`<a href="${layout.urls.home}">${text`Back to home`}</a>`}: the start continues.`}</p>`,
+<p class="aside">${text`You can leave this page; the server keeps starting. ${html`<a href="${layout.urls.home}">${text`Back to home`}</a>`}`}</p>`,
   });
 }
 

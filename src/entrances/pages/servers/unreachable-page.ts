@@ -23,7 +23,7 @@ export function unreachablePage({ layout, server, since, mayForget }: Unreachabl
     reloadSeconds: 15,
     body: html`<div class="panel" id="unreachable" data-live-seconds="10">
 <header class="titles"><h1>${title}</h1><p class="lead">${text`Contact with the machine it runs on was lost ${timeElement(since, layout.now)}.`} ${unreachableHint}</p></header>
-${mayForget && actionForm(layout, { action, label: text`Forget it` })}
+${mayForget && actionForm(layout, { action, label: text`Discard server` })}
 </div>
 <p class="aside"><a href="${layout.urls.home}">${text`Back to home`}</a></p>`,
   });

@@ -51,12 +51,12 @@ const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 test('a service that has not answered for minutes is not said to be starting', () => {
   statusOf.mockReturnValue({ state: 'unhealthy', since: ago(12) } as PlacedStatus);
   const { html, error } = render(survey, request);
-  expect(html).toContain('It has not answered since');
+  expect(html).toContain('It stopped responding');
   expect(html).toContain('12 minutes ago');
   expect(html).toContain('ask <strong>Grace, room 12</strong>');
   expect(html).not.toContain('starting');
   expect(html).not.toContain('<progress');
-  expect(error.hint).toContain('has not answered since');
+  expect(error.hint).toContain('hasn’t responded since');
 
   statusOf.mockReturnValue({ state: 'unhealthy', since: ago(0) } as PlacedStatus);
   expect(render(survey, request).html).toContain('It is starting or was just restarted');

@@ -79,7 +79,7 @@ function hintOf(why: Unavailability): Text {
     case 'stopped':
       return text`An administrator stopped it.`;
     case 'silent':
-      return text`It has not answered since ${exactTime(why.since)}.`;
+      return text`It hasn’t responded since ${exactTime(why.since)}.`;
     case 'starting':
     case 'crash_looping':
       return text`Try again in a few seconds.`;

@@ -51,6 +51,6 @@ function reason({ layout: { now }, why, contact }: ServiceUnavailableView): Html
     case 'stopped':
       return text`It was stopped by an administrator ${timeElement(why.at, now)}, and comes back when an administrator starts it. If you need it, ask ${whom}.`;
     case 'silent':
-      return text`It has not answered since ${timeElement(why.since, now)}. The hub keeps trying; if you need it, ask ${whom}.`;
+      return text`It stopped responding ${timeElement(why.since, now)}. The hub keeps trying; if you need it, ask ${whom}.`;
   }
 }

@@ -29,7 +29,7 @@ export function acceptSharePage(view: AcceptShareView): Html {
 <p>${text`What you may do there: ${shareLabels(scopeNames, { inSentence: true })}.`}${!view.isRunning && html` ${text`It is not currently running.`}`}</p>
 ${notice(
   'warn',
-  html`<div class="stack"><p>${text`This server belongs to ${html`<b>${ownerName}</b>`}, who decides what runs on it.`}</p><p>${text`Its pages can show you anything, also a false login page. Accept only if you trust ${ownerName}, and type no password there.`}</p></div>`,
+  html`<div class="stack"><p>${text`This server belongs to ${html`<b>${ownerName}</b>`}, who decides what runs on it.`}</p><p>${text`${ownerName} controls everything on these pages. Accept only if you trust them, and never enter a password there.`}</p></div>`,
 )}
 <form class="fields" method="post" action="${layout.urls.acceptShareForm}">
 ${csrfField(layout)}${hiddenFields({ code, next })}

@@ -4,11 +4,11 @@ import { defaultScopeNames } from '../../../workloads/sharing/share.ts';
 /** How far a server can be shared on the page; the API can share any scope. */
 export const shareLevels = {
   open: {
-    label: text`Open it while it runs`,
+    label: text`Can open while it runs`,
     scopes: defaultScopeNames,
   },
   start: {
-    label: text`Open it, and start it when it is stopped`,
+    label: text`Can open and start`,
     scopes: ['access:servers', 'read:servers', 'start:servers'],
   },
 } as const satisfies Readonly<

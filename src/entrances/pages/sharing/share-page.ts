@@ -60,7 +60,7 @@ ${mayShare && html`<section class="block"><h2>${text`Share with someone`}</h2>${
 <p class="soft">${text`Every user of this hub who has the link can accept it until it expires. Deleting a link takes nothing back from those who have accepted it.`}</p>
 ${mayShare ? linkForm(view) : view.links.length === 0 && html`<p class="soft">${text`There are none.`}</p>`}
 </section>
-${view.links.length > 0 && html`<section class="block"><h2 class="visually-hidden">${text`Links that work`}</h2>${linkTable(view)}</section>`}`,
+${view.links.length > 0 && html`<section class="block"><h2 class="visually-hidden">${text`Active links`}</h2>${linkTable(view)}</section>`}`,
   });
 }
 
@@ -98,7 +98,7 @@ function whoElseIsThere({ connected, shares }: ShareView): HtmlValue {
 function shareTable(view: ShareView): Html {
   const { layout, ownerName, serverName, connected, levels, displayNames } = view;
   return table(
-    text`With whom it is shared`,
+    text`People with access`,
     [
       {
         label: text`Who`,
@@ -106,7 +106,7 @@ function shareTable(view: ShareView): Html {
         cell: ({ recipient: { kind, name } }) =>
           html`${name}${kind === 'group' && html` <span class="tag">${text`Group`}</span>`}${kind === 'user' && connected.includes(name) && html` <span class="status good">${text`There now`}</span>`}${kind === 'user' && displayNames.has(name) && html`<span class="under"><bdi>${displayNames.get(name)}</bdi></span>`}`,
       },
-      { label: text`May`, cell: ({ scopeNames }) => shareLabels(scopeNames) },
+      { label: text`Access`, cell: ({ scopeNames }) => shareLabels(scopeNames) },
       { label: text`Since`, cell: ({ createdAt }) => timeElement(createdAt, layout.now) },
       {
         label: text`Actions`,
@@ -115,8 +115,8 @@ function shareTable(view: ShareView): Html {
           levels.length > 0 &&
           html`<div class="actions">${actionForm(layout, {
             action: layout.urls.endShare(ownerName, serverName),
-            label: text`Take back`,
-            accessibleLabel: text`Take back the server from ${name}`,
+            label: text`Remove access`,
+            accessibleLabel: text`${text`Remove access`}: ${name}`,
             style: 'small danger',
             fields: { kind, name },
           })}</div>`,
@@ -164,7 +164,7 @@ ${levelField(levels)}
 function linkTable({ layout, ownerName, serverName, links, levels }: ShareView): Html {
   const { now } = layout;
   return table(
-    text`Links that share it`,
+    text`Share links`,
     [
       {
         label: text`Made`,
