@@ -47,7 +47,10 @@ describe('the language of pages', () => {
     [{ 'accept-language': 'ja' }, 'en: Nothing to see'],
     [{ 'accept-language': '*;q=x,,;' }, 'en: Nothing to see'],
     [{ 'accept-language': 'de', cookie: 'hub-preferences=language=fr' }, 'fr: Rien ici'],
-    [{ 'accept-language': 'de', cookie: 'hub-preferences=language=ja' }, 'de: Seite nicht gefunden'],
+    [
+      { 'accept-language': 'de', cookie: 'hub-preferences=language=ja' },
+      'de: Seite nicht gefunden',
+    ],
   ] as const)('follows %j', async ([headers, title]) => {
     expect(await titleOf(headers)).toBe(title);
   });

@@ -47,7 +47,7 @@ export interface CommandResult {
  * Starts systemd as the first process of namespaces of its own, with the project in /opt/hub and an empty
  * /var/lib/hub. Nothing outside is changed.
  */
-export async function startSystemd(dropIn: string): Promise<Systemd> {
+export async function startSystemd(): Promise<Systemd> {
   const folder = await mkdtemp(join(tmpdir(), 'hub-systemd-'));
   const state = join(folder, 'state');
   const log = join(folder, 'output.log');
@@ -61,7 +61,7 @@ After=
 [Service]
 StandardOutput=append:/run/hub-test/output.log
 StandardError=append:/run/hub-test/output.log
-${dropIn}`;
+`;
   await writeFile(join(folder, 'test.conf'), surroundings);
   const target = '[Unit]\nDefaultDependencies=no\n';
   await writeFile(join(folder, 'empty.target'), target);
