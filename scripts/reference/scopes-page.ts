@@ -1,4 +1,4 @@
-import { defaultRoles } from '../../src/identity/rbac/default-roles.ts';
+import { defaultRoles } from '../../src/identity/rbac/role.ts';
 import {
   metascopes,
   type ScopeDefinition,

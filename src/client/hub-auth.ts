@@ -7,14 +7,16 @@ import {
   withoutTokenParameter,
 } from '../platform/protocol/token-parameter.ts';
 import { hasGroupScopes, isAllowed, withScopesForOwner } from './access-rule.ts';
-import { isFromBrowser } from './browser-request.ts';
 import { type HubAuthOptions, type HubOAuthOptions, resolveOptions } from './client-options.ts';
-import { headerToken, isTokenShaped, type PresentedToken } from './credentials.ts';
 import {
   type Allowed,
   type Decision,
   type Denied,
   deny,
+  headerToken,
+  isFromBrowser,
+  isTokenShaped,
+  type PresentedToken,
   type RequestLike,
   single,
 } from './decision.ts';

@@ -18,13 +18,15 @@ import {
 import { hostPrefix, stateCookieName, tokenCookieName } from '../platform/protocol/cookie-names.ts';
 import { formatScopeList } from '../platform/protocol/scope-list.ts';
 import { tokenParameter, withoutTokenParameter } from '../platform/protocol/token-parameter.ts';
-import { isForged, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
-import { headerToken, type PresentedToken } from './credentials.ts';
 import {
   type Decision,
   type Denied,
   deny,
+  headerToken,
+  isForged,
+  mayFollowLogin,
+  type PresentedToken,
   type Redirected,
   type RequestLike,
   single,

@@ -1,7 +1,6 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { auditMiddleware } from '../entrances/api/audit-middleware.ts';
-import { callerOf } from '../entrances/api/caller-middleware.ts';
+import { auditMiddleware, callerOf } from '../entrances/api/caller-middleware.ts';
 import { endpoints } from '../entrances/api/endpoints.ts';
 import { readinessMiddleware } from '../entrances/api/readiness.ts';
 import type { Assets } from '../entrances/pages/assets/assets.ts';

@@ -1,6 +1,5 @@
 import Koa from 'koa';
-import { callerMiddleware } from '../entrances/api/caller-middleware.ts';
-import { createLiveCallers } from '../entrances/api/live-callers.ts';
+import { callerMiddleware, createLiveCallers } from '../entrances/api/caller-middleware.ts';
 import type { Entrance } from '../entrances/pages/forms/binding.ts';
 import { createConfirmLogin } from '../entrances/pages/login/confirm-login.ts';
 import { sendToLogin } from '../entrances/pages/login/external-login-routes.ts';
@@ -22,7 +21,7 @@ import { createRevocationEndpoint } from '../identity/oauth/endpoints/revocation
 import { createTokenEndpoint } from '../identity/oauth/endpoints/token-endpoint.ts';
 import { type CsrfProtection, createCsrfProtection } from '../identity/sessions/csrf.ts';
 import { createBrowserSessions, loginOf } from '../identity/sessions/session-middleware.ts';
-import { createKeyedHash } from '../platform/crypto/keyed-hash.ts';
+import { createKeyedHash } from '../platform/crypto/hash.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
 import type { Accounted } from './accounts.ts';

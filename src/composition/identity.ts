@@ -5,7 +5,6 @@ import { createAuthorizationRequestStates } from '../identity/authentication/aut
 import { createAuthenticators } from '../identity/authentication/create-authenticators.ts';
 import { createExternalLogins } from '../identity/authentication/external-logins.ts';
 import { createIdentityLinking } from '../identity/authentication/identity-linking.ts';
-import { createLoginRevalidation } from '../identity/authentication/login-revalidation.ts';
 import { createLoginService } from '../identity/authentication/login-service.ts';
 import { createLoginThrottles } from '../identity/authentication/login-throttle.ts';
 import { createPasswordHasher } from '../identity/authentication/password-hash.ts';
@@ -15,7 +14,11 @@ import { createSealedSettings } from '../identity/authentication/sealed-settings
 import { createSpawnHooks } from '../identity/authentication/spawn-hooks.ts';
 import { createUpstreamLogout } from '../identity/authentication/upstream-logout.ts';
 import { createUserNameRules } from '../identity/authentication/user-name-rules.ts';
-import { createUserRefresh, providerTimeoutMs } from '../identity/authentication/user-refresh.ts';
+import {
+  createLoginRevalidation,
+  createUserRefresh,
+  providerTimeoutMs,
+} from '../identity/authentication/user-refresh.ts';
 import { createClientAuthentication } from '../identity/oauth/clients/client-authentication.ts';
 import { createClientRegistry } from '../identity/oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../identity/oauth/clients/client-secret.ts';

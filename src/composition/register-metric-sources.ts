@@ -1,4 +1,4 @@
-import { hasBegun } from '../cluster/notices/notice.ts';
+import { hasBegun } from '../cluster/notices/notice-store.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
 import type { Served } from './traffic.ts';

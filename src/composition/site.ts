@@ -11,16 +11,16 @@ import {
 import type { Config } from '../platform/config/config.ts';
 import { languageSettingsOf } from '../platform/config/language-settings.ts';
 import { ownHostLabel } from '../platform/config/subdomain-host.ts';
-import { createClientAddressReader } from '../platform/http/client-address.ts';
 import { createErrorAnswers } from '../platform/http/error-answers.ts';
 import { createOrigins } from '../platform/http/origins.ts';
+import { createClientAddressReader } from '../platform/http/request-address.ts';
 import {
   hostPrefix,
   jupyterHubSessionIdCookie,
   sessionIdCookie,
 } from '../platform/protocol/cookie-names.ts';
 import { loadLanguages } from '../platform/texts/languages.ts';
-import { localizedPhrase, localizedTextIn } from '../platform/texts/localized-text.ts';
+import { localizedPhrase, localizedTextIn } from '../platform/texts/text.ts';
 import type { SiteSetting } from '../traffic/gateway/feed-events.ts';
 
 /** The addresses of the hub, and the branding of its pages. */

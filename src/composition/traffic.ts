@@ -6,7 +6,7 @@ import { gatewayName, gatewayTokenVariable } from '../entrances/cli/gateway-comm
 import { createAnnouncements } from '../entrances/pages/announcements.ts';
 import { createNotReadyRenderer } from '../entrances/pages/services/not-ready-renderer.ts';
 import { ownGateway } from '../identity/oauth/tokens/token-verifier.ts';
-import type { Caller } from '../identity/rbac/caller.ts';
+import type { Caller } from '../identity/rbac/access-check.ts';
 import { listen } from '../platform/http/server/listener.ts';
 import { createChangeAwareCache, watchChanges } from '../platform/store/change-aware-cache.ts';
 import { createExchangeGuardCode } from '../traffic/gateway/direct-hub-api.ts';

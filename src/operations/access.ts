@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { type GiveAccessDeps, giveAccess } from '../identity/accounts/give-access.ts';
-import { accessKinds, placeKinds } from '../identity/rbac/access-bundles.ts';
-import type { Role, RoleAssignment } from '../identity/rbac/role.ts';
+import { accessKinds, placeKinds, type Role, type RoleAssignment } from '../identity/rbac/role.ts';
 import { runtimeOrigin } from '../identity/rbac/role-change-store.ts';
 import type { RoleStore } from '../identity/rbac/role-store.ts';
 import { expandForAnyHolder, readScope, type ScopeFilter } from '../identity/rbac/scope.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '../identity/rbac/caller.ts';
+import type { Caller } from '../identity/rbac/access-check.ts';
 import type { GatewayFeed } from '../traffic/gateway/feed.ts';
 import { feedEvent } from '../traffic/gateway/feed-events.ts';
 import {

@@ -4,17 +4,17 @@ import {
   checkNotice,
   hasBegun,
   type Maintenance,
+  type NoticeStore,
   versionOfAnnouncement,
   versionOfMaintenance,
-} from '../cluster/notices/notice.ts';
-import type { NoticeStore } from '../cluster/notices/notice-store.ts';
+} from '../cluster/notices/notice-store.ts';
 import {
   announcedPages,
   announcementLevels,
   maxAnnouncementLength,
 } from '../platform/config/hub-schema.ts';
 import { localizedText } from '../platform/config/language-schema.ts';
-import type { LocalizedText } from '../platform/texts/localized-text.ts';
+import type { LocalizedText } from '../platform/texts/text.ts';
 import type { ServerCountStore } from '../workloads/servers/server-count-store.ts';
 import { time } from './models.ts';
 import { operation, view } from './operation.ts';

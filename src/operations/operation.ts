@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ListFilter, Resource } from '../identity/rbac/access-check.ts';
-import type { Caller } from '../identity/rbac/caller.ts';
+import type { Caller, ListFilter, Resource } from '../identity/rbac/access-check.ts';
 import type { AuditAction } from '../platform/audit/actions.ts';
 import type { RequireVersion } from '../platform/crypto/version.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '../identity/rbac/caller.ts';
+import type { Caller } from '../identity/rbac/access-check.ts';
 import { HubError } from '../platform/errors.ts';
 import type { Languages } from '../platform/texts/languages.ts';
 import { text } from '../platform/texts/text.ts';

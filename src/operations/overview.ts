@@ -3,9 +3,8 @@ import type { InstanceDirectory } from '../cluster/instances/instance-directory.
 import { placesOf } from '../cluster/instances/instance-overview.ts';
 import type { NoticeStore } from '../cluster/notices/notice-store.ts';
 import type { Lockouts } from '../identity/accounts/lockouts.ts';
-import { listFilter } from '../identity/rbac/access-check.ts';
+import { type Caller, listFilter } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
-import type { Caller } from '../identity/rbac/caller.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import type { AuditStore } from '../platform/store/audit-store.ts';
 import type { ServiceRegistry } from '../workloads/services/service-registry.ts';

@@ -4,7 +4,7 @@ import type { AccessToken } from '../identity/oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../identity/oauth/tokens/access-token-store.ts';
 import { mayGrant } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
-import { adminScopes } from '../identity/rbac/default-roles.ts';
+import { adminScopes } from '../identity/rbac/role.ts';
 import { scopeChoices } from '../identity/rbac/scope-choices.ts';
 import { describeScopes } from '../identity/rbac/scope-descriptions.ts';
 import { type PageEdge, readPageOf } from '../platform/store/page-edge.ts';

@@ -1,4 +1,4 @@
-import type { Caller } from '../identity/rbac/caller.ts';
+import type { Caller } from '../identity/rbac/access-check.ts';
 import type { User } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';

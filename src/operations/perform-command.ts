@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Caller } from '../identity/rbac/caller.ts';
-import { adminScopes } from '../identity/rbac/default-roles.ts';
+import type { Caller } from '../identity/rbac/access-check.ts';
+import { adminScopes } from '../identity/rbac/role.ts';
 import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import { actAs } from '../platform/audit/actor.ts';
 import { undoneAction } from '../platform/audit/undone.ts';

@@ -2,15 +2,16 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { ActingOnUsers } from '../identity/accounts/acting-on-users.ts';
 import {
+  type Caller,
   type ListFilter,
   listFilter,
   mayAccess,
   mayAccessServerOf,
+  presentsToken,
   type Resource,
   requireAccess,
 } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
-import { type Caller, presentsToken } from '../identity/rbac/caller.ts';
 import { emptyMembership, type Membership } from '../identity/rbac/membership.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { setAttempt } from '../platform/audit/actor.ts';

@@ -5,7 +5,7 @@ import {
   roleLimits,
   versionOfRole,
 } from '../identity/accounts/role-administration.ts';
-import type { Caller } from '../identity/rbac/caller.ts';
+import type { Caller } from '../identity/rbac/access-check.ts';
 import type { Role, RoleAssignment, RoleSubjectKind } from '../identity/rbac/role.ts';
 import { type RoleMembers, runtimeOrigin } from '../identity/rbac/role-change-store.ts';
 import type { RoleStore } from '../identity/rbac/role-store.ts';

@@ -3,7 +3,7 @@ import type { GroupStore } from '../identity/users/group-store.ts';
 import { noInfo, type UserInfo } from '../identity/users/user-info.ts';
 import type { UserInfoStore } from '../identity/users/user-info-store.ts';
 import type { User } from '../identity/users/user-store.ts';
-import { createBatchLoader } from '../platform/concurrency/batch-loader.ts';
+import { createBatchLoader } from '../platform/concurrency/answer-cache.ts';
 import { type ChangeWatch, createChangeAwareCache } from '../platform/store/change-aware-cache.ts';
 import type { ServerModel } from '../workloads/servers/server-model.ts';
 import type { userModel } from './models.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import {
+  type Caller,
   type ListFilter,
   listedUserNames,
   listFilter,
   requireAccess,
   userNamesFor,
 } from '../identity/rbac/access-check.ts';
-import type { Caller } from '../identity/rbac/caller.ts';
 import type { Membership } from '../identity/rbac/membership.ts';
 import type { ScopeSet } from '../identity/rbac/scope.ts';
 import {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { HubError } from '../platform/errors.ts';
-import type { ClientAddressReader } from '../platform/http/client-address.ts';
+import type { ClientAddressReader } from '../platform/http/request-address.ts';
 import { type AnswerError, createForwarder } from '../traffic/proxy/forwarder.ts';
 import { createLiveConnections } from '../traffic/proxy/live-connections.ts';
 import type { Route } from '../traffic/proxy/route.ts';

@@ -14,11 +14,14 @@ import type { HubOAuth } from '../client/hub-oauth.ts';
 import { createPeriodic } from '../platform/concurrency/periodic.ts';
 import { HubError } from '../platform/errors.ts';
 import { answerOnSocket, writeAnswer } from '../platform/http/answer.ts';
-import { createTrustedPeer } from '../platform/http/client-address.ts';
 import { budgetConnections } from '../platform/http/connection-budget.ts';
 import { createConnectionLimits } from '../platform/http/connection-limits.ts';
 import { prefersHtml } from '../platform/http/content-negotiation.ts';
-import { canonicalPath, withoutPrefix } from '../platform/http/request-target.ts';
+import {
+  canonicalPath,
+  createTrustedPeer,
+  withoutPrefix,
+} from '../platform/http/request-address.ts';
 import { createHubServer, type HubServer } from '../platform/http/server/http-server.ts';
 import {
   type IdentityHeaderNames,

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { startFakeHub } from '../../test/support/fake-hub.ts';
 import { appCommand, type Echo, startGuardedApp } from '../../test/support/guarded-app.ts';
-import { identifyProcess } from '../platform/process-table/process-identity.ts';
+import { identifyProcess } from '../platform/process-table/process-table.ts';
 import { createActivityReport } from './activity-report.ts';
 
 const log = pino({ level: 'silent' });

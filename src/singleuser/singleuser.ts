@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { type Environment, missing } from '../client/client-options.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
-import { createClientAddressReader } from '../platform/http/client-address.ts';
+import { createClientAddressReader } from '../platform/http/request-address.ts';
 import { jupyterHubSessionIdCookie } from '../platform/protocol/cookie-names.ts';
 import type { Forwarding } from '../platform/protocol/identity-headers.ts';
 import { createRoute } from '../traffic/proxy/route.ts';

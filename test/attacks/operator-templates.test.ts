@@ -1,6 +1,6 @@
 import { parseFragment } from 'parse5';
 import { expect, test } from 'vitest';
-import { customFragment } from '../../src/entrances/pages/elements/custom-fragment.ts';
+import { customFragment } from '../../src/entrances/pages/elements/brand.ts';
 import { html, renderHtml } from '../../src/entrances/pages/html.ts';
 import { createPageUrls } from '../../src/entrances/pages/page-urls.ts';
 import { builtInBranding } from '../../src/platform/branding/branding.ts';

@@ -10,9 +10,11 @@ import {
   toErrorResponse,
   writeAnswer,
 } from '../../src/platform/http/answer.ts';
-import { createClientAddressReader } from '../../src/platform/http/client-address.ts';
+import {
+  canonicalPath,
+  createClientAddressReader,
+} from '../../src/platform/http/request-address.ts';
 import { outcomeOf } from '../../src/platform/http/request-log.ts';
-import { canonicalPath } from '../../src/platform/http/request-target.ts';
 import { oneByOne, serveMessages } from '../../src/platform/http/server/serve-messages.ts';
 import { createForwarder, type ForwardOptions } from '../../src/traffic/proxy/forwarder.ts';
 import { createLiveConnections } from '../../src/traffic/proxy/live-connections.ts';

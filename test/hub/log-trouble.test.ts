@@ -4,10 +4,7 @@ import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  identifyProcess,
-  isSameProcess,
-} from '../../src/platform/process-table/process-identity.ts';
+import { identifyProcess, isSameProcess } from '../../src/platform/process-table/process-table.ts';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { programFile } from '../support/program-file.ts';

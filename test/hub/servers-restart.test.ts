@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, expect, test } from 'vitest';
-import { identifyProcess } from '../../src/platform/process-table/process-identity.ts';
+import { identifyProcess } from '../../src/platform/process-table/process-table.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { killTrees } from '../support/leftovers.ts';

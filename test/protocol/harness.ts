@@ -35,7 +35,7 @@ import {
 } from '../../src/identity/oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../../src/identity/oauth/tokens/use-recorder.ts';
 import { createAuthorizer } from '../../src/identity/rbac/authorizer.ts';
-import { defaultRoles } from '../../src/identity/rbac/default-roles.ts';
+import { defaultRoles } from '../../src/identity/rbac/role.ts';
 import { createRoleStore } from '../../src/identity/rbac/role-store.ts';
 import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.ts';
 import { createGroupStore } from '../../src/identity/users/group-store.ts';

@@ -73,7 +73,7 @@ import { serviceUnavailablePage } from '../../src/entrances/pages/services/servi
 import { servicesPage } from '../../src/entrances/pages/services/services-page.ts';
 import { acceptSharePage } from '../../src/entrances/pages/sharing/accept-share-page.ts';
 import { type ShareView, sharePage } from '../../src/entrances/pages/sharing/share-page.ts';
-import { describeAccess } from '../../src/identity/rbac/access-bundles.ts';
+import { describeAccess } from '../../src/identity/rbac/role.ts';
 import type { AuditEntry } from '../../src/platform/audit/audit-event.ts';
 import type { LoadSeries } from '../../src/platform/metrics/load-history.ts';
 import type { PageEdge } from '../../src/platform/store/page-edge.ts';

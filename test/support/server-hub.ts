@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { identifyProcess } from '../../src/platform/process-table/process-identity.ts';
+import { identifyProcess } from '../../src/platform/process-table/process-table.ts';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import { fixtureFile, nodeCommand } from './node-command.ts';
 import { programFile } from './program-file.ts';

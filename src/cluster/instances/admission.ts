@@ -1,5 +1,5 @@
 import { StartupError } from '../../platform/errors.ts';
-import { isProcessGone } from '../../platform/process-table/process-identity.ts';
+import { isProcessGone } from '../../platform/process-table/process-table.ts';
 import type { Instance, InstanceDescription } from './instance.ts';
 
 /** The former run of an instance may still be there, as far as can be told from here. */

@@ -1,6 +1,6 @@
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { Secret } from '../../platform/config/secret.ts';
-import { createKeyedHash } from '../../platform/crypto/keyed-hash.ts';
+import { createKeyedHash } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 
 /**

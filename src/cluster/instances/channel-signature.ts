@@ -1,5 +1,5 @@
 import type { Secret } from '../../platform/config/secret.ts';
-import { createKeyedHash } from '../../platform/crypto/keyed-hash.ts';
+import { createKeyedHash } from '../../platform/crypto/hash.ts';
 
 /** Where instances reach one another, below the path of the hub. */
 export const channelPath = 'instances/';

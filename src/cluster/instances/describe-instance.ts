@@ -5,8 +5,8 @@ import { socketPathOf } from '../../platform/config/bind-address.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { isWildcard } from '../../platform/config/contradictions.ts';
 import type { Secret } from '../../platform/config/secret.ts';
-import { createKeyedHash } from '../../platform/crypto/keyed-hash.ts';
-import { identifyProcess } from '../../platform/process-table/process-identity.ts';
+import { createKeyedHash } from '../../platform/crypto/hash.ts';
+import { identifyProcess } from '../../platform/process-table/process-table.ts';
 import { readMachineId } from '../../spawning/processes/machine-id.ts';
 import type { InstanceDescription } from './instance.ts';
 

@@ -1,6 +1,6 @@
 import type { Secret } from '../../platform/config/secret.ts';
-import { createKeyedHash } from '../../platform/crypto/keyed-hash.ts';
-import type { HopClient } from '../../platform/http/client-address.ts';
+import { createKeyedHash } from '../../platform/crypto/hash.ts';
+import type { HopClient } from '../../platform/http/request-address.ts';
 
 /** A request as it is passed on. */
 export interface HopRequest {

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { lockTable } from '../../../test/support/faulty-store.ts';
 import { until } from '../../../test/support/test-hub.ts';
-import { identifyProcess } from '../../platform/process-table/process-identity.ts';
+import { identifyProcess } from '../../platform/process-table/process-table.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { InstanceDescription } from './instance.ts';
 import { type InstanceLease, openInstanceLease } from './instance-lease.ts';

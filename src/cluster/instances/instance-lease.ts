@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
-import { isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { isSameProcess } from '../../platform/process-table/process-table.ts';
 import { NameInUseError, requireRoomFor } from './admission.ts';
 import type { InstanceDescription } from './instance.ts';
 import { type InstanceStore, leaseMs } from './instance-store.ts';

@@ -1,4 +1,4 @@
-import type { ProcessIdentity } from '../../platform/process-table/process-identity.ts';
+import type { ProcessIdentity } from '../../platform/process-table/process-table.ts';
 
 /** What an instance says of itself when it takes its lease. */
 export interface InstanceDescription {

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Logger } from 'pino';
-import { createBoundedCheck } from '../../platform/concurrency/bounded-check.ts';
+import { createBoundedCheck } from '../../platform/concurrency/answer-cache.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';

@@ -2,8 +2,12 @@ import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { oneOfVersions } from '../../platform/crypto/version.ts';
 import { createAuditStore } from '../../platform/store/audit-store.ts';
-import { versionOfAnnouncement, versionOfMaintenance } from './notice.ts';
-import { createNoticeStore, type NoticeStore } from './notice-store.ts';
+import {
+  createNoticeStore,
+  type NoticeStore,
+  versionOfAnnouncement,
+  versionOfMaintenance,
+} from './notice-store.ts';
 
 describeEachDatabase('the store of notices', (open) => {
   test('tells what is announced to every process, until its end', async () => {

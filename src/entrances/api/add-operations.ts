@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { type Caller, presentsToken } from '../../identity/rbac/caller.ts';
+import { type Caller, presentsToken } from '../../identity/rbac/access-check.ts';
 import {
   type AnyReply,
   JsonText,
@@ -11,9 +11,8 @@ import {
 import type { Perform } from '../../operations/perform.ts';
 import { readJsonBody, setBody } from '../../platform/http/body.ts';
 import { readIfMatch, writeETag } from '../../platform/http/if-match.ts';
-import { callerOf, findCallerAgain } from './caller-middleware.ts';
+import { callerOf, findCallerAgain, type LiveCallers } from './caller-middleware.ts';
 import { writeEventStream } from './event-stream.ts';
-import type { LiveCallers } from './live-callers.ts';
 import { type PageLimits, parsePage, writePage } from './paging.ts';
 import {
   type Identified,

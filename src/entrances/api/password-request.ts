@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
-import type { Caller } from '../../identity/rbac/caller.ts';
+import type { Caller } from '../../identity/rbac/access-check.ts';
 import { credentials } from '../../operations/models.ts';
 import type { OperationDeclaration } from '../../operations/operation.ts';
 import { checkBody } from '../../operations/perform.ts';

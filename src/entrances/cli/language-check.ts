@@ -5,7 +5,7 @@ import { languageSettingsOf } from '../../platform/config/language-settings.ts';
 import { didYouMean } from '../../platform/config/suggestion.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
 import { loadLanguages } from '../../platform/texts/languages.ts';
-import { type LocalizedText, readLocalizedText } from '../../platform/texts/localized-text.ts';
+import { type LocalizedText, readLocalizedText } from '../../platform/texts/text.ts';
 
 /** Checks what the operator wrote for readers of a language: what is wrong in it is left out, and stops nothing. */
 export async function checkLanguages(config: Config, branding: Branding): Promise<ConfigProblem[]> {

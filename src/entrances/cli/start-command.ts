@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Config } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
-import { identifyProcess, isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { identifyProcess, isSameProcess } from '../../platform/process-table/process-table.ts';
 import { findLockHolder, takeFileLock } from '../../platform/store/file-lock.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';

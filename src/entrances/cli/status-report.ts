@@ -2,16 +2,14 @@ import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { nothing, placeOf } from '../../cluster/instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../../cluster/instances/instance-store.ts';
-import { hasBegun } from '../../cluster/notices/notice.ts';
-import { createNoticeStore, type Notices } from '../../cluster/notices/notice-store.ts';
+import { createNoticeStore, hasBegun, type Notices } from '../../cluster/notices/notice-store.ts';
 import { createLoginSessionStore } from '../../identity/sessions/login-session-store.ts';
 import type { AnswerOf } from '../../operations/operations.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { mebibytes } from '../../platform/logging/mebibytes.ts';
-import { isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { isSameProcess } from '../../platform/process-table/process-table.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
-import { exactTime } from '../../platform/texts/exact-time.ts';
-import { localizedPhrase } from '../../platform/texts/localized-text.ts';
+import { exactTime, localizedPhrase } from '../../platform/texts/text.ts';
 import { readMachineId } from '../../spawning/processes/machine-id.ts';
 import {
   listStartedGateways,

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { exactTime } from '../../platform/texts/exact-time.ts';
+import { exactTime } from '../../platform/texts/text.ts';
 import type { CliIo } from './cli-io.ts';
 import { parseDuration } from './parse-duration.ts';
 import { performing } from './performing.ts';

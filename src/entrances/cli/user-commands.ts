@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { AnswerOf } from '../../operations/operations.ts';
-import { exactTime } from '../../platform/texts/exact-time.ts';
+import { exactTime } from '../../platform/texts/text.ts';
 import { askNewPassword, confirmDeletion } from './ask-password.ts';
 import type { CliIo } from './cli-io.ts';
 import { addImportCommand } from './import-command.ts';

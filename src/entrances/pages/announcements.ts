@@ -3,13 +3,13 @@ import {
   type Announcement,
   hasBegun,
   type Maintenance,
-} from '../../cluster/notices/notice.ts';
-import type { NoticeStore, Notices } from '../../cluster/notices/notice-store.ts';
+  type NoticeStore,
+  type Notices,
+} from '../../cluster/notices/notice-store.ts';
 import type { HubConfig } from '../../platform/config/config.ts';
-import { exactTime } from '../../platform/texts/exact-time.ts';
-import { text } from '../../platform/texts/text.ts';
+import { exactTime, text } from '../../platform/texts/text.ts';
 import type { ShownAnnouncement } from './elements/layout-props.ts';
-import { relativeTime } from './elements/time.ts';
+import { relativeTime } from './elements/quantity.ts';
 import { html } from './html.ts';
 
 /** What the operator tells all users, by page. */

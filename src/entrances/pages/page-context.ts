@@ -1,12 +1,14 @@
 import type { Context } from 'koa';
-import { callerOfLogin } from '../../identity/authentication/login-revalidation.ts';
-import { mayAccess } from '../../identity/rbac/access-check.ts';
+import { callerOfLogin } from '../../identity/authentication/user-refresh.ts';
+import { type Caller, mayAccess } from '../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
-import type { Caller } from '../../identity/rbac/caller.ts';
+import type { Membership } from '../../identity/rbac/membership.ts';
 import { type CsrfProtection, isSameOrigin } from '../../identity/sessions/csrf.ts';
 import type { Login } from '../../identity/sessions/login-sessions.ts';
 import { loginOf } from '../../identity/sessions/session-middleware.ts';
 import type { UserInfoStore } from '../../identity/users/user-info-store.ts';
+import { type OperationId, operationOf } from '../../operations/operations.ts';
+import { isAuthorised } from '../../operations/perform.ts';
 import type { CurrentBranding } from '../../platform/branding/branding.ts';
 import { HubError } from '../../platform/errors.ts';
 import { readFormBody } from '../../platform/http/body.ts';
@@ -14,19 +16,19 @@ import type { Origins } from '../../platform/http/origins.ts';
 import { safeRedirectTarget } from '../../platform/http/redirect-target.ts';
 import type { Language } from '../../platform/texts/language.ts';
 import type { Languages } from '../../platform/texts/languages.ts';
-import { localizedPhrase } from '../../platform/texts/localized-text.ts';
 import {
+  localizedPhrase,
   readPhrase,
   type SavedPhrase,
   savePhrase,
   type Text,
   text,
 } from '../../platform/texts/text.ts';
-import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
 import type { AssetUrls } from './assets/assets.ts';
 import { openedBy } from './elements/admin-link.ts';
 import type {
+  AdminTab,
   FormLayoutProps,
   LayoutProps,
   OfferedLanguage,
@@ -34,10 +36,30 @@ import type {
 } from './elements/layout-props.ts';
 import { fillIn } from './fill-in.ts';
 import { type Html, renderHtml } from './html.ts';
-import { languageOf } from './language-of.ts';
 import type { PageUrls } from './page-urls.ts';
-import { readPreferences } from './preferences.ts';
+import { languageOf, readPreferences } from './preferences.ts';
 import type { Input, SavedInput } from './saved-input.ts';
+
+/** What the first page of each part shows. */
+const viewByTab = {
+  overview: 'viewOverview',
+  users: 'viewUsers',
+  groups: 'viewGroups',
+  roles: 'viewRoles',
+  servers: 'viewServers',
+  services: 'viewServices',
+  instances: 'viewInstances',
+  lockouts: 'viewLockouts',
+  announcements: 'viewNotices',
+  activity: 'viewActivity',
+} as const satisfies Record<AdminTab, OperationId>;
+
+/** The parts of the administration that a caller may see something of, in their order. */
+export function adminTabsOf(caller: Caller, membership: Membership): AdminTab[] {
+  return (Object.keys(viewByTab) as AdminTab[]).filter((tab) =>
+    isAuthorised(operationOf(viewByTab[tab]), {}, caller, membership),
+  );
+}
 
 /** What every page route needs: the layout, forms that are safe, and who is logged in. */
 export interface PageContext {

@@ -1,6 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { HubError } from '../../platform/errors.ts';
 import { cookieValues } from '../../platform/http/cookies.ts';
 import { hostPrefix, preferencesCookie } from '../../platform/protocol/cookie-names.ts';
+import type { Language } from '../../platform/texts/language.ts';
+import type { Languages } from '../../platform/texts/languages.ts';
 import { text } from '../../platform/texts/text.ts';
 
 export const themes = ['system', 'light', 'dark'] as const;
@@ -68,4 +71,16 @@ function isTheme(value: string): value is Theme {
 
 function isLanguageTag(value: string): boolean {
   return languageTag.test(value);
+}
+
+/** The language in which a browser is answered: what was chosen in it, else what it asks for. */
+export function languageOf(
+  languages: Pick<Languages, 'find' | 'negotiate'>,
+  headers: Pick<IncomingHttpHeaders, 'cookie' | 'accept-language'>,
+): Language {
+  const { language } = readPreferences(headers.cookie);
+  return (
+    (language === undefined ? undefined : languages.find(language)) ??
+    languages.negotiate(headers['accept-language'])
+  );
 }

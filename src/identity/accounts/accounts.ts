@@ -2,7 +2,7 @@ import { HubError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { AccountBinding } from '../authentication/account-binding.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
-import type { Caller } from '../rbac/caller.ts';
+import type { Caller } from '../rbac/access-check.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import { noSuchUser, type User, type UserStore, userNameTaken } from '../users/user-store.ts';

@@ -1,10 +1,9 @@
 import { HubError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
-import { excessScopes, mayGrant } from '../rbac/access-check.ts';
+import { type Caller, excessScopes, mayGrant } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
-import type { Caller } from '../rbac/caller.ts';
-import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
 import type { Owner } from '../rbac/owner.ts';
+import { adminScopes, grantableScopes } from '../rbac/role.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import {
   canonicalScopeName,

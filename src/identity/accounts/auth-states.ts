@@ -1,7 +1,7 @@
 import { HubError } from '../../platform/errors.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import { text } from '../../platform/texts/text.ts';
-import type { Caller } from '../rbac/caller.ts';
+import type { Caller } from '../rbac/access-check.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';

@@ -1,7 +1,6 @@
 import type { Config } from '../../platform/config/config.ts';
 import { canonicalUserName } from '../authentication/user-name-rules.ts';
-import { findDefaultRole } from '../rbac/default-roles.ts';
-import type { RoleSubjectKind } from '../rbac/role.ts';
+import { findDefaultRole, type RoleSubjectKind } from '../rbac/role.ts';
 import { parseScope } from '../rbac/scope.ts';
 
 type RightsConfig = Pick<Config, 'Hub' | 'Authenticator' | 'Spawner'>;

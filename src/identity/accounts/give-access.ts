@@ -1,5 +1,6 @@
 import { HubError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
+import type { Caller } from '../rbac/access-check.ts';
 import {
   type AccessBundle,
   type AccessKind,
@@ -7,10 +8,9 @@ import {
   accessBundles,
   describeAccess,
   type PlaceKind,
+  type Role,
   scopesAt,
-} from '../rbac/access-bundles.ts';
-import type { Caller } from '../rbac/caller.ts';
-import type { Role } from '../rbac/role.ts';
+} from '../rbac/role.ts';
 import { type RoleMembers, runtimeOrigin } from '../rbac/role-change-store.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { splitServerValue } from '../rbac/scope.ts';

@@ -1,5 +1,5 @@
 import type { RequireVersion } from '../../platform/crypto/version.ts';
-import type { Caller } from '../rbac/caller.ts';
+import type { Caller } from '../rbac/access-check.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';

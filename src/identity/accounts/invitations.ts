@@ -2,7 +2,7 @@ import { hashSecret } from '../../platform/crypto/hash.ts';
 import { HubError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { AccountPasswords, SetPasswordOptions } from '../authentication/account-passwords.ts';
-import type { Caller } from '../rbac/caller.ts';
+import type { Caller } from '../rbac/access-check.ts';
 import type { Invitation, InvitationPurpose, InvitationStore } from '../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';

@@ -5,8 +5,8 @@ import type { LoginForm, LoginRequest } from '../../plugin/host/authenticator.ts
 import { isForm } from '../../plugin/host/login-kinds.ts';
 import type { Authenticators } from '../authentication/create-authenticators.ts';
 import type { LoginService } from '../authentication/login-service.ts';
+import type { Caller } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
-import type { Caller } from '../rbac/caller.ts';
 import type { LoginStep, PartialLogins } from './partial-logins.ts';
 
 /** Programs that send a user name and a password in place of a token. */

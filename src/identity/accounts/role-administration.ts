@@ -3,9 +3,8 @@ import { versionOf } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
 import { fieldProblem } from '../../platform/texts/field-problem.ts';
 import { joined, type Text, text } from '../../platform/texts/text.ts';
-import type { Caller } from '../rbac/caller.ts';
-import { findDefaultRole } from '../rbac/default-roles.ts';
-import type { Role, RoleSubjectKind } from '../rbac/role.ts';
+import type { Caller } from '../rbac/access-check.ts';
+import { findDefaultRole, type Role, type RoleSubjectKind } from '../rbac/role.ts';
 import {
   type RoleChangeStore,
   type RoleMembers,

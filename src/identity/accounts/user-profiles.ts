@@ -2,7 +2,7 @@ import { HubError } from '../../platform/errors.ts';
 import { type Phrase, text } from '../../platform/texts/text.ts';
 import type { Authenticators } from '../authentication/create-authenticators.ts';
 import { loginLabels } from '../authentication/login-labels.ts';
-import type { Caller } from '../rbac/caller.ts';
+import type { Caller } from '../rbac/access-check.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import { changedInfo, type InfoChange, type UserInfo } from '../users/user-info.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';

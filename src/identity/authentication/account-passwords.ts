@@ -1,5 +1,4 @@
-import { localizedPhrase } from '../../platform/texts/localized-text.ts';
-import { type Phrase, text } from '../../platform/texts/text.ts';
+import { localizedPhrase, type Phrase, text } from '../../platform/texts/text.ts';
 import type { PasswordHasher } from '../../plugin/host/authenticator.ts';
 import type {
   PasswordChangeOptions,

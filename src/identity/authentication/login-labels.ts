@@ -1,5 +1,9 @@
-import { type LocalizedText, localizedPhrase } from '../../platform/texts/localized-text.ts';
-import { type Phrase, text } from '../../platform/texts/text.ts';
+import {
+  type LocalizedText,
+  localizedPhrase,
+  type Phrase,
+  text,
+} from '../../platform/texts/text.ts';
 
 /** What built-in authenticators call themselves and their fields, unless the configuration says otherwise. */
 const customLabels: Readonly<Record<string, Phrase>> = {

@@ -5,8 +5,7 @@ import type { Owner } from '../rbac/owner.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
-import type { LoginRevalidation } from './login-revalidation.ts';
-import { toAuthenticatedUser } from './user-refresh.ts';
+import { type LoginRevalidation, toAuthenticatedUser } from './user-refresh.ts';
 
 /** What authenticators contribute to the start of a server. */
 export interface SpawnPreparation {

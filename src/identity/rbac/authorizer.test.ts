@@ -6,7 +6,7 @@ import { createShareStore } from '../../workloads/sharing/share-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createAuthorizer } from './authorizer.ts';
-import { adminScopes, findDefaultRole } from './default-roles.ts';
+import { adminScopes, findDefaultRole } from './role.ts';
 import { createRoleStore, type RoleStore } from './role-store.ts';
 import { expandScopes } from './scope.ts';
 import { createScopeCatalogue } from './scope-definitions.ts';

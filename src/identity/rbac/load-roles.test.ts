@@ -2,9 +2,8 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { RoleConfig } from '../../platform/config/config.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
-import { defaultRoles } from './default-roles.ts';
 import { applyRoles } from './load-roles.ts';
-import type { RoleAssignment } from './role.ts';
+import { defaultRoles, type RoleAssignment } from './role.ts';
 import { createRoleStore } from './role-store.ts';
 import { createScopeCatalogue } from './scope-definitions.ts';
 

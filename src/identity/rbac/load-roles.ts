@@ -2,9 +2,14 @@ import type { Logger } from 'pino';
 import type { RoleConfig } from '../../platform/config/config.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import { excessScopes } from './access-check.ts';
-import { defaultRoles, findDefaultRole } from './default-roles.ts';
 import { emptyMembership } from './membership.ts';
-import type { Role, RoleAssignment, RoleSubjectKind } from './role.ts';
+import {
+  defaultRoles,
+  findDefaultRole,
+  type Role,
+  type RoleAssignment,
+  type RoleSubjectKind,
+} from './role.ts';
 import { runtimeOrigin } from './role-change-store.ts';
 import type { RoleStore } from './role-store.ts';
 import { expandForAnyHolder } from './scope.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { describeEachDatabase, recordAnnouncements } from '../../../test/support/databases.ts';
 import { lastPage } from '../../platform/store/page-edge.ts';
-import { defaultRoles } from './default-roles.ts';
-import { implicitRoleNames, type Role, type RoleAssignment } from './role.ts';
+import { defaultRoles, implicitRoleNames, type Role, type RoleAssignment } from './role.ts';
 import { createRoleStore, holderKey } from './role-store.ts';
 
 const role = (name: string, scopes: readonly string[] = ['read:hub']): Role => ({

@@ -5,8 +5,8 @@ import { type ListPage, type OffsetPageAsked, readPage } from '../../platform/st
 import { textsOf } from '../../platform/store/queries.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';
-import { findDefaultRole } from './default-roles.ts';
 import {
+  findDefaultRole,
   implicitRoleNames,
   type Role,
   type RoleAssignment,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { defaultRoles } from './default-roles.ts';
+import { defaultRoles } from './role.ts';
 import { expandScopes } from './scope.ts';
 import { type ScopeChoice, scopeChoices } from './scope-choices.ts';
 import { createScopeCatalogue } from './scope-definitions.ts';

@@ -4,7 +4,7 @@ import { closestName } from '../../platform/config/suggestion.ts';
 import { type ConfigProblem, HubError } from '../../platform/errors.ts';
 import { type Phrase, text } from '../../platform/texts/text.ts';
 import { validateGroupName, validateUserName } from '../users/user-name.ts';
-import { findDefaultRole } from './default-roles.ts';
+import { findDefaultRole } from './role.ts';
 import { quoteScope, readScope, type ScopeFilter, splitServerValue } from './scope.ts';
 import {
   isForServicesOnly,

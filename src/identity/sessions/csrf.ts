@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { KeyedHash } from '../../platform/crypto/keyed-hash.ts';
+import type { KeyedHash } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError } from '../../platform/errors.ts';
 import { cookieValues, setCookie } from '../../platform/http/cookies.ts';

@@ -1,5 +1,5 @@
 import type { CustomLanguages } from '../texts/languages.ts';
-import type { LocalizedText } from '../texts/localized-text.ts';
+import type { LocalizedText } from '../texts/text.ts';
 import type { Template, TemplateName } from './template.ts';
 
 /** Name of one of the operator's files below the path of assets, such as `own-logo.0123456789ab.svg`. */

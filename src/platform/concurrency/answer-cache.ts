@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { monotonicMs as systemMonotonicMs } from './monotonic-clock.ts';
+import { monotonicMs, monotonicMs as systemMonotonicMs } from './monotonic-clock.ts';
 
 /** What makes remembered answers void before their time. */
 export interface Voiding<Value> {
@@ -183,4 +183,81 @@ export function growingUpTo(entries: number): {
   readonly sizeCalculation: () => number;
 } {
   return { maxSize: entries, sizeCalculation: () => 1 };
+}
+
+/**
+ * Asks once for all keys that are asked for in the same turn of the event loop, as by requests that arrive
+ * together. The answer was never begun before the question: it holds what was true by then.
+ */
+export function createBatchLoader<Key, Value>(
+  load: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>,
+): (key: Key) => Promise<Value | undefined> {
+  let keys = new Set<Key>();
+  let loaded: Promise<ReadonlyMap<Key, Value>> | undefined;
+
+  async function loadTogether(): Promise<ReadonlyMap<Key, Value>> {
+    await new Promise(setImmediate);
+    const asked = [...keys];
+    keys = new Set();
+    loaded = undefined;
+    return load(asked);
+  }
+
+  return async (key) => {
+    keys.add(key);
+    loaded ??= loadTogether();
+    return (await loaded).get(key);
+  };
+}
+
+/** Says what is wrong, in a sentence, or undefined when nothing is. Never rejects. */
+export type BoundedCheck = () => Promise<string | undefined>;
+
+/**
+ * Asks whether something works. The answer comes within `limitMs`, is shared by all who ask within
+ * `freshMs`, and no second check begins while one is under way: what hangs is asked once.
+ */
+export function createBoundedCheck(options: {
+  /** Rejects when it does not work. */
+  readonly check: () => Promise<unknown>;
+  readonly describe: (error: unknown) => string;
+  readonly limitMs: number;
+  readonly freshMs: number;
+}): BoundedCheck {
+  const { check, describe, limitMs, freshMs } = options;
+  let last: { readonly problem: string | undefined; readonly atMs: number } | undefined;
+  let underWay:
+    | { readonly answer: Promise<string | undefined>; readonly sinceMs: number }
+    | undefined;
+
+  async function begin(): Promise<string | undefined> {
+    let problem: string | undefined;
+    try {
+      await check();
+    } catch (error) {
+      problem = describe(error);
+    }
+    last = { problem, atMs: monotonicMs() };
+    underWay = undefined;
+    return problem;
+  }
+
+  return async () => {
+    if (underWay === undefined) {
+      if (last !== undefined && monotonicMs() - last.atMs < freshMs) return last.problem;
+      underWay = { answer: begin(), sinceMs: monotonicMs() };
+    }
+    const { answer, sinceMs } = underWay;
+    const late = Promise.withResolvers<string>();
+    const leftMs = Math.max(0, sinceMs + limitMs - monotonicMs());
+    const timer = setTimeout(
+      () => late.resolve(`no answer within ${limitMs / 1000} seconds`),
+      leftMs,
+    );
+    try {
+      return await Promise.race([answer, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
 }

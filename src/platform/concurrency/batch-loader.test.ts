@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBatchLoader } from './batch-loader.ts';
+import { createBatchLoader } from './answer-cache.ts';
 
 function setUp(values: Record<string, number> = { a: 1, b: 2 }) {
   const asked: (readonly string[])[] = [];

@@ -1,4 +1,4 @@
-import { decodePath } from './request-target.ts';
+import { decodePath } from './request-address.ts';
 
 /**
  * Where a request target that is meant for the base path, and does not spell it so, must go: the root,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
 import { text } from '../texts/text.ts';
-import { isUnixPeer, type TrustedPeer } from './client-address.ts';
+import { isUnixPeer, type TrustedPeer } from './request-address.ts';
 
 /** Counts open client connections and says which are too many. */
 export interface ConnectionLimits {

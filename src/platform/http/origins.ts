@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import type { AccessTarget } from '../protocol/client-id.ts';
 import { serviceHostLabel, userHostLabel } from '../protocol/host-label.ts';
-import { decodePath, hostnameOf } from './request-target.ts';
+import { decodePath, hostnameOf } from './request-address.ts';
 
 /** Whose origin: that of a user's servers, of a service, or of the hub for everything else. */
 export type OriginOwner = AccessTarget | { readonly kind: 'extra' };

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { frequentInfo } from '../logging/create-log.ts';
-import type { ClientAddressReader } from './client-address.ts';
 import { networkOf } from './connection-limits.ts';
+import type { ClientAddressReader } from './request-address.ts';
 
 /** What is noted of a request when it arrives. */
 export interface RequestRecord {

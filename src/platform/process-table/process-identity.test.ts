@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { execPath, pid } from 'node:process';
 import { expect, test } from 'vitest';
-import { identifyProcess, isProcessGone, isSameProcess } from './process-identity.ts';
+import { identifyProcess, isProcessGone, isSameProcess } from './process-table.ts';
 
 test('a process is the same as long as it runs, and not after', async () => {
   const child = spawn(execPath, ['-e', 'setInterval(() => {}, 60000)']);

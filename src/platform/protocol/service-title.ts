@@ -1,5 +1,4 @@
-import { localizedPhrase, readLocalizedText } from '../texts/localized-text.ts';
-import type { Phrase } from '../texts/text.ts';
+import { localizedPhrase, type Phrase, readLocalizedText } from '../texts/text.ts';
 
 /** What a service is called on pages: its `info.title`, or its name. */
 export function serviceTitle({

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { StartupError } from '../errors.ts';
 import { makeDirectory } from '../files/make-directory.ts';
-import { identifyProcess } from '../process-table/process-identity.ts';
+import { identifyProcess } from '../process-table/process-table.ts';
 
 /** SQLite result codes (https://www.sqlite.org/rescode.html). */
 const sqliteBusy = 5;

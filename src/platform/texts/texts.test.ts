@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { problemOf, readCatalogue } from './catalogue.ts';
 import { english, Language } from './language.ts';
-import { localizedPhrase } from './localized-text.ts';
 import {
   joined,
   listOf,
+  localizedPhrase,
   message,
   phraseIn,
   readPhrase,

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../../platform/logging/plugin-log.ts';
-import type { LocalizedText } from '../../platform/texts/localized-text.ts';
+import type { LocalizedText } from '../../platform/texts/text.ts';
 
 /**
  * The version of the plugin contract that a plugin is written for; 1 when it says nothing. A version

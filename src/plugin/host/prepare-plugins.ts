@@ -7,7 +7,7 @@ import type { Config, SpawnerEntry } from '../../platform/config/config.ts';
 import { formatPath } from '../../platform/config/problem-path.ts';
 import { spawnerOf } from '../../platform/config/profile-spawner.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
-import { localizedTextIn } from '../../platform/texts/localized-text.ts';
+import { localizedTextIn } from '../../platform/texts/text.ts';
 import type { PluginSurroundings } from './authenticator.ts';
 import {
   type PreparedAuthenticator,

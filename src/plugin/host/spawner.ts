@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../../platform/logging/plugin-log.ts';
-import type { LocalizedText } from '../../platform/texts/localized-text.ts';
-import type { Phrase, Text } from '../../platform/texts/text.ts';
+import type { LocalizedText, Phrase, Text } from '../../platform/texts/text.ts';
 import type { CallOptions, PluginDeclaration, PluginSurroundings } from './authenticator.ts';
 import type { Finding } from './finding.ts';
 import type {

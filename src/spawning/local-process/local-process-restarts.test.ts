@@ -12,7 +12,7 @@ import {
   identifyProcess,
   isSameProcess,
   type ProcessIdentity,
-} from '../../platform/process-table/process-identity.ts';
+} from '../../platform/process-table/process-table.ts';
 import { noCgroups } from '../processes/cgroup.ts';
 import { newTag } from '../processes/process-tag.ts';
 import { directView, type ProcessView } from '../processes/process-view.ts';

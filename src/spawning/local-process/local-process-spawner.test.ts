@@ -14,7 +14,7 @@ import {
 import { requires } from '../../../test/support/requires.ts';
 import { fixtureApp } from '../../../test/support/server-hub.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
-import { identifyProcess, isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { identifyProcess, isSameProcess } from '../../platform/process-table/process-table.ts';
 import { localProcessPlugin } from './local-process-plugin.ts';
 
 const { directory, lines, createSpawner, start, stop, seen } = useLocalSpawners();

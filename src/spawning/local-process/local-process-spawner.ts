@@ -3,7 +3,7 @@ import { geteuid } from 'node:process';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
 import { HubError } from '../../platform/errors.ts';
 import { makeDirectory } from '../../platform/files/make-directory.ts';
-import { isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { isSameProcess } from '../../platform/process-table/process-table.ts';
 import { type Text, text } from '../../platform/texts/text.ts';
 import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin/host/spawner.ts';

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
 import { app } from '../../../test/support/service-worlds.ts';
 import { useSupervision } from '../../../test/support/supervision-world.ts';
-import { isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { isSameProcess } from '../../platform/process-table/process-table.ts';
 import { adoptProcess } from './supervised-process.ts';
 
 const world = useSupervision();

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { platform } from 'node:os';
 import { pid as ownPid } from 'node:process';
-import { readProcessFile } from '../../platform/process-table/process-file.ts';
-import { forEachPid } from '../../platform/process-table/process-table.ts';
+import { forEachPid, readProcessFile } from '../../platform/process-table/process-table.ts';
 
 /**
  * Environment variable that every supervised process carries. Whatever it starts inherits it, also a

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { offers, pathOf, requires } from '../../../test/support/requires.ts';
 import { app } from '../../../test/support/service-worlds.ts';
 import { useSupervision } from '../../../test/support/supervision-world.ts';
-import { identifyProcess, isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { identifyProcess, isSameProcess } from '../../platform/process-table/process-table.ts';
 import { text } from '../../platform/texts/text.ts';
 import { type Cgroups, noCgroups, systemCgroups } from './cgroup.ts';
 import { endProcessGroup, livingMembers } from './process-group.ts';

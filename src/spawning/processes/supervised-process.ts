@@ -7,7 +7,7 @@ import {
   identifyChild,
   isSameProcess,
   type ProcessIdentity,
-} from '../../platform/process-table/process-identity.ts';
+} from '../../platform/process-table/process-table.ts';
 import { type Phrase, type Text, text } from '../../platform/texts/text.ts';
 import { switchTo } from './as-account.ts';
 import {

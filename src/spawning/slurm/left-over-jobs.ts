@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { createBatchLoader } from '../../platform/concurrency/batch-loader.ts';
+import { createBatchLoader } from '../../platform/concurrency/answer-cache.ts';
 import type { PluginLog } from '../../platform/logging/plugin-log.ts';
 import type { SpawnerHost } from '../../plugin/host/spawner.ts';
 import type { SlurmCommands } from './slurm-commands.ts';

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { createBatchLoader } from '../../platform/concurrency/batch-loader.ts';
+import { createBatchLoader } from '../../platform/concurrency/answer-cache.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import { messageOf, TextError } from '../../platform/errors.ts';
@@ -30,8 +30,7 @@ import { writeJobScript } from './job-script.ts';
 import { describeEnd, describeWait, type Job, phaseOf } from './job-states.ts';
 import { createLeftOverJobs } from './left-over-jobs.ts';
 import { type SlurmCommands, SlurmRefusal, SlurmUnavailable } from './slurm-commands.ts';
-import type { SlurmOptions, SlurmProfile } from './slurm-options.ts';
-import { chooseFor } from './slurm-options.ts';
+import { chooseFor, type SlurmOptions, type SlurmProfile } from './slurm-options.ts';
 
 const stateSchema = z.object({
   jobId: z.string().regex(/^\d+$/),

@@ -1,7 +1,7 @@
 import type { Answered, RequestLike } from '../../client/decision.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import { HubError } from '../../platform/errors.ts';
-import type { CanonicalPath } from '../../platform/http/request-target.ts';
+import type { CanonicalPath } from '../../platform/http/request-address.ts';
 import { hasTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import {
   type ChangeWatch,

@@ -10,10 +10,9 @@ import type { Secret } from '../../platform/config/secret.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { createSealer } from '../../platform/crypto/sealer.ts';
 import { HubError } from '../../platform/errors.ts';
-import type { ClientAddressReader } from '../../platform/http/client-address.ts';
 import { openCookies, serializeCookie } from '../../platform/http/cookies.ts';
 import type { Origins } from '../../platform/http/origins.ts';
-import type { CanonicalPath } from '../../platform/http/request-target.ts';
+import type { CanonicalPath, ClientAddressReader } from '../../platform/http/request-address.ts';
 import { createStateCookies, type PendingState } from '../../platform/http/state-cookies.ts';
 import {
   handedOffCookie,

@@ -1,5 +1,5 @@
 import type { GatewayIdentity } from '../../cluster/instances/instance-figures.ts';
-import type { Announcement, Maintenance } from '../../cluster/notices/notice.ts';
+import type { Announcement, Maintenance } from '../../cluster/notices/notice-store.ts';
 import type { LoginSessions } from '../../identity/sessions/login-sessions.ts';
 import type { CurrentBranding } from '../../platform/branding/branding.ts';
 import { HubError } from '../../platform/errors.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { HubError } from '../../platform/errors.ts';
-import { hostnameOf } from '../../platform/http/request-target.ts';
+import { hostnameOf } from '../../platform/http/request-address.ts';
 import { text } from '../../platform/texts/text.ts';
 
 /** The headers in which a proxy says what it asks about: X-Forwarded-… or X-Original-…. */

@@ -2,9 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { deny, type RequestLike, toAnswer } from '../../client/decision.ts';
 import { HubError } from '../../platform/errors.ts';
 import { type Answer, writeAnswer } from '../../platform/http/answer.ts';
-import type { ClientAddressReader } from '../../platform/http/client-address.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
-import { canonicalPath, hostnameOf } from '../../platform/http/request-target.ts';
+import {
+  type ClientAddressReader,
+  canonicalPath,
+  hostnameOf,
+} from '../../platform/http/request-address.ts';
 import { identityHeaderNames } from '../../platform/protocol/identity-headers.ts';
 import { text } from '../../platform/texts/text.ts';
 import { methodProblem } from '../proxy/forwarder.ts';

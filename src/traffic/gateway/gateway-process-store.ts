@@ -1,4 +1,4 @@
-import type { ProcessIdentity } from '../../platform/process-table/process-identity.ts';
+import type { ProcessIdentity } from '../../platform/process-table/process-table.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 
 /** The gateways that the hub of this name started, so that the next one finds those it left behind. */

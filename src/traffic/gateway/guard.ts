@@ -1,4 +1,4 @@
-import { isForged } from '../../client/browser-request.ts';
+import { isForged } from '../../client/decision.ts';
 import type { UserModel } from '../../client/hub-api.ts';
 import { HubOAuth } from '../../client/hub-oauth.ts';
 import type { ClientRegistry } from '../../identity/oauth/clients/client-registry.ts';

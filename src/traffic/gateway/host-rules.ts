@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '../../platform/errors.ts';
-import type { ClientAddressReader } from '../../platform/http/client-address.ts';
 import { isNavigation } from '../../platform/http/content-negotiation.ts';
 import type { Origins } from '../../platform/http/origins.ts';
-import type { CanonicalPath } from '../../platform/http/request-target.ts';
+import type { CanonicalPath, ClientAddressReader } from '../../platform/http/request-address.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { Route } from '../proxy/route.ts';
 

@@ -4,10 +4,7 @@ import type { Logger } from 'pino';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import { StartupError } from '../../platform/errors.ts';
-import {
-  isSameProcess,
-  type ProcessIdentity,
-} from '../../platform/process-table/process-identity.ts';
+import { isSameProcess, type ProcessIdentity } from '../../platform/process-table/process-table.ts';
 import type { GatewayFeed } from './feed.ts';
 import type { GatewayProcessStore } from './gateway-process-store.ts';
 

@@ -1,9 +1,9 @@
 import {
   callerOfLogin,
   type LoginRevalidation,
-} from '../../identity/authentication/login-revalidation.ts';
+} from '../../identity/authentication/user-refresh.ts';
+import type { Caller } from '../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
-import type { Caller } from '../../identity/rbac/caller.ts';
 import type { LoginSessions } from '../../identity/sessions/login-sessions.ts';
 import type { AccessTarget } from '../../platform/protocol/client-id.ts';
 import type { RouteAccess } from './route-access.ts';

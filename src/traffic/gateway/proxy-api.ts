@@ -12,10 +12,13 @@ import { versionOf } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
 import { writeAnswer } from '../../platform/http/answer.ts';
 import { readJsonBody } from '../../platform/http/body.ts';
-import type { ClientAddressReader } from '../../platform/http/client-address.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
 import { readIfMatch, writeETag } from '../../platform/http/if-match.ts';
-import { canonicalPath, decodePath } from '../../platform/http/request-target.ts';
+import {
+  type ClientAddressReader,
+  canonicalPath,
+  decodePath,
+} from '../../platform/http/request-address.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import { leadsTo } from '../../spawning/processes/port-listener.ts';
 import type { Route } from '../proxy/route.ts';

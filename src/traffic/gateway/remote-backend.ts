@@ -1,4 +1,4 @@
-import type { Caller } from '../../identity/rbac/caller.ts';
+import type { Caller } from '../../identity/rbac/access-check.ts';
 import {
   createMembership,
   emptyMembership,

@@ -1,8 +1,7 @@
-import type { LoginRevalidation } from '../../identity/authentication/login-revalidation.ts';
+import type { LoginRevalidation } from '../../identity/authentication/user-refresh.ts';
 import type { TokenVerifier } from '../../identity/oauth/tokens/token-verifier.ts';
-import { mayAccess } from '../../identity/rbac/access-check.ts';
+import { type Caller, mayAccess } from '../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
-import type { Caller } from '../../identity/rbac/caller.ts';
 import { type AccessTarget, accessScopeFor } from '../../platform/protocol/client-id.ts';
 
 /** Decides who may use the service or server behind a guarded route, and may go on using it. */

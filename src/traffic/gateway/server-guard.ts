@@ -1,12 +1,15 @@
 import {
+  type Denied,
+  deny,
+  headerToken,
   isForPage,
   isFromBrowser,
   isPreflight,
   mayFollowLogin,
-} from '../../client/browser-request.ts';
-import { headerToken } from '../../client/credentials.ts';
-import { type Denied, deny, type RequestLike, single } from '../../client/decision.ts';
-import type { Caller } from '../../identity/rbac/caller.ts';
+  type RequestLike,
+  single,
+} from '../../client/decision.ts';
+import type { Caller } from '../../identity/rbac/access-check.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import { HubError } from '../../platform/errors.ts';
 import { tokenParameter, withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';

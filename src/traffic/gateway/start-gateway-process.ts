@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Secret } from '../../platform/config/secret.ts';
-import { identifyChild } from '../../platform/process-table/process-identity.ts';
+import { identifyChild } from '../../platform/process-table/process-table.ts';
 import { notStarted, type StartGatewayProcess } from './local-gateways.ts';
 
 const startMs = 60_000;

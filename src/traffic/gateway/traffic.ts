@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { upgradeStatusOf } from '../../platform/http/answer.ts';
-import type { ClientAddressReader } from '../../platform/http/client-address.ts';
+import type { ClientAddressReader } from '../../platform/http/request-address.ts';
 import { clientLeftStatus, outcomeOf, recordOf } from '../../platform/http/request-log.ts';
 import { frequentInfo } from '../../platform/logging/create-log.ts';
 import type { Metrics } from '../../platform/metrics/metrics.ts';

@@ -3,15 +3,13 @@ import { deny, toAnswer } from '../../client/decision.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { Answer } from '../../platform/http/answer.ts';
 import {
-  type ClientAddressReader,
-  forwardedHostProblem,
-} from '../../platform/http/client-address.ts';
-import {
   type CanonicalPath,
+  type ClientAddressReader,
   canonicalPath,
+  forwardedHostProblem,
   hostnameOf,
   hostProblem,
-} from '../../platform/http/request-target.ts';
+} from '../../platform/http/request-address.ts';
 import type { ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
-import type { ClientAddress } from '../../platform/http/client-address.ts';
+import type { ClientAddress } from '../../platform/http/request-address.ts';
 import { noteReader, recordOf } from '../../platform/http/request-log.ts';
 import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { text } from '../../platform/texts/text.ts';

@@ -1,4 +1,4 @@
-import type { ClientAddress } from '../../platform/http/client-address.ts';
+import type { ClientAddress } from '../../platform/http/request-address.ts';
 import type { Route } from './route.ts';
 
 /** Why a live connection is closed from the hub's side. */

@@ -1,5 +1,5 @@
 import { HubError } from '../../platform/errors.ts';
-import type { ClientAddress } from '../../platform/http/client-address.ts';
+import type { ClientAddress } from '../../platform/http/request-address.ts';
 import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { text } from '../../platform/texts/text.ts';
 import { authenticatesItself, hopRequestHeaders, upstreamCookies } from './response-headers.ts';

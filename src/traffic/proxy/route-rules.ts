@@ -1,6 +1,9 @@
 import type { RouteRule } from '../../platform/config/route-rules-schema.ts';
-import { createTrustedPeer, type TrustedPeer } from '../../platform/http/client-address.ts';
-import { decodePath } from '../../platform/http/request-target.ts';
+import {
+  createTrustedPeer,
+  decodePath,
+  type TrustedPeer,
+} from '../../platform/http/request-address.ts';
 
 /** Who may pass, by the rules of a route. */
 export interface RuleVerdict {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { canonicalPath } from '../../platform/http/request-target.ts';
+import { canonicalPath } from '../../platform/http/request-address.ts';
 import type { Route, RouteDefinition } from './route.ts';
 import { createRouteTable } from './route-table.ts';
 

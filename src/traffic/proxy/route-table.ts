@@ -5,7 +5,7 @@ import {
   canonicalPath,
   decodePath,
   withoutPrefix,
-} from '../../platform/http/request-target.ts';
+} from '../../platform/http/request-address.ts';
 import { text } from '../../platform/texts/text.ts';
 import { createRoute, type Route, type RouteDefinition } from './route.ts';
 

@@ -1,7 +1,6 @@
 import type { SpawnerConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
-import { localizedPhrase } from '../../platform/texts/localized-text.ts';
-import type { Phrase } from '../../platform/texts/text.ts';
+import { localizedPhrase, type Phrase } from '../../platform/texts/text.ts';
 import type { ResourceLimits } from '../../plugin/host/spawn-request.ts';
 import type { Server } from './server.ts';
 import { chooseOptions, type SpawnChoices } from './spawn-options.ts';

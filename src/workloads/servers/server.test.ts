@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { normaliseUserName, validateUserName } from '../../identity/users/user-name.ts';
-import { canonicalPath } from '../../platform/http/request-target.ts';
+import { canonicalPath } from '../../platform/http/request-address.ts';
 import { createRouteTable } from '../../traffic/proxy/route-table.ts';
 import { safeFileName } from './safe-file-name.ts';
 import { isServerName, serverPrefix } from './server.ts';

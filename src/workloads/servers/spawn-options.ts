@@ -1,8 +1,7 @@
 import type { SpawnerConfig, SpawnerProfile } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import { requireBoundedDepth } from '../../platform/http/body.ts';
-import { localizedPhrase } from '../../platform/texts/localized-text.ts';
-import { type Text, text } from '../../platform/texts/text.ts';
+import { localizedPhrase, type Text, text } from '../../platform/texts/text.ts';
 import type {
   ResourceGuarantees,
   ResourceLimits,

@@ -1,6 +1,5 @@
 import { HubError } from '../../platform/errors.ts';
-import { exactTime } from '../../platform/texts/exact-time.ts';
-import { text } from '../../platform/texts/text.ts';
+import { exactTime, text } from '../../platform/texts/text.ts';
 import { type Server, unreachableSince } from './server.ts';
 
 export function runsAlready(): HubError {

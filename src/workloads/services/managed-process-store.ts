@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { ProcessIdentity } from '../../platform/process-table/process-identity.ts';
+import type { ProcessIdentity } from '../../platform/process-table/process-table.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { leaseIsLive } from '../../platform/store/lease-clock.ts';
 

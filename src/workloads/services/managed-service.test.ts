@@ -12,7 +12,7 @@ import {
   untilStatus,
   useServices,
 } from '../../../test/support/service-worlds.ts';
-import { identifyProcess } from '../../platform/process-table/process-identity.ts';
+import { identifyProcess } from '../../platform/process-table/process-table.ts';
 import { type Clock, systemClock } from '../../spawning/processes/clock.ts';
 
 const { createRegistry, started, world } = useServices();

@@ -15,7 +15,7 @@ import {
   useServices,
 } from '../../../test/support/service-worlds.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
-import { identifyProcess } from '../../platform/process-table/process-identity.ts';
+import { identifyProcess } from '../../platform/process-table/process-table.ts';
 import type { ServiceStatus } from './service-status.ts';
 
 const { createRegistry, started, world } = useServices();

@@ -10,7 +10,7 @@ import {
   identifyProcess,
   isSameProcess,
   type ProcessIdentity,
-} from '../../platform/process-table/process-identity.ts';
+} from '../../platform/process-table/process-table.ts';
 import { type Clock, systemClock } from '../../spawning/processes/clock.ts';
 import { listProcessTags } from '../../spawning/processes/process-tag.ts';
 import { createSharedView } from '../../spawning/processes/process-view.ts';

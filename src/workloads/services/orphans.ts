@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { isSameProcess } from '../../platform/process-table/process-table.ts';
 import type { Clock } from '../../spawning/processes/clock.ts';
 import { endProcessGroup } from '../../spawning/processes/process-group.ts';
 import type { ProcessView } from '../../spawning/processes/process-view.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Caller } from '../../identity/rbac/caller.ts';
-import { defaultRoles } from '../../identity/rbac/default-roles.ts';
+import type { Caller } from '../../identity/rbac/access-check.ts';
+import { defaultRoles } from '../../identity/rbac/role.ts';
 import { quoteScope } from '../../identity/rbac/scope.ts';
 import type { ScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
 import { scopeProblem } from '../../identity/rbac/validate-roles.ts';

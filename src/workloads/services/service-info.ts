@@ -2,8 +2,12 @@ import type { ServiceConfig } from '../../platform/config/config.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
 import { serviceTitle } from '../../platform/protocol/service-title.ts';
 import { english, type Language } from '../../platform/texts/language.ts';
-import { localizedPhrase, readLocalizedText } from '../../platform/texts/localized-text.ts';
-import { type Phrase, phraseIn } from '../../platform/texts/text.ts';
+import {
+  localizedPhrase,
+  type Phrase,
+  phraseIn,
+  readLocalizedText,
+} from '../../platform/texts/text.ts';
 
 /** What the free data of a service (`info`) tells visitors of it; what is not as it should be is left out. */
 export interface ServiceInfo {

@@ -11,7 +11,7 @@ import {
   useServices,
 } from '../../../test/support/service-worlds.ts';
 import { until } from '../../../test/support/test-hub.ts';
-import { identifyProcess, isSameProcess } from '../../platform/process-table/process-identity.ts';
+import { identifyProcess, isSameProcess } from '../../platform/process-table/process-table.ts';
 import type { ServiceStatus } from './service-status.ts';
 
 const { started, world } = useServices();

@@ -1,5 +1,5 @@
 import type { ActingOnUsers } from '../../identity/accounts/acting-on-users.ts';
-import type { Caller } from '../../identity/rbac/caller.ts';
+import type { Caller } from '../../identity/rbac/access-check.ts';
 import { quoteScope, readScope } from '../../identity/rbac/scope.ts';
 import { isShareable, type ScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
 import { HubError } from '../../platform/errors.ts';

@@ -1,8 +1,7 @@
 import type { ActingOnUsers } from '../../identity/accounts/acting-on-users.ts';
 import type { FailureLimit } from '../../identity/oauth/clients/failure-limit.ts';
-import { mayAccess } from '../../identity/rbac/access-check.ts';
+import { type Caller, mayAccess } from '../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
-import type { Caller } from '../../identity/rbac/caller.ts';
 import type { GroupStore } from '../../identity/users/group-store.ts';
 import { normaliseUserName } from '../../identity/users/user-name.ts';
 import type { User, UserStore } from '../../identity/users/user-store.ts';

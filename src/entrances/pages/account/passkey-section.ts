@@ -6,7 +6,7 @@ import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { passkeyForm } from '../elements/passkey-form.ts';
-import { timeElement } from '../elements/time.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
 
 export interface PasskeySection {

@@ -2,7 +2,7 @@ import { type Text, text } from '../../../platform/texts/text.ts';
 import { deviceName } from '../elements/device.ts';
 import { actionForm } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { timeElement } from '../elements/time.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
 
 /** One browser's login. */

@@ -4,11 +4,10 @@ import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import { type PagingView, paging } from '../elements/paging.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-labels.ts';
 import { copyableText } from '../elements/secret.ts';
-import { table } from '../elements/table.ts';
-import { timeElement } from '../elements/time.ts';
+import { type PagingView, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { type NewTokenView, newTokenForm } from './token-form-view.ts';
 

@@ -4,7 +4,7 @@ import { HubError } from '../../../platform/errors.ts';
 import type { ListPage } from '../../../platform/store/page-edge.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { lifetimes } from '../elements/form.ts';
-import { bordersOf, edgeFields, type PagingView } from '../elements/paging.ts';
+import { bordersOf, edgeFields, type PagingView } from '../elements/table.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import type { ShownOnce } from '../shown-once.ts';
 import { clientTitle } from './client-title.ts';

@@ -3,8 +3,8 @@ import {
   type AccessKind,
   accessBundles,
   placeKinds,
-} from '../../../identity/rbac/access-bundles.ts';
-import { roleDescription } from '../../../identity/rbac/default-roles.ts';
+  roleDescription,
+} from '../../../identity/rbac/role.ts';
 import type { AccessEntry } from '../../../operations/access.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';

@@ -1,4 +1,4 @@
-import { accessKinds, placeKinds } from '../../../identity/rbac/access-bundles.ts';
+import { accessKinds, placeKinds } from '../../../identity/rbac/role.ts';
 import { HubError } from '../../../platform/errors.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';

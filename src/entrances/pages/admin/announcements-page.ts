@@ -5,10 +5,15 @@ import {
   type Maintenance,
   versionOfAnnouncement,
   versionOfMaintenance,
-} from '../../../cluster/notices/notice.ts';
-import { exactTime } from '../../../platform/texts/exact-time.ts';
-import { type LocalizedText, localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+} from '../../../cluster/notices/notice-store.ts';
+import {
+  exactTime,
+  type LocalizedText,
+  localizedPhrase,
+  message,
+  type Phrase,
+  text,
+} from '../../../platform/texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { levelLabels } from '../elements/code-labels.ts';
 import {

@@ -1,5 +1,4 @@
-import { roleDescription } from '../../../identity/rbac/default-roles.ts';
-import type { Role } from '../../../identity/rbac/role.ts';
+import { type Role, roleDescription } from '../../../identity/rbac/role.ts';
 import type { ListedGroup, Membership } from '../../../identity/users/group-pages-store.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
@@ -7,10 +6,9 @@ import { originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { edgeFields, type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
-import { table } from '../elements/table.ts';
+import { edgeFields, type PagingView, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type AccessView, accessSection, takeAwayForm } from './access-page.ts';
 import { adminLayout } from './admin-layout.ts';

@@ -6,9 +6,14 @@ import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadPlots, loadSection, spanQuery } from '../elements/load-plots.ts';
-import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
+import {
+  duration,
+  formatBytes,
+  formatCpu,
+  formatNumber,
+  timeElement,
+} from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
-import { duration, timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 

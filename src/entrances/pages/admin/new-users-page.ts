@@ -5,9 +5,9 @@ import { csrfField, hiddenFields, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
+import { duration } from '../elements/quantity.ts';
 import { copyableText, copyTexts } from '../elements/secret.ts';
 import { type Column, table } from '../elements/table.ts';
-import { duration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 

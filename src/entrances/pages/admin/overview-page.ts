@@ -1,6 +1,5 @@
 import type { InstanceView } from '../../../cluster/instances/instance-overview.ts';
-import { hasBegun } from '../../../cluster/notices/notice.ts';
-import type { Notices } from '../../../cluster/notices/notice-store.ts';
+import { hasBegun, type Notices } from '../../../cluster/notices/notice-store.ts';
 import type { UserCounts, UserStatus } from '../../../identity/users/user-filters-store.ts';
 import { fieldByStatus, type KnownOfUsers } from '../../../operations/users-query.ts';
 import type { AuditEntry } from '../../../platform/audit/audit-event.ts';

@@ -1,5 +1,9 @@
-import { roleDescription } from '../../../identity/rbac/default-roles.ts';
-import type { Role, RoleAssignment, RoleSubjectKind } from '../../../identity/rbac/role.ts';
+import {
+  type Role,
+  type RoleAssignment,
+  type RoleSubjectKind,
+  roleDescription,
+} from '../../../identity/rbac/role.ts';
 import type { ScopeDescription } from '../../../identity/rbac/scope-descriptions.ts';
 import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
@@ -7,10 +11,9 @@ import { kindLabels, kindsLabels, originWord } from '../elements/code-labels.ts'
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { edgeFields, type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-labels.ts';
-import { table } from '../elements/table.ts';
+import { edgeFields, type PagingView, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 

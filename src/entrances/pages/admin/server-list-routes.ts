@@ -1,5 +1,5 @@
 import { serverKey } from '../../../workloads/servers/server-list-store.ts';
-import { bordersOf } from '../elements/paging.ts';
+import { bordersOf } from '../elements/table.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import { summaryOf } from '../servers/server-views.ts';
 import { serversPage } from './servers-page.ts';

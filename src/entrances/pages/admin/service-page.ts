@@ -12,8 +12,13 @@ import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { liveOutput } from '../elements/live-output.ts';
 import { loadSection, spanQuery } from '../elements/load-plots.ts';
-import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
-import { duration, timeElement } from '../elements/time.ts';
+import {
+  duration,
+  formatBytes,
+  formatCpu,
+  formatNumber,
+  timeElement,
+} from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import { type AccessView, accessSection } from './access-page.ts';

@@ -2,7 +2,7 @@ import { readPageOf } from '../../../platform/store/page-edge.ts';
 import type { Language } from '../../../platform/texts/language.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import { serviceInfo } from '../../../workloads/services/service-info.ts';
-import { bordersOf } from '../elements/paging.ts';
+import { bordersOf } from '../elements/table.ts';
 import type { BoundPages, ModelOf } from '../forms/binding.ts';
 import { placeKey, placeOf } from '../services/service-places.ts';
 import {

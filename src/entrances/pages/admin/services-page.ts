@@ -5,10 +5,9 @@ import { adminLink } from '../elements/admin-link.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSpark } from '../elements/load-plots.ts';
-import { type PageBorders, paging } from '../elements/paging.ts';
 import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
-import { table } from '../elements/table.ts';
+import { type PageBorders, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import {

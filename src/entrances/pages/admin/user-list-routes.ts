@@ -2,7 +2,7 @@ import { operationOf } from '../../../operations/operations.ts';
 import { reachesOthers } from '../../../operations/perform.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { toCsv } from '../csv.ts';
-import { bordersOf } from '../elements/paging.ts';
+import { bordersOf } from '../elements/table.ts';
 import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import type { PageContext } from '../page-context.ts';
 import { summaryOf } from '../servers/server-views.ts';

@@ -7,8 +7,8 @@ import { auditTable } from '../elements/audit-table.ts';
 import { originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
-import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { giveAccessLink, takeAwayForm } from './access-page.ts';
 

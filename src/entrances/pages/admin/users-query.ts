@@ -4,7 +4,7 @@ import {
   usersQueryOf,
   usualSize,
 } from '../../../operations/users-query.ts';
-import { edgeFields } from '../elements/paging.ts';
+import { edgeFields } from '../elements/table.ts';
 import type { PageUrls } from '../page-urls.ts';
 
 /** What the fields of an address or form ask for. */

@@ -1,4 +1,4 @@
-import type { Caller } from '../../../identity/rbac/caller.ts';
+import type { Caller } from '../../../identity/rbac/access-check.ts';
 import type { Membership } from '../../../identity/rbac/membership.ts';
 import { operationOf } from '../../../operations/operations.ts';
 import { isAuthorised } from '../../../operations/perform.ts';

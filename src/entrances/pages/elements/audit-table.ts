@@ -3,15 +3,21 @@ import type { AuditAction } from '../../../platform/audit/actions.ts';
 import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
 import { type AuditDetail, detailLabels } from '../../../platform/audit/detail-labels.ts';
 import { readServerClientId } from '../../../platform/protocol/client-id.ts';
-import { exactTime } from '../../../platform/texts/exact-time.ts';
-import { joined, message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
+import {
+  exactTime,
+  joined,
+  message,
+  type Phrase,
+  type Text,
+  text,
+} from '../../../platform/texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLink } from './admin-link.ts';
 import { codeWord } from './code-labels.ts';
 import { deviceName } from './device.ts';
 import type { LayoutProps } from './layout-props.ts';
+import { timeElement } from './quantity.ts';
 import { table } from './table.ts';
-import { timeElement } from './time.ts';
 
 /** The name of a user, as a link where it is one. */
 type NameLink = (name: string) => Html;

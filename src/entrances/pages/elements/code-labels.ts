@@ -1,4 +1,4 @@
-import type { AnnouncementLevel } from '../../../cluster/notices/notice.ts';
+import type { AnnouncementLevel } from '../../../cluster/notices/notice-store.ts';
 import type { AuditDetail } from '../../../platform/audit/detail-labels.ts';
 import { reasonLabels } from '../../../platform/audit/reason-labels.ts';
 import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';

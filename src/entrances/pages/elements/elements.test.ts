@@ -5,9 +5,15 @@ import { createPageUrls } from '../page-urls.ts';
 import { addressElement } from './address.ts';
 import { deviceName } from './device.ts';
 import { hiddenFields, textField } from './form.ts';
-import { formatBytes, formatCpu } from './quantity.ts';
+import {
+  beforeNow,
+  duration,
+  formatBytes,
+  formatCpu,
+  relativeTime,
+  timeElement,
+} from './quantity.ts';
 import { table } from './table.ts';
-import { beforeNow, duration, relativeTime, timeElement } from './time.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
 const inSeconds = (seconds: number): Date => new Date(now.getTime() + seconds * 1000);

@@ -1,7 +1,6 @@
-import type { AnnouncementLevel } from '../../../cluster/notices/notice.ts';
+import type { AnnouncementLevel } from '../../../cluster/notices/notice-store.ts';
 import type { CurrentBranding } from '../../../platform/branding/branding.ts';
-import type { LocalizedText } from '../../../platform/texts/localized-text.ts';
-import type { Phrase, Text } from '../../../platform/texts/text.ts';
+import type { LocalizedText, Phrase, Text } from '../../../platform/texts/text.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { Theme } from '../preferences.ts';

@@ -3,14 +3,12 @@ import { type Phrase, text, written } from '../../../platform/texts/text.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { themes } from '../preferences.ts';
-import { brand, siteFooter } from './brand.ts';
-import { brandingOf } from './custom-fragment.ts';
+import { brand, brandingOf, siteFooter } from './brand.ts';
 import { csrfField, hiddenFields } from './form.ts';
 import { icon } from './icons.ts';
 import type { FormLayoutProps, LayoutProps, PageUser } from './layout-props.ts';
 import { linkedText } from './linked-text.ts';
 import { notice } from './notice.ts';
-import { userLabel } from './user-label.ts';
 
 /** The place of a page in the navigation. */
 export type NavigationPlace = 'home' | 'tokens' | 'sessions' | 'services' | 'admin' | 'account';
@@ -180,4 +178,14 @@ function pageNotice(layout: LayoutProps): HtmlValue {
     layout.notice &&
     html`<div class="page-notice">${notice(layout.notice.kind, layout.notice.text)}</div>\n`
   );
+}
+
+/**
+ * The display name with the user name, which alone tells users apart: who likes may be called as another. Names in
+ * another direction do not turn what stands beside them.
+ */
+function userLabel(name: string, displayName: string | undefined): Html {
+  return displayName === undefined
+    ? html`<b>${name}</b>`
+    : html`<b><bdi>${displayName}</bdi></b> (${name})`;
 }

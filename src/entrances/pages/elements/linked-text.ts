@@ -1,5 +1,10 @@
-import { type LocalizedText, localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { joined, phraseIn, written } from '../../../platform/texts/text.ts';
+import {
+  joined,
+  type LocalizedText,
+  localizedPhrase,
+  phraseIn,
+  written,
+} from '../../../platform/texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 const webAddress = /https?:\/\/[^\s<>"'`{}|\\^]+/g;

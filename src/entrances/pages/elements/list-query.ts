@@ -1,6 +1,6 @@
 import { edgeOf, type ListQuery, listQuery } from '../../../operations/users-query.ts';
 import type { ListPage, PageEdge } from '../../../platform/store/page-edge.ts';
-import { bordersOf, edgeFields, type PagingView } from './paging.ts';
+import { bordersOf, edgeFields, type PagingView } from './table.ts';
 
 /** The search and the page of a form that leads back to the page of the list on which its button stood. */
 export function queryIn(fields: URLSearchParams) {

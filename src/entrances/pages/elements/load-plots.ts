@@ -8,8 +8,15 @@ import {
 import { listOf, message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { meansOf, plot, sparkline } from './plot.ts';
-import { formatBytes, formatCpu, formatNumber, formatRate, formatSeconds } from './quantity.ts';
-import { beforeNow, duration } from './time.ts';
+import {
+  beforeNow,
+  duration,
+  formatBytes,
+  formatCpu,
+  formatNumber,
+  formatRate,
+  formatSeconds,
+} from './quantity.ts';
 
 /** How busy something was. */
 export interface LoadView {

@@ -1,4 +1,6 @@
-import { type Text, writeNumber, written } from '../../../platform/texts/text.ts';
+import type { Language } from '../../../platform/texts/language.ts';
+import { exactTime, type Text, text, writeNumber, written } from '../../../platform/texts/text.ts';
+import { type Html, html } from '../html.ts';
 
 /** Formats a number of bytes: `412 MB`. */
 export function formatBytes(bytes: number): Text {
@@ -37,4 +39,78 @@ function shortNumber(value: number, unit: string): Text {
 function withUnit(value: number, digits: number, unit: string): Text {
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return written((language) => writeNumber(value, language, options) + unit);
+}
+
+/** Seconds of each unit, and how many of them it takes before the unit says enough. */
+const units = [
+  ['year', 31_557_600, 2],
+  ['month', 2_629_800, 2],
+  ['day', 86_400, 1],
+  ['hour', 3600, 1],
+  ['minute', 60, 1],
+] as const;
+
+type Unit = (typeof units)[number][0] | 'second';
+
+/** Says in words how far a moment is from now: `5 minutes ago`, `in 3 days`, `just now`. */
+export function relativeTime(moment: Date, now: Date): Text {
+  const exact = (moment.getTime() - now.getTime()) / 1000;
+  // What ends in an hour is shown a moment later, and says an hour all the same.
+  const seconds = exact >= 60 ? Math.round(exact / 60) * 60 : exact;
+  const distance = Math.abs(seconds);
+  for (const [unit, length, min] of units) {
+    if (distance < length * min) continue;
+    const amount = Math.trunc(seconds / length);
+    return written((language) => relative(amount, unit, language));
+  }
+  return seconds > 0 ? text`in less than a minute` : text`just now`;
+}
+
+/** Shows a moment relative to now, with the exact time for machines and as a tooltip; without one, that it never came. */
+export function timeElement(moment: Date | undefined, now: Date): Html {
+  if (moment === undefined) return html`<span class="soft">${text`Never`}</span>`;
+  return html`<time datetime="${moment.toISOString()}" title="${exactTime(moment)}">${relativeTime(moment, now)}</time>`;
+}
+
+/** Says how long something takes: `45 seconds`, `3 minutes`. */
+export function duration(seconds: number): Text {
+  const [unit, length] = units.find(([, size, min]) => seconds >= size * min) ?? ['second', 1];
+  return written((language) => counted(Math.ceil(seconds / length), unit, language));
+}
+
+/** Says when a length of time will have passed: `in 45 seconds`. */
+export function afterDuration(seconds: number): Text {
+  const [unit, length] = units.find(([, size, min]) => seconds >= size * min) ?? ['second', 1];
+  return written((language) => relative(Math.ceil(seconds / length), unit, language));
+}
+
+/** Says how long ago something was: `45 seconds ago`. */
+export function beforeNow(seconds: number): Text {
+  const [unit, length] = units.find(([, size, min]) => seconds >= size * min) ?? ['second', 1];
+  return written((language) => relative(-Math.ceil(seconds / length), unit, language));
+}
+
+/** Names a length of time that was set, in the largest unit that says it: `90 minutes`, `1 hour`. */
+export function setDuration(seconds: number): Text {
+  const whole = units.find(([, size]) => size <= 86_400 && seconds > 0 && seconds % size === 0);
+  const [unit, length] = whole ?? ['second', 1];
+  return written((language) => counted(seconds / length, unit, language));
+}
+
+function relative(amount: number, unit: Unit, language: Language): string {
+  // A list has a hundred of them, of few that there are; the formatter is slow beside it.
+  const known = language.format('relative times', () => new Map<string, string>());
+  const key = `${amount} ${unit}`;
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const format = language.format('relative time', (tag) => new Intl.RelativeTimeFormat(tag));
+  const words = format.format(amount, unit);
+  if (known.size < maxCached) known.set(key, words);
+  return words;
+}
+
+const maxCached = 500;
+
+function counted(amount: number, unit: Unit, language: Language): string {
+  return writeNumber(amount, language, { style: 'unit', unit, unitDisplay: 'long' });
 }

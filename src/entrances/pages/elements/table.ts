@@ -1,4 +1,5 @@
-import type { Phrase } from '../../../platform/texts/text.ts';
+import { type ListPage, lastPage, type PageEdge } from '../../../platform/store/page-edge.ts';
+import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface Column<Item> {
@@ -43,4 +44,69 @@ function cell<Item>(column: Column<Item>, item: Item, index: number): Html {
   const content = column.cell(item, index);
   if (column.style !== undefined) return html`<td class="${column.style}">${content}</td>`;
   return html`<td data-label="${column.label}"><div>${content}</div></td>`;
+}
+
+export interface PagingView {
+  /** Tells it from another on the same page. */
+  readonly label?: Phrase;
+  /** Where the page itself begins or ends, when it was reached from another. */
+  readonly edge?: PageEdge | undefined;
+  readonly total: number;
+  /** How many the page shows. */
+  readonly shown: number;
+  /** Of the page at an edge; of the first one without. */
+  readonly urlOf: (edge?: PageEdge) => string;
+  /** Where the pages before and after this one border on it. */
+  readonly borders: PageBorders;
+}
+
+/** The keys of the first and the last row of a page; undefined where there is no page on that side. */
+export interface PageBorders {
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+}
+
+/** Where a page of a list borders on others. */
+export function bordersOf<Item>(
+  { items, isFirst, isLast }: Omit<ListPage<Item>, 'total'>,
+  keyOf: (item: Item) => string,
+): PageBorders {
+  const keyAt = (index: number) => {
+    const item = items.at(index);
+    return item && keyOf(item);
+  };
+  return { first: isFirst ? undefined : keyAt(0), last: isLast ? undefined : keyAt(-1) };
+}
+
+const maxKeyLength = 300;
+
+/** The edge that an address or a form names; none where it can be no key. The prefix is that of the list's fields. */
+export function edgeIn(given: URLSearchParams, prefix = ''): PageEdge | undefined {
+  for (const side of ['after', 'before'] as const) {
+    const key = given.get(prefix + side);
+    if (key !== null && key.length <= maxKeyLength) return { side, key };
+  }
+  return undefined;
+}
+
+/** The same as fields of an address or a form. */
+export function edgeFields(edge: PageEdge | undefined, prefix = ''): Record<string, string> {
+  return edge === undefined ? {} : { [prefix + edge.side]: edge.key };
+}
+
+/** How much of the list a page shows, and links to the other pages; nothing when there are none. */
+export function paging({
+  total,
+  shown,
+  urlOf,
+  borders: { first, last },
+  label = text`Pages of the list`,
+}: PagingView): HtmlValue {
+  if (first === undefined && last === undefined) return false;
+  const link = (name: Phrase, edge?: PageEdge, rel?: 'prev' | 'next') =>
+    html`<a class="button small" href="${urlOf(edge)}"${rel !== undefined && html` rel="${rel}"`}>${name}</a>`;
+  return html`<nav class="pages" aria-label="${label}"><span>${text`${shown} of ${total}`}</span><div class="actions">
+${first !== undefined && html`${link(text`First`)} ${link(text`Previous`, { side: 'before', key: first }, 'prev')}`}
+${last !== undefined && html`${link(text`Next`, { side: 'after', key: last }, 'next')} ${link(text`Last`, lastPage)}`}
+</div></nav>`;
 }

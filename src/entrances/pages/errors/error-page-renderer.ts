@@ -8,9 +8,8 @@ import { text } from '../../../platform/texts/text.ts';
 import type { Announced } from '../announced.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, renderHtml } from '../html.ts';
-import { languageOf } from '../language-of.ts';
 import type { PageContext } from '../page-context.ts';
-import { readPreferences } from '../preferences.ts';
+import { languageOf, readPreferences } from '../preferences.ts';
 import { errorPage } from './error-page.ts';
 
 /** Renders error pages without knowing who asks: for every place that must answer a failure. */

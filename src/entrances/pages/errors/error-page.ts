@@ -1,8 +1,8 @@
 import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
-import { customFragment } from '../elements/custom-fragment.ts';
+import { customFragment } from '../elements/brand.ts';
 import { focusLayout, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { afterDuration } from '../elements/time.ts';
+import { afterDuration } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface ErrorView {

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Caller } from '../../../identity/rbac/caller.ts';
+import type { Caller } from '../../../identity/rbac/access-check.ts';
 import type { Membership } from '../../../identity/rbac/membership.ts';
 import type { Login, LoginSessions } from '../../../identity/sessions/login-sessions.ts';
 import type { OperationDeclaration } from '../../../operations/operation.ts';

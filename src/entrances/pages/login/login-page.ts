@@ -1,8 +1,13 @@
 import { loginLabels } from '../../../identity/authentication/login-labels.ts';
-import { localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { joined, message, type Phrase, text } from '../../../platform/texts/text.ts';
+import {
+  joined,
+  localizedPhrase,
+  message,
+  type Phrase,
+  text,
+} from '../../../platform/texts/text.ts';
 import type { LoginField, LoginMethod } from '../../../plugin/host/authenticator.ts';
-import { brandingOf, customFragment } from '../elements/custom-fragment.ts';
+import { brandingOf, customFragment } from '../elements/brand.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
@@ -10,7 +15,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { linkedText } from '../elements/linked-text.ts';
 import { notice } from '../elements/notice.ts';
 import { passkeyForm } from '../elements/passkey-form.ts';
-import { afterDuration } from '../elements/time.ts';
+import { afterDuration } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface LoginView {

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { BrowserRequest } from '../../../identity/authentication/external-logins.ts';
-import type { ClientAddress } from '../../../platform/http/client-address.ts';
+import type { ClientAddress } from '../../../platform/http/request-address.ts';
 import type { LoginRequest } from '../../../plugin/host/authenticator.ts';
 
 const authenticationTimeoutMs = 30_000;

@@ -10,11 +10,10 @@ import {
 import { loginLabels } from '../../../identity/authentication/login-labels.ts';
 import type { LoginResult, LoginService } from '../../../identity/authentication/login-service.ts';
 import type { LoginSession } from '../../../identity/sessions/login-session-store.ts';
-import type { BrowserSessions } from '../../../identity/sessions/session-middleware.ts';
-import { loginOf } from '../../../identity/sessions/session-middleware.ts';
+import { type BrowserSessions, loginOf } from '../../../identity/sessions/session-middleware.ts';
 import { HubError } from '../../../platform/errors.ts';
-import type { ClientAddress } from '../../../platform/http/client-address.ts';
 import type { RedirectLoopGuard } from '../../../platform/http/redirect-loop-guard.ts';
+import type { ClientAddress } from '../../../platform/http/request-address.ts';
 import type { Metrics } from '../../../platform/metrics/metrics.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { Authenticator, RequestAuthenticator } from '../../../plugin/host/authenticator.ts';

@@ -6,7 +6,7 @@ import type { SecondFactors } from '../../../identity/accounts/second-factors.ts
 import type { AccountPasswords } from '../../../identity/authentication/account-passwords.ts';
 import type { PasswordCredentialStore } from '../../../identity/users/password-credential-store.ts';
 import type { User } from '../../../identity/users/user-store.ts';
-import type { ClientAddress } from '../../../platform/http/client-address.ts';
+import type { ClientAddress } from '../../../platform/http/request-address.ts';
 import type { Metrics } from '../../../platform/metrics/metrics.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { PasswordHasher } from '../../../plugin/host/authenticator.ts';

@@ -4,7 +4,7 @@ import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { passkeyForm, withoutPasskeys } from '../elements/passkey-form.ts';
-import { duration } from '../elements/time.ts';
+import { duration } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
 
 /** What the user has. */

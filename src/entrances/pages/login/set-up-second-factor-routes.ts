@@ -8,7 +8,7 @@ import {
 } from '../../../identity/accounts/second-factors.ts';
 import type { User } from '../../../identity/users/user-store.ts';
 import type { HubError } from '../../../platform/errors.ts';
-import type { ClientAddress } from '../../../platform/http/client-address.ts';
+import type { ClientAddress } from '../../../platform/http/request-address.ts';
 import { phraseIn } from '../../../platform/texts/text.ts';
 import { recoveryCodesPage } from '../account/second-factor-pages.ts';
 import { deviceName } from '../elements/device.ts';

@@ -1,11 +1,11 @@
 import { type Phrase, text } from '../../../platform/texts/text.ts';
-import { customFragment } from '../elements/custom-fragment.ts';
+import { customFragment } from '../elements/brand.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
-import { timeElement } from '../elements/time.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { onShelves, type ServiceLink, serviceCards } from '../services/service-list.ts';
 import { servicesSearch } from '../services/services-page.ts';

@@ -1,7 +1,6 @@
 import type { Config } from '../../../platform/config/config.ts';
 import type { ListPage } from '../../../platform/store/page-edge.ts';
-import { localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { type Phrase, text } from '../../../platform/texts/text.ts';
+import { localizedPhrase, type Phrase, text } from '../../../platform/texts/text.ts';
 import type { Server } from '../../../workloads/servers/server.ts';
 import type { UserServers } from '../../../workloads/servers/user-servers.ts';
 import type { ListedShare } from '../../../workloads/sharing/share.ts';

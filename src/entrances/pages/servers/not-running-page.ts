@@ -4,7 +4,7 @@ import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import { timeElement } from '../elements/time.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
 import { limitSentence, outputBlock, type ServerSummary, serverTitle } from './server-summary.ts';
 

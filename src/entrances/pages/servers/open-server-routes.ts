@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Login } from '../../../identity/sessions/login-sessions.ts';
 import { HubError } from '../../../platform/errors.ts';
 import { addCookies } from '../../../platform/http/cookies.ts';
-import { canonicalPath } from '../../../platform/http/request-target.ts';
+import { canonicalPath } from '../../../platform/http/request-address.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { ConsentCookies } from '../../../traffic/gateway/consent-cookies.ts';
 import type { CrossOriginLogin } from '../../../traffic/gateway/cross-origin-login.ts';

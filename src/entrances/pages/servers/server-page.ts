@@ -9,8 +9,7 @@ import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type LiveOutputView, liveOutput } from '../elements/live-output.ts';
 import { loadSection, spanQuery } from '../elements/load-plots.ts';
-import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
-import { timeElement } from '../elements/time.ts';
+import { formatBytes, formatCpu, formatNumber, timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import {
   comingStopSentence,

@@ -4,7 +4,7 @@ import type { ServerState } from '../../../workloads/servers/server.ts';
 import type { ComingStop, LimitKind } from '../../../workloads/servers/time-limits.ts';
 import { actionForm } from '../elements/form.ts';
 import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
-import { setDuration, timeElement } from '../elements/time.ts';
+import { setDuration, timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 /** What the pages show of a user's server. */

@@ -1,5 +1,4 @@
-import { localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { joined, type Phrase } from '../../../platform/texts/text.ts';
+import { joined, localizedPhrase, type Phrase } from '../../../platform/texts/text.ts';
 import type { OptionsField } from '../../../plugin/host/spawner.ts';
 import type { SpawnChoices } from '../../../workloads/servers/spawn-options.ts';
 

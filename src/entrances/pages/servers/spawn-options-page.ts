@@ -1,5 +1,4 @@
-import { localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
+import { localizedPhrase, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';

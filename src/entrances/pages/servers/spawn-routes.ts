@@ -1,5 +1,4 @@
-import { localizedPhrase } from '../../../platform/texts/localized-text.ts';
-import { text } from '../../../platform/texts/text.ts';
+import { localizedPhrase, text } from '../../../platform/texts/text.ts';
 import { hasChoices } from '../../../workloads/servers/spawn-options.ts';
 import type { UserServers } from '../../../workloads/servers/user-servers.ts';
 import { confirmPage } from '../errors/confirm-page.ts';

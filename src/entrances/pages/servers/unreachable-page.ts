@@ -2,7 +2,7 @@ import { text } from '../../../platform/texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { timeElement } from '../elements/time.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
 import { type ServerSummary, serverTitle, unreachableHint } from './server-summary.ts';
 

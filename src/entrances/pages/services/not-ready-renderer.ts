@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '../../../platform/errors.ts';
 import { serviceTitle } from '../../../platform/protocol/service-title.ts';
-import { exactTime } from '../../../platform/texts/exact-time.ts';
 import type { Languages } from '../../../platform/texts/languages.ts';
-import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
+import { exactTime, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import type { Route } from '../../../traffic/proxy/route.ts';
 import type { Service } from '../../../workloads/services/service.ts';
 import { serviceText } from '../../../workloads/services/service-info.ts';
@@ -12,8 +11,7 @@ import type { PlacedStatus } from '../../../workloads/services/service-status.ts
 import type { Announced } from '../announced.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
-import { languageOf } from '../language-of.ts';
-import { readPreferences } from '../preferences.ts';
+import { languageOf, readPreferences } from '../preferences.ts';
 import { serverTitle } from '../servers/server-summary.ts';
 import { serviceUnavailablePage, type Unavailability } from './service-unavailable-page.ts';
 

@@ -11,7 +11,7 @@ import type { ServiceState } from '../../../workloads/services/service-status.ts
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { timeElement } from '../elements/time.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { comparePlaces, placeOf, type ServicePlace } from './service-places.ts';
 

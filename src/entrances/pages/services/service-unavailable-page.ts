@@ -1,7 +1,7 @@
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { timeElement } from '../elements/time.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 /** Why a service cannot be opened. */

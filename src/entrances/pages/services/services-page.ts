@@ -1,9 +1,9 @@
 import { text } from '../../../platform/texts/text.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { type PageBorders, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
+import { type PageBorders, paging } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { type ServiceLink, serviceCards } from './service-list.ts';

@@ -1,7 +1,7 @@
 import type { PageEdge } from '../../../platform/store/page-edge.ts';
 import type { ServiceInfo } from '../../../workloads/services/service-info.ts';
 import type { ServiceState } from '../../../workloads/services/service-status.ts';
-import { edgeFields, edgeIn } from '../elements/paging.ts';
+import { edgeFields, edgeIn } from '../elements/table.ts';
 
 /** Which part of a list of services a page shows, as its address says it. */
 export interface ServicesQuery {

@@ -1,5 +1,5 @@
 import { readPageOf } from '../../../platform/store/page-edge.ts';
-import { bordersOf } from '../elements/paging.ts';
+import { bordersOf } from '../elements/table.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import { linksTo } from './open-services.ts';
 import { placeInOrder } from './service-list.ts';

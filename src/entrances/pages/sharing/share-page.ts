@@ -1,5 +1,4 @@
-import { exactTime } from '../../../platform/texts/exact-time.ts';
-import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+import { exactTime, message, type Phrase, text } from '../../../platform/texts/text.ts';
 import type { Share, ShareCode, ShareRecipient } from '../../../workloads/sharing/share.ts';
 import {
   actionForm,
@@ -12,10 +11,9 @@ import {
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import { type PagingView, paging } from '../elements/paging.ts';
+import { timeElement } from '../elements/quantity.ts';
 import { copyableText } from '../elements/secret.ts';
-import { table } from '../elements/table.ts';
-import { timeElement } from '../elements/time.ts';
+import { type PagingView, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ShareLevel, shareLabels, shareLevels } from './share-labels.ts';
 

@@ -3,7 +3,7 @@ import { identifyActor } from '../../../platform/audit/actor.ts';
 import {
   type ClientAddressReader,
   createClientAddressReader,
-} from '../../../platform/http/client-address.ts';
+} from '../../../platform/http/request-address.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue } from '../request-parameters.ts';
 import type { Client } from './client.ts';

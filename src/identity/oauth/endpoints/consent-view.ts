@@ -1,6 +1,6 @@
 import type { Phrase } from '../../../platform/texts/text.ts';
 import { mayGrant } from '../../rbac/access-check.ts';
-import { adminScopes } from '../../rbac/default-roles.ts';
+import { adminScopes } from '../../rbac/role.ts';
 import { describeScopes, type PlacedScope } from '../../rbac/scope-descriptions.ts';
 import type { Client } from '../clients/client.ts';
 import type { AuthorizationResponseTarget } from '../oauth-error-response.ts';

@@ -1,9 +1,8 @@
 import type { Middleware } from 'koa';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
 import { authorizationToken } from '../../../platform/protocol/token-parameter.ts';
-import { checkAccess } from '../../rbac/access-check.ts';
+import { type Caller, checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
-import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { presentScopes } from '../../rbac/scope.ts';
 import type { Client } from '../clients/client.ts';

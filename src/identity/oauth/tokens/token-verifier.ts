@@ -5,8 +5,8 @@ import {
   createChangeAwareCache,
   watchChanges,
 } from '../../../platform/store/change-aware-cache.ts';
+import type { Caller, CallerToken } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
-import type { Caller, CallerToken } from '../../rbac/caller.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import { OAuthError } from '../oauth-error.ts';

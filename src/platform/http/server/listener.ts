@@ -11,7 +11,7 @@ import { socketPathOf } from '../../config/bind-address.ts';
 import { HubError, StartupError } from '../../errors.ts';
 import { withPlace } from '../../files/place.ts';
 import type { ErrorAnswers } from '../error-answers.ts';
-import { canonicalPath, hostProblem } from '../request-target.ts';
+import { canonicalPath, hostProblem } from '../request-address.ts';
 
 /**
  * Listens at a URL such as `http://127.0.0.1:8000/` or `http+unix://%2Frun%2Fhub.sock/`; a socket gets the

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { longInput, runInLinearTime } from '../../../test/support/linear-time.ts';
 import { runs } from '../../../test/support/properties.ts';
-import { canonicalPath, decodePath } from './request-target.ts';
+import { canonicalPath, decodePath } from './request-address.ts';
 
 describe('canonicalPath', () => {
   test.for([

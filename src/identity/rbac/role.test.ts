@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { adminScopes, defaultRoles, findDefaultRole } from './default-roles.ts';
+import { adminScopes, defaultRoles, findDefaultRole } from './role.ts';
 import { resolveScopes } from './scope.ts';
 import { createScopeCatalogue, isForServicesOnly, metascopes } from './scope-definitions.ts';
 

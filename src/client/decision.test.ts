@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  isForged,
-  isForPage,
-  isFromBrowser,
-  isPreflight,
-  mayFollowLogin,
-} from './browser-request.ts';
+import { isForged, isForPage, isFromBrowser, isPreflight, mayFollowLogin } from './decision.ts';
 
 test.for([
   ['a browser going to a page', { 'sec-fetch-mode': 'navigate', accept: 'text/html' }, true],
