@@ -393,7 +393,7 @@ test('commands perform operations, and know no store of accounts', () => {
   for (const store of [
     'users/user-store',
     'oauth/tokens/access-token-store',
-    'accounts/lockouts',
+    'accounts/accounts',
     'authentication/login-throttle',
   ]) {
     const text = `const { open } = await import('../${store}.ts');`;

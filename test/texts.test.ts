@@ -103,7 +103,7 @@ const saidRemotely: Readonly<Record<string, string>> = {
   'spawning/kubernetes/cluster.ts': 'configProblem of the same file',
   'spawning/kubernetes/kubernetes-spawner.ts': 'requireKnown of the same file',
   'spawning/kubernetes/server-pods.ts': 'sentenceOf of api-errors.ts',
-  'platform/store/node-sqlite-dialect.ts': 'sqlite-connection.ts',
+  'platform/store/node-sqlite-dialect.ts': 'sqlite-database.ts',
   'identity/users/system-account-store.ts': 'a text that the caller of taken gives',
   'identity/users/user-info.ts': 'the problems of the same file',
 };

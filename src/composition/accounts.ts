@@ -11,7 +11,6 @@ import { createFirstRun } from '../identity/accounts/first-run.ts';
 import { createGroupMembers } from '../identity/accounts/group-members.ts';
 import { createIdentityLinks } from '../identity/accounts/identity-links.ts';
 import { createInvitations } from '../identity/accounts/invitations.ts';
-import { createLockouts } from '../identity/accounts/lockouts.ts';
 import { createPartialLogins, type PartialLogin } from '../identity/accounts/partial-logins.ts';
 import { createPasskeyLogin } from '../identity/accounts/passkey-login.ts';
 import { createPasskeys } from '../identity/accounts/passkeys.ts';
@@ -28,6 +27,7 @@ import {
   createAccountPasswords,
 } from '../identity/authentication/account-passwords.ts';
 import { accountOwnerOf } from '../identity/authentication/create-authenticators.ts';
+import { createLockouts } from '../identity/authentication/login-throttle.ts';
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
 import { createSharePresenter } from '../operations/share-models.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';

@@ -8,7 +8,6 @@ import { createActingOnUsers } from '../identity/accounts/acting-on-users.ts';
 import { createConfiguredRights } from '../identity/accounts/configured-rights.ts';
 import { createGroupMembers } from '../identity/accounts/group-members.ts';
 import { createInvitations } from '../identity/accounts/invitations.ts';
-import { createLockouts, type Lockouts } from '../identity/accounts/lockouts.ts';
 import { createRoleAdministration } from '../identity/accounts/role-administration.ts';
 import { createSetUpLink } from '../identity/accounts/set-up-link.ts';
 import { createUserImports } from '../identity/accounts/user-imports.ts';
@@ -16,7 +15,11 @@ import { createUserProfiles } from '../identity/accounts/user-profiles.ts';
 import { createAccountBinding } from '../identity/authentication/account-binding.ts';
 import { createAccountPasswords } from '../identity/authentication/account-passwords.ts';
 import { createAuthenticators } from '../identity/authentication/create-authenticators.ts';
-import { createLoginThrottles } from '../identity/authentication/login-throttle.ts';
+import {
+  createLockouts,
+  createLoginThrottles,
+  type Lockouts,
+} from '../identity/authentication/login-throttle.ts';
 import { createPasswordHasher } from '../identity/authentication/password-hash.ts';
 import { createSealedSettings } from '../identity/authentication/sealed-settings.ts';
 import { createUserNameRules } from '../identity/authentication/user-name-rules.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Lockouts } from '../identity/accounts/lockouts.ts';
+import type { Lockouts } from '../identity/authentication/login-throttle.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';
 import { time } from './models.ts';

@@ -2,7 +2,7 @@ import type { Instance } from '../cluster/instances/instance.ts';
 import type { InstanceDirectory } from '../cluster/instances/instance-directory.ts';
 import { placesOf } from '../cluster/instances/instance-overview.ts';
 import type { NoticeStore } from '../cluster/notices/notice-store.ts';
-import type { Lockouts } from '../identity/accounts/lockouts.ts';
+import type { Lockouts } from '../identity/authentication/login-throttle.ts';
 import { type Caller, listFilter } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import type { UserStore } from '../identity/users/user-store.ts';

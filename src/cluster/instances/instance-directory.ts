@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import { isOfOneMachine } from '../../platform/config/bind-address.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { hasEnded } from './admission.ts';
 import type { InstanceAddress } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
+import { hasEnded } from './instance-lease.ts';
 import type { InstanceStore } from './instance-store.ts';
 
 /** The instances of the hub, as far as they were read last. */

@@ -1,7 +1,6 @@
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
 import { HubError } from '../../platform/errors.ts';
 import { type Phrase, text } from '../../platform/texts/text.ts';
-import { hasEnded } from './admission.ts';
 import type { ChannelCaller } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
 import type { InstanceDirectory } from './instance-directory.ts';
@@ -11,6 +10,7 @@ import type {
   InstanceReport,
   ReportedGateway,
 } from './instance-figures.ts';
+import { hasEnded } from './instance-lease.ts';
 import { type InstanceStore, leaseMs, type OwnedThings } from './instance-store.ts';
 
 /** An instance as administrators see it. */

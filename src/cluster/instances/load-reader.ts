@@ -6,10 +6,10 @@ import {
   type LoadSpan,
   loadFigures,
 } from '../../platform/metrics/load-history.ts';
-import { hasEnded } from './admission.ts';
 import type { ChannelCaller } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
 import type { InstanceDirectory } from './instance-directory.ts';
+import { hasEnded } from './instance-lease.ts';
 
 /** How busy something was, as all instances together tell. */
 export interface LoadReport {

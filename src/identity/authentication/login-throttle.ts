@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthenticatorConfig } from '../../platform/config/config.ts';
+import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import type { KeyvSpaces } from '../../platform/store/keyv.ts';
 import type { KeyvSpace } from '../../platform/store/keyv-space.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
@@ -263,4 +264,40 @@ export function createLoginThrottles(
   const create = (space: string) =>
     createLoginThrottle({ ...config, records: keyv.space<ThrottleRecord>(space), now });
   return { login: create('login-throttle'), secondFactor: create('second-factor-throttle') };
+}
+
+/** Who has to wait after failed logins, whichever step of the login it was. */
+export interface Lockouts {
+  /** The longest wait first. */
+  list(): Promise<ThrottleRecord[]>;
+  /** Ends a wait and forgets the failures; false when there were none. */
+  lift(subject: Pick<ThrottleRecord, 'kind' | 'subject'>): Promise<boolean>;
+}
+
+export function createLockouts(
+  throttles: readonly Pick<LoginThrottle, 'list' | 'lift'>[],
+  audit: Pick<AuditTrail, 'recordAlone'>,
+): Lockouts {
+  return {
+    async list() {
+      const records = (await Promise.all(throttles.map((throttle) => throttle.list()))).flat();
+      const bySubject = Map.groupBy(records, ({ kind, subject }) => `${kind}:${subject}`);
+      return [...bySubject.values()]
+        .flatMap((same) => {
+          const [longest] = same.sort((left, right) => right.lockedUntil - left.lockedUntil);
+          if (longest === undefined) return [];
+          return [{ ...longest, failures: same.reduce((sum, each) => sum + each.failures, 0) }];
+        })
+        .sort((left, right) => right.lockedUntil - left.lockedUntil);
+    },
+
+    async lift(subject) {
+      const lifted = await Promise.all(throttles.map((throttle) => throttle.lift(subject)));
+      if (!lifted.includes(true)) return false;
+      const { kind, subject: name } = subject;
+      const target = { kind: kind === 'user' ? 'user' : 'lockout', name } as const;
+      await audit.recordAlone({ action: 'lockout.lift', target });
+      return true;
+    },
+  };
 }

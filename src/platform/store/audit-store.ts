@@ -2,11 +2,10 @@ import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/audit-event.ts';
 import type { AuditPlace } from '../audit/audit-query.ts';
 import { isStorageUnavailable } from '../errors.ts';
-import { inTransaction } from './after-commit.ts';
 import { entriesOf } from './alike-entries.ts';
 import { entryColumns } from './audit-arrivals.ts';
 import type { HubDatabase } from './database.ts';
-import { jsonRows } from './queries.ts';
+import { inTransaction, jsonRows } from './queries.ts';
 import type { AuditRow, Row, Tables } from './tables.ts';
 
 /** Narrows the audit log; everything given must match. */

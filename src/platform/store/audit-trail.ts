@@ -2,9 +2,9 @@ import type { CompiledQuery, Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import { type Actor, currentActor } from '../audit/actor.ts';
 import type { AuditEvent } from '../audit/audit-event.ts';
-import { afterCommit, beforeCommit } from './after-commit.ts';
 import { createAuditArrivals, packRow } from './audit-arrivals.ts';
 import { createBoundedRecords } from './bounded-records.ts';
+import { afterCommit, beforeCommit } from './queries.ts';
 import type { Statement } from './sqlite-engine.ts';
 import type { AuditRow, Tables } from './tables.ts';
 

@@ -11,7 +11,7 @@ import {
 } from './keyv-database-adapter.ts';
 import { createKeyvSpace, type KeyvSpace, type SharedAdapter } from './keyv-space.ts';
 import { probeDatabase } from './probe-database.ts';
-import { openSqliteConnection } from './sqlite-connection.ts';
+import { openSqliteConnection } from './sqlite-database.ts';
 
 const purgeIntervalMs = 60_000;
 const purgeLimit = 1000;

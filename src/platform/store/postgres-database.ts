@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { workLocks } from './advisory-locks.ts';
-import { inTransaction } from './after-commit.ts';
 import { createAuditTrail } from './audit-trail.ts';
 import { createChangeListeners } from './change-subject.ts';
 import type { HubDatabase } from './database.ts';
@@ -8,6 +7,7 @@ import { retryAfterDeadlock } from './guarded-dialect.ts';
 import { migrate } from './migrate.ts';
 import { openPostgresChangeFeed } from './postgres-change-feed.ts';
 import { openPostgresConnection, type PostgresConnectionOptions } from './postgres-connection.ts';
+import { inTransaction } from './queries.ts';
 import type { Tables } from './tables.ts';
 
 /** Opens a PostgreSQL database as the hub's and brings its schema up to date. */

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrate, migrations, newestVersion } from './migrate.ts';
 import type { Migration } from './migration.ts';
 import { keepCopyBeforeMigration } from './sqlite-backup-retention.ts';
-import { openSqliteConnection } from './sqlite-connection.ts';
+import { openSqliteConnection } from './sqlite-database.ts';
 
 const log = pino({ level: 'silent' });
 const firstSchema = join(import.meta.dirname, '../../../fixtures/databases/0001.sql');

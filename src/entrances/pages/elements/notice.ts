@@ -1,5 +1,5 @@
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { icon } from './icons.ts';
+import { icon } from './brand.ts';
 
 const icons = { good: 'done', info: 'refused', warn: 'alert', bad: 'refused' } as const;
 

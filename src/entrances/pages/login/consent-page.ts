@@ -1,7 +1,7 @@
 import type { ConsentView } from '../../../identity/oauth/endpoints/consent-view.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
+import { icon } from '../elements/brand.ts';
 import { actionForm, csrfField, hiddenFields } from '../elements/form.ts';
-import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';

@@ -7,9 +7,8 @@ import {
   text,
 } from '../../../platform/texts/text.ts';
 import type { LoginField, LoginMethod } from '../../../plugin/host/authenticator.ts';
-import { brandingOf, customFragment } from '../elements/brand.ts';
+import { brandingOf, customFragment, icon } from '../elements/brand.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
-import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { linkedText } from '../elements/linked-text.ts';

@@ -8,8 +8,8 @@ import {
   serviceInfo,
 } from '../../../workloads/services/service-info.ts';
 import type { ServiceState } from '../../../workloads/services/service-status.ts';
+import { icon } from '../elements/brand.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
-import { icon } from '../elements/icons.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
