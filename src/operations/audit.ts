@@ -8,6 +8,7 @@ import type { AuditStore } from '../platform/store/audit-store.ts';
 import { text } from '../platform/texts/text.ts';
 import { freeData, time, wholeNumber } from './models.ts';
 import { type ModelOf, operation, view } from './operation.ts';
+import { loginsOf } from './sessions.ts';
 
 export interface Deps {
   readonly auditLog: Pick<AuditStore, 'list' | 'entriesOf'>;
@@ -177,12 +178,7 @@ export const auditOperations = [
       about: user && {
         name: user.name,
         isSuspended: user.isSuspended,
-        sessions: mayReadLogins
-          ? (await logins.listOfUser(user.id)).map((session) => ({
-              ...session,
-              isCurrent: session.sessionId === caller.sessionId,
-            }))
-          : [],
+        sessions: mayReadLogins ? await loginsOf(user.id, caller, logins) : [],
       },
       filter: {
         actor,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Caller } from '../identity/rbac/caller.ts';
 import type { LoginSessions } from '../identity/sessions/login-sessions.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
@@ -25,16 +26,20 @@ const sessionModel = z
   })
   .meta({ id: 'Session', description: 'A login of a browser.' });
 
-/** Where a user is logged in. */
+/** Where a user is logged in, and which of it the caller uses. */
+export async function loginsOf(
+  userId: string,
+  { sessionId }: Pick<Caller, 'sessionId'>,
+  logins: Pick<LoginSessions, 'listOfUser'>,
+) {
+  const sessions = await logins.listOfUser(userId);
+  return sessions.map((session) => ({ ...session, isCurrent: session.sessionId === sessionId }));
+}
+
 export const sessionOperations = [
   view({ id: 'viewOwnSessions', path: '/sessions', scopes: 'authenticated' }).handle(
-    async ({ caller }, { logins }: Pick<Deps, 'logins'>) => {
-      const sessions = await logins.listOfUser(ownUserOf(caller).id);
-      return sessions.map((session) => ({
-        ...session,
-        isCurrent: session.sessionId === caller.sessionId,
-      }));
-    },
+    ({ caller }, { logins }: Pick<Deps, 'logins'>) =>
+      loginsOf(ownUserOf(caller).id, caller, logins),
   ),
   operation({
     id: 'listSessions',
@@ -51,7 +56,7 @@ export const sessionOperations = [
       },
     },
   }).handle(async ({ params, caller }, { users, logins }: Deps) => {
-    const sessions = await logins.listOfUser((await users.getByName(params.name)).id);
+    const sessions = await loginsOf((await users.getByName(params.name)).id, caller, logins);
     return {
       status: 200,
       body: {
@@ -63,7 +68,7 @@ export const sessionOperations = [
           expires_at: session.expiresAt.toISOString(),
           address: session.address ?? null,
           user_agent: session.userAgent ?? null,
-          current: session.sessionId === caller.sessionId,
+          current: session.isCurrent,
         })),
       },
     };

@@ -26,6 +26,7 @@ import { text } from '../platform/texts/text.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
 import { type OperationRequest, operation, view } from './operation.ts';
+import { loginsOf } from './sessions.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -81,7 +82,7 @@ export const userPageOperations = [
         rightsOf(user, mayDo, deps),
         mayChange ? deps.identities.listForUser(user.id) : [],
         may('read:servers') ? deps.serverStore.listOfUser(user.name) : [],
-        may('read:tokens') ? deps.logins.listOfUser(user.id) : [],
+        may('read:tokens') ? loginsOf(user.id, caller, deps.logins) : [],
         deps.credentials.findPasswordHash(user.name),
         deps.secondFactors.find(user.id),
         deps.invitationStore.listForUser(user.id, new Date(deps.now())),
@@ -118,10 +119,7 @@ export const userPageOperations = [
       defaultPrefix: may('read:servers')
         ? deps.servers.prefixOf({ userName: user.name, name: '' })
         : undefined,
-      sessions: sessions.map((session) => ({
-        ...session,
-        isCurrent: session.sessionId === caller.sessionId,
-      })),
+      sessions,
       password:
         mayChange && deps.invitations.isUsed ? (passwordState as typeof passwordState) : undefined,
       hasSecondFactor: factor !== undefined,
