@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '../identity/rbac/caller.ts';
+import type { Caller } from '../identity/rbac/access-check.ts';
 import type { LoginSessions } from '../identity/sessions/login-sessions.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';

@@ -58,7 +58,7 @@ test('an accepted link opens this server at its own origin, once its user was wa
   expect((await bob.open(serverOf('alice'))).status).toBe(403);
   const code = await makeCode();
   const page = await bob.request(`${hub.url}hub/accept-share?code=${code}`);
-  expect(page.body).toContain('type no password there');
+  expect(page.body).toContain('never enter a password there');
   const accepted = await submitTo(bob, page, '/hub/accept-share');
   expect([accepted.status, accepted.headers.location]).toEqual([303, serverOf('alice')]);
   const opened = await bob.open(serverOf('alice'));

@@ -145,7 +145,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await carol.waitForURL('**/hub/home');
     expect(await carol.getByRole('heading', { level: 1 }).textContent()).toBe('Hello, carol');
     await carol.goto(link);
-    await carol.getByText('This link does not work').waitFor();
+    await carol.getByText('This link has expired').waitFor();
 
     await ada.goto(`${hub.url}hub/admin/users/carol`);
     await ada.getByRole('button', { name: 'End all logins' }).click();
@@ -264,7 +264,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await erin.getByText('Too many attempts.').waitFor();
     const ada = await logIn('ada');
     await ada.goto(`${hub.url}hub/admin/lockouts`);
-    await ada.getByRole('button', { name: 'Lift the lock-out of erin' }).click();
+    await ada.getByRole('button', { name: 'Unlock erin' }).click();
     await ada.getByText('erin may try again.').waitFor();
     await typePassword(erin, 'erin', 'a guess');
     await erin.getByText('Incorrect username or password.').waitFor();

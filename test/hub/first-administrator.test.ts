@@ -27,7 +27,7 @@ test('the first administrator is logged in, and has the next steps on home until
   expect(again.headers['set-cookie'] ?? []).toEqual([]);
 
   const home = await ada.request(`${hub.url}hub/home`);
-  for (const text of ['What comes next', '/hub/admin/new-users', 'hub.config.json', 'TLS']) {
+  for (const text of ['Next steps', '/hub/admin/new-users', 'hub.config.json', 'TLS']) {
     expect(home.body).toContain(text);
   }
 
@@ -35,15 +35,15 @@ test('the first administrator is logged in, and has the next steps on home until
   const grace = new FakeBrowser();
   await acceptInvitation(hub, secret, testPassword, grace);
   const other = await grace.request(`${hub.url}hub/home`);
-  expect(other.body).not.toContain('What comes next');
+  expect(other.body).not.toContain('Next steps');
   const csrf = /name="csrf-token" content="([^"]*)"/.exec(other.body)?.[1] ?? '';
   const dismiss = '/hub/home/dismiss-first-run';
   const form = `<form method="post" action="${dismiss}"><input type="hidden" name="_csrf" value="${csrf}"></form>`;
   expect((await submitTo(grace, { ...other, body: form }, dismiss)).status).toBe(303);
-  expect((await ada.request(home.url)).body).toContain('What comes next');
+  expect((await ada.request(home.url)).body).toContain('Next steps');
 
   expect((await submitTo(ada, home, dismiss)).headers.location).toBe('/hub/home');
-  expect((await ada.request(home.url)).body).not.toContain('What comes next');
+  expect((await ada.request(home.url)).body).not.toContain('Next steps');
 });
 
 describe.skipIf(!hasPostgres())('the link of the first administrator', () => {

@@ -44,7 +44,7 @@ test('a link works once, also when two use it at the same moment', async () => {
   expect(statuses).toHaveLength(1);
   const again = await new FakeBrowser().request(`${hub.url}hub/invitation?secret=${secret}`);
   expect(again.status).toBe(404);
-  expect(again.body).toContain('This link does not work');
+  expect(again.body).toContain('This link has expired');
 });
 
 test('a password that is not good enough leaves the link as it is', async () => {

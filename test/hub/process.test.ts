@@ -95,7 +95,7 @@ describe('the first start', () => {
     // No page asks again for what was just typed.
     const home = await browser.open(new URL(done.headers.location ?? '', folder.url).href);
     expect([home.status, home.url]).toEqual([200, `${folder.url}hub/home`]);
-    expect(home.body).toContain('What comes next');
+    expect(home.body).toContain('Next steps');
 
     const late = await new FakeBrowser().open(link);
     expect(late.status).toBe(403);

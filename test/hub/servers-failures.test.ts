@@ -106,7 +106,7 @@ test.each([
     'exits at once',
     patient,
     fixtureApp('exit-at-once', '3'),
-    /exited with code 3 before it was ready/,
+    /ended with exit code 3 before it was ready/,
   ],
   [
     'never listens',
@@ -143,7 +143,7 @@ test('a server that runs out of memory says so in the API, on its page and in th
     LocalProcessSpawner: { memory_check_interval: 0.05 },
   });
   const { failure } = await failedStart(hub);
-  const message = 'The server exited before it was ready: out of memory at 150 MiB.';
+  const message = 'The server ended before it was ready: out of memory at 150 MiB.';
   expect(failure?.message).toBe(message);
   expect(failure?.output.join('\n')).toContain('[hub] the server is ended');
   const browser = await hub.logIn('alice');

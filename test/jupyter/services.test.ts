@@ -84,7 +84,7 @@ describe.runIf(requires('python3-jupyterhub'))(
         answer = await browser.request(new URL(answer.headers.location, answer.url).href);
       }
       expect(answer.status).toBe(403);
-      expect(answer.body).toContain('keeps asking for a login that you have');
+      expect(answer.body).toContain('this page keeps asking again');
       expect(answer.body).toContain('/team/services/pages/ may be for programs with a token only');
       // What a browser takes before it gives up by itself.
       expect(hops).toBeLessThan(20);

@@ -133,7 +133,7 @@ describe('settings that cannot be, alone or together, are refused:', () => {
     [
       'a service with a slash',
       { Hub: { services: [{ name: 'a/b' }] } },
-      /^Hub\.services\[0\]\.name: is not usable in a URL/,
+      /^Hub\.services\[0\]\.name: Use only letters, digits/,
     ],
     [
       'a service by its name',

@@ -129,7 +129,7 @@ function clientEntry(layout: FormLayoutProps, client: AuthorizedClient): Html {
 ${actionForm(layout, {
   action: urls.revokeClient,
   label: text`Revoke`,
-  accessibleLabel: text`Take back what ${name} may do`,
+  accessibleLabel: text`${text`Revoke`}: ${name}`,
   style: 'small danger',
   fields: { client_id: clientId },
 })}</li>`;

@@ -87,7 +87,7 @@ describe('the home page', () => {
     const stop = (reason: 'idle_timeout' | 'max_age', limitWarningSeconds: number) =>
       home({ limitWarningSeconds, server: server('running', { comingStop: { at, reason } }) });
     expect(stop('idle_timeout', 60)).toContain('in 8 minutes</time> unless it is used.');
-    expect(stop('idle_timeout', 60)).not.toMatch(/class="notice warn"|Keep it running|seconds="3"/);
+    expect(stop('idle_timeout', 60)).not.toMatch(/class="notice warn"|Extend|seconds="3"/);
     const soon = stop('idle_timeout', 600);
     expect(soon).toContain('class="notice warn"');
     expect(soon).toContain('action="/hub/extend/alice"');
