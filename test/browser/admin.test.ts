@@ -265,7 +265,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     const ada = await logIn('ada');
     await ada.goto(`${hub.url}hub/admin/lockouts`);
     await ada.getByRole('button', { name: 'Unlock erin' }).click();
-    await ada.getByText('erin may try again.').waitFor();
+    await ada.getByText('erin is unlocked.').waitFor();
     await typePassword(erin, 'erin', 'a guess');
     await erin.getByText('Incorrect username or password.').waitFor();
   });
