@@ -91,17 +91,17 @@ function lead({ confirmation, userName }: ConfirmLoginView): Text {
   switch (confirmation.kind) {
     case 'code':
       if (isByPasskey(confirmation)) break;
-      return text`You are logged in as ${who}. Before this change, type a code once more.`;
+      return text`You’re logged in as ${who}. Enter a code to continue.`;
     case 'passkey':
       break;
     case 'form':
       return confirmation.ownsAccounts
         ? text`You’re logged in as ${who}. Enter your password to continue.`
-        : text`You are logged in as ${who}. Before this change, log in once more.`;
+        : text`You’re logged in as ${who}. Log in again to continue.`;
     case 'external':
-      return text`You are logged in as ${who}. Before this change, log in at ${confirmation.provider} once more.`;
+      return text`You’re logged in as ${who}. Log in at ${confirmation.provider} again to continue.`;
   }
-  return text`You are logged in as ${who}. Before this change, show once more that it is you.`;
+  return text`You’re logged in as ${who}. Confirm that it’s you to continue.`;
 }
 
 function codeField(field: { readonly hasApp: boolean; readonly isFocused: boolean }): Html {
