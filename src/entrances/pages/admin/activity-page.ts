@@ -97,7 +97,7 @@ function concerned({ layout, about, may }: ActivityView): HtmlValue {
   const to = (action: AdminUserAction) => layout.urls.adminUser(name, action);
   return html`<section class="block"><h2>${text`Logins of ${adminLink(layout, 'user', name)}`}</h2>
 ${sessions.length === 0 ? html`<p class="soft">${text`Not logged in anywhere.`}</p>` : may.endSessions && sessionList(layout, sessions, { endUrl: to('end-session') })}
-<div class="actions">${may.endSessions && sessions.length > 0 && actionForm(layout, { action: to('end-sessions'), label: text`End all logins`, style: 'small danger' })}${
+<div class="pages"><div class="actions">${may.endSessions && sessions.length > 0 && actionForm(layout, { action: to('end-sessions'), label: text`End all logins`, style: 'small danger' })}${
     may.suspend &&
     (isSuspended
       ? actionForm(layout, {
@@ -111,7 +111,7 @@ ${sessions.length === 0 ? html`<p class="soft">${text`Not logged in anywhere.`}<
           accessibleLabel: text`Suspend ${name}`,
           style: 'small danger',
         }))
-  }</div></section>`;
+  }</div></div></section>`;
 }
 
 function dateField(name: string, label: Phrase, value: string): Html {
