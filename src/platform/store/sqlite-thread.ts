@@ -1,6 +1,7 @@
 /**
- * The thread of an SQLite file, and of the next one after that: opens the file it is told of, then answers
- * one message for each statement, in order, until it is to close it. Started by `threaded-sqlite-engine.ts`, never imported for its effect.
+ * The thread of an SQLite file, and then of the next one: opens the file that it is asked for, and answers one message
+ * for each statement, in order, until it is to close it. Started by `threaded-sqlite-engine.ts`, never imported for its
+ * effect.
  */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import {
