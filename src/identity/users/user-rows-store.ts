@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import type { AuditEvent } from '../../platform/audit/audit-event.ts';
 import type { UserInsertion } from '../../platform/store/audit-trail.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { jsonRowsIn } from '../../platform/store/queries.ts';
+import { jsonRows } from '../../platform/store/queries.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { validateUserName } from './user-name.ts';
 
@@ -104,7 +104,7 @@ function insertAll(kysely: Kysely<Tables>, rows: readonly UserRow[]): UserInsert
     .expression(
       sql`select value ->> 0, value ->> 1, cast(value ->> 2 as integer), cast(value ->> 3 as integer),
       cast(value ->> 4 as bigint), value ->> 5
-      from ${jsonRowsIn(JSON.stringify(values), { dialect: 'postgres' })} where true`,
+      from ${jsonRows(values, { dialect: 'postgres' })} where true`,
     )
     .onConflict((conflict) => conflict.column('name').doNothing())
     .returning(['id', 'name'])

@@ -74,17 +74,10 @@ export function textsIn(
  * the first field of rows. However many there are, the statement is the same and has one parameter.
  */
 export function jsonRows(
-  rows: readonly (readonly (string | number)[])[],
-  database: { readonly dialect: 'sqlite' | 'postgres' },
-): RawBuilder<unknown> {
-  return jsonRowsIn(JSON.stringify(rows), database);
-}
-
-/** As `jsonRows`, of a list that is JSON already. */
-export function jsonRowsIn(
-  json: string,
+  rows: readonly (readonly unknown[])[],
   { dialect }: { readonly dialect: 'sqlite' | 'postgres' },
 ): RawBuilder<unknown> {
+  const json = JSON.stringify(rows);
   return dialect === 'sqlite'
     ? sql`json_each(${json})`
     : sql`jsonb_array_elements(${json}::jsonb) as list(value)`;
