@@ -76,6 +76,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
     serveAsset(ctx, hub.assets, hub.faviconUrl(), 'no-cache'),
   );
   for (const path of oauth.metadataPaths) operation.get(path, oauth.metadata);
+  operation.get(pathOf(endpoints.keySet), oauth.keySet);
   operation.post(pathOf(endpoints.token), oauth.token);
   operation.post(pathOf(endpoints.introspection), oauth.introspection);
   operation.post(pathOf(endpoints.revocation), oauth.revocation);

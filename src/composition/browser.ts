@@ -13,6 +13,7 @@ import { hasOpenedServer } from '../entrances/pages/servers/opened-servers.ts';
 import { createAuthorizationEndpoint } from '../identity/oauth/endpoints/authorization-endpoint.ts';
 import { createIntrospectionEndpoint } from '../identity/oauth/endpoints/introspection-endpoint.ts';
 import {
+  createKeySetEndpoint,
   createMetadataEndpoint,
   issuerOf,
   metadataPaths,
@@ -133,5 +134,6 @@ export function createOAuthEndpoints(
     revocation: createRevocationEndpoint({ ...hub, countRefusal }),
     metadata: createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names }),
     metadataPaths: metadataPaths(publicUrl),
+    keySet: createKeySetEndpoint(hub),
   };
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { describeInstance, instanceNameOf } from '../cluster/instances/describe-instance.ts';
 import { openInstanceLease } from '../cluster/instances/instance-lease.ts';
 import type { Argon2Cost } from '../identity/authentication/password-hash.ts';
+import { createSigningKeys } from '../identity/oauth/keys/signing-keys.ts';
 import type { SiteBranding } from '../platform/branding/branding.ts';
 import type { Config } from '../platform/config/config.ts';
 import { loadCookieSecrets } from '../platform/config/cookie-secret.ts';
@@ -87,6 +88,13 @@ export const openFoundation = (beginning: Beginning) =>
       };
     })
     .with(({ database, secrets, log }) => createStores(database, secrets, log))
+    .with((hub) => ({
+      signingKeys: createSigningKeys({
+        ...hub,
+        store: hub.signingKeyStore,
+        days: hub.config.Hub.signing_key_days,
+      }),
+    }))
     .with(async (hub) => ({
       /** The lease of this process among those on the database. */
       instance: hub.disposables.use(

@@ -70,6 +70,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     stopping: AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]),
   });
   watchAudit(foundation);
+  await foundation.signingKeys.reportLost();
   building.use(startPurging(foundation));
   signal?.throwIfAborted();
   let isReady = false;

@@ -13,7 +13,7 @@ const dayMs = 86_400_000;
  */
 export function startPurging(
   hub: Stores &
-    Pick<Foundation, 'database' | 'log'> & {
+    Pick<Foundation, 'database' | 'signingKeys' | 'log'> & {
       readonly config: {
         readonly Hub: Pick<Config['Hub'], 'audit_retention_days' | 'audit_max_rows'>;
       };
@@ -29,6 +29,7 @@ export function startPurging(
         const sessions = await hub.loginSessions.purgeExpired(now);
         await hub.invitationStore.deleteExpired(now);
         await hub.shareCodes.purgeExpired();
+        await hub.signingKeys.maintain();
         const { audit_retention_days: days, audit_max_rows: maxRows } = config.Hub;
         const before = new Date(days === 0 ? 0 : now.getTime() - days * dayMs);
         const audited = await hub.auditLog.purge({ before, maxRows });

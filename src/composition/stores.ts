@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { createInstanceStore } from '../cluster/instances/instance-store.ts';
 import { createNoticeStore } from '../cluster/notices/notice-store.ts';
 import { createAccountStore } from '../identity/authentication/account-store.ts';
+import { createSigningKeyStore } from '../identity/oauth/keys/signing-key-store.ts';
 import { createAccessTokenStore } from '../identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../identity/oauth/tokens/authorization-code-store.ts';
 import { createRoleChangeStore } from '../identity/rbac/role-change-store.ts';
@@ -41,6 +42,9 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
     identities: createIdentityStore(database, { sealer: createSealer(secrets, 'auth-state') }),
     secondFactorStore: createSecondFactorStore(database, {
       sealer: createSealer(secrets, 'second-factor'),
+    }),
+    signingKeyStore: createSigningKeyStore(database, {
+      sealer: createSealer(secrets, 'signing-key'),
     }),
     runtimeServiceStore: createRuntimeServiceStore(database, {
       sealer: createSealer(secrets, 'service-environment'),

@@ -31,7 +31,10 @@ function registeredOperations(): string[] {
     jupyterHub: { headers: {} },
     oauth: {
       ...Object.fromEntries(
-        ['token', 'introspection', 'revocation', 'metadata'].map((name) => [name, anything]),
+        ['token', 'introspection', 'revocation', 'metadata', 'keySet', 'userInfo'].map((name) => [
+          name,
+          anything,
+        ]),
       ),
       showAuthorization: anything,
       decideAuthorization: anything,

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startPurging } from '../../src/composition/purge.ts';
 import { createStores } from '../../src/composition/stores.ts';
+import { createSigningKeys } from '../../src/identity/oauth/keys/signing-keys.ts';
 import { Secret } from '../../src/platform/config/secret.ts';
 import { openDatabase } from '../../src/platform/store/open-database.ts';
 import { openPostgresConnection } from '../../src/platform/store/postgres-connection.ts';
@@ -23,7 +24,14 @@ describe.skipIf(!hasPostgres())('work for all processes on a PostgreSQL', () => 
     const database = await openDatabase(url, { directory: '.', log });
     opened.push(database);
     const stores = createStores(database, [new Secret('0123456789abcdef0123456789abcdef')], log);
-    const purging = startPurging({ ...stores, database, config: { Hub: auditSettings }, log });
+    const signingKeys = createSigningKeys({
+      store: stores.signingKeyStore,
+      database,
+      days: 90,
+      log,
+    });
+    const config = { Hub: auditSettings };
+    const purging = startPurging({ ...stores, database, signingKeys, config, log });
     opened.push(purging);
     return { database, stores, purging };
   }

@@ -16,6 +16,7 @@ import { createAuthorizationEndpoint } from '../../src/identity/oauth/endpoints/
 import type { ConsentView } from '../../src/identity/oauth/endpoints/consent-view.ts';
 import { createIntrospectionEndpoint } from '../../src/identity/oauth/endpoints/introspection-endpoint.ts';
 import {
+  createKeySetEndpoint,
   createMetadataEndpoint,
   issuerOf,
   metadataPaths,
@@ -23,6 +24,8 @@ import {
 import { createRevocationEndpoint } from '../../src/identity/oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../../src/identity/oauth/endpoints/token-endpoint.ts';
 import { createCodeExchange } from '../../src/identity/oauth/grants/code-exchange.ts';
+import { createSigningKeyStore } from '../../src/identity/oauth/keys/signing-key-store.ts';
+import { createSigningKeys } from '../../src/identity/oauth/keys/signing-keys.ts';
 import { OAuthError } from '../../src/identity/oauth/oauth-error.ts';
 import { createAccessTokenStore } from '../../src/identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../../src/identity/oauth/tokens/authorization-code-store.ts';
@@ -40,6 +43,8 @@ import { createRoleStore } from '../../src/identity/rbac/role-store.ts';
 import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.ts';
 import { createGroupStore } from '../../src/identity/users/group-store.ts';
 import { createUserStore, type User } from '../../src/identity/users/user-store.ts';
+import { Secret } from '../../src/platform/config/secret.ts';
+import { createSealer } from '../../src/platform/crypto/sealer.ts';
 import { HubError } from '../../src/platform/errors.ts';
 import { createErrorAnswers, errorMiddleware } from '../../src/platform/http/error-answers.ts';
 import { securityHeaders } from '../../src/platform/http/security-headers.ts';
@@ -261,6 +266,15 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     `${oauth}/revoke`,
     createRevocationEndpoint({ clientAuthentication, accessTokens, countRefusal, log }),
   );
+  const signingKeys = createSigningKeys({
+    store: createSigningKeyStore(database, {
+      sealer: createSealer([new Secret('0123456789abcdef0123456789abcdef')], 'signing-key'),
+    }),
+    database,
+    days: 90,
+    log,
+  });
+  router.get(`${oauth}/jwks`, createKeySetEndpoint({ signingKeys }));
   const metadata = createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names });
   for (const path of metadataPaths(publicUrl)) router.get(path, metadata);
   router.get(`${basePath}hub/api/user`, async (ctx) => {

@@ -123,6 +123,21 @@ export const endpoints = {
     bodyMediaType: form,
     answers: { 302: { description: 'To the redirect URI.' } },
   },
+  keySet: {
+    id: 'getKeySet',
+    method: 'GET',
+    path: '/oauth2/jwks',
+    tag: 'oauth',
+    summary: 'Read the public keys of ID tokens (RFC 7517)',
+    description: 'A key stands here a day before it signs, and until its last token has ended.',
+    scopes: 'public',
+    answers: {
+      200: {
+        description: 'The set of keys.',
+        schema: z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) }),
+      },
+    },
+  },
   token: {
     id: 'exchangeCode',
     method: 'POST',

@@ -67,6 +67,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'maintenance.begin': text`Maintenance begun`,
   'maintenance.schedule': text`Maintenance scheduled`,
   'maintenance.end': text`Maintenance ended`,
+  'key.create': text`Signing key made`,
   'hub.start': text`Hub started`,
   'hub.stop': text`Hub stopped`,
   'hub.shut_down': text`Hub shut down`,

@@ -70,6 +70,7 @@ export const auditActions = {
   'maintenance.begin': 'Maintenance began or was changed: no servers are started.',
   'maintenance.schedule': 'Maintenance was scheduled: no servers are started from that time on.',
   'maintenance.end': 'Maintenance was ended before its time, or called off.',
+  'key.create': 'A key that signs tokens was made; the detail says which and from when on.',
   'hub.start': 'An instance of the hub started.',
   'hub.stop': 'An instance of the hub stopped.',
   'hub.shut_down': 'The hub was asked over the API to stop.',

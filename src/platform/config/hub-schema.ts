@@ -260,6 +260,11 @@ export const hubSection = z.strictObject({
   api_token_limit_per_user: count
     .default(100)
     .describe('Most tokens that a user may have made by hand or by the API; 0 for no limit.'),
+  signing_key_days: z
+    .int()
+    .positive()
+    .default(90)
+    .describe('Days after which the keys that sign ID tokens are replaced by new ones.'),
   session_limit_per_user: count
     .default(100)
     .describe(

@@ -35,6 +35,8 @@ export type StateChange =
   | { readonly kind: 'instances_changed' }
   /** A service started, ended or changed hands. */
   | { readonly kind: 'services_changed' }
+  /** A key that signs tokens was made, or ended before its time. */
+  | { readonly kind: 'signing_keys_changed' }
   /** All users are told something else. */
   | { readonly kind: 'notices_changed' }
   /** An instance was told to read its configuration file again, and so shall all others. */
@@ -65,6 +67,7 @@ const takesRights = {
   server_changed: false,
   instances_changed: false,
   services_changed: false,
+  signing_keys_changed: false,
   notices_changed: false,
   reload_requested: false,
 } as const satisfies Record<ChangeSubject['kind'], boolean>;
@@ -104,6 +107,7 @@ function readSubject(kind: string, subject: string | null): ChangeSubject | unde
     case 'user_added':
     case 'instances_changed':
     case 'services_changed':
+    case 'signing_keys_changed':
     case 'notices_changed':
       return { kind };
     case 'session_ended':

@@ -6,6 +6,7 @@ import { migration0001 } from './migrations/0001-initial.ts';
 import { migration0002 } from './migrations/0002-suspended-users.ts';
 import { migration0003 } from './migrations/0003-favourite-services.ts';
 import { migration0004 } from './migrations/0004-audit-address.ts';
+import { migration0005 } from './migrations/0005-openid.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -13,6 +14,7 @@ export const migrations: readonly Migration[] = [
   migration0002,
   migration0003,
   migration0004,
+  migration0005,
 ];
 
 /**

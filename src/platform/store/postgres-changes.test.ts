@@ -115,6 +115,8 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     await expect
       .poll(() => received.slice(5), within)
       .toEqual([{ kind: 'runtime_services_changed' }]);
+    await client.query("insert into signing_keys values ('k', 'ES256', '', 0)");
+    await expect.poll(() => received.slice(6), within).toEqual([{ kind: 'signing_keys_changed' }]);
   });
 
   test('are heard whatever the search path and the rights of those who make them', async () => {

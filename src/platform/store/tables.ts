@@ -1,5 +1,10 @@
 import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } from 'kysely';
 import type {
+  AccessTokensTable,
+  AuthorizationCodesTable,
+  SigningKeysTable,
+} from './oauth-tables.ts';
+import type {
   PasskeysTable,
   RecoveryCodesTable,
   SecondFactorsTable,
@@ -29,6 +34,7 @@ export interface Tables {
   login_sessions: LoginSessionsTable;
   authorization_codes: AuthorizationCodesTable;
   access_tokens: AccessTokensTable;
+  signing_keys: SigningKeysTable;
   servers: ServersTable;
   shares: SharesTable;
   share_codes: ShareCodesTable;
@@ -148,44 +154,10 @@ export interface LoginSessionsTable {
   upstream_session_id: string | null;
   /** Encrypted id_token, for RP-initiated logout. */
   id_token_encrypted: string | null;
-}
-
-export interface AuthorizationCodesTable {
-  code_hash: string;
-  client_id: string;
-  user_id: string;
-  session_id: string;
-  /** As sent in the authorization request; null when it was left out. */
-  redirect_uri: string | null;
-  scopes: string;
-  code_challenge: string | null;
-  created_at: number;
-  expires_at: number;
-  /** Set by the one atomic statement that takes the code. */
-  used_at: number | null;
-}
-
-export interface AccessTokensTable {
-  id: string;
-  token_hash: string;
-  /** `user`: owned by a user. `service`: owned by a service. `server`: a user's server's own token. */
-  kind: string;
-  user_id: string | null;
-  service_name: string | null;
-  server_id: string | null;
-  /** OAuth client it was issued to; null for tokens made by hand. */
-  client_id: string | null;
-  /** Browser session that consented; logging it out revokes the token. */
-  session_id: string | null;
-  /** The token it was made with; it ends with that one. */
-  made_by: string | null;
-  /** Hash of the authorization code it came from, so that a replayed code revokes it. */
-  code_hash: string | null;
-  scopes: string;
-  note: string;
-  created_at: number;
-  last_used_at: number | null;
-  expires_at: number | null;
+  /** JSON list: how the user showed who they are (RFC 8176); null where that is not known. */
+  amr: Generated<string | null>;
+  /** What that is worth, as OpenID Connect names it. */
+  acr: Generated<string | null>;
 }
 
 export interface ServersTable {

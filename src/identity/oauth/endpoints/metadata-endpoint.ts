@@ -1,6 +1,9 @@
 import type { Middleware } from 'koa';
+import { setBody } from '../../../platform/http/body.ts';
+import { signingAlgorithms } from '../keys/signing-key-store.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
 
-/** Authorization server metadata (RFC 8414 §2, RFC 9207 §3). */
+/** Authorization server metadata (RFC 8414 §2, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
 export interface AuthorizationServerMetadata {
   readonly issuer: string;
   readonly authorization_endpoint: string;
@@ -10,6 +13,9 @@ export interface AuthorizationServerMetadata {
   readonly introspection_endpoint_auth_methods_supported: readonly string[];
   readonly revocation_endpoint: string;
   readonly revocation_endpoint_auth_methods_supported: readonly string[];
+  readonly jwks_uri: string;
+  readonly subject_types_supported: readonly string[];
+  readonly id_token_signing_alg_values_supported: readonly string[];
   readonly scopes_supported: readonly string[];
   readonly response_types_supported: readonly string[];
   readonly response_modes_supported: readonly string[];
@@ -18,7 +24,10 @@ export interface AuthorizationServerMetadata {
   readonly authorization_response_iss_parameter_supported: boolean;
 }
 
-const wellKnown = '/.well-known/oauth-authorization-server';
+/** RFC 8414 §3 and OpenID Connect Discovery 1.0 §4: both give the same. */
+const wellKnown = ['oauth-authorization-server', 'openid-configuration'].map(
+  (name) => `/.well-known/${name}`,
+);
 
 /** The issuer identifier of the hub: its public URL without the slash at the end (RFC 8414 §2). */
 export function issuerOf(publicUrl: URL): string {
@@ -26,15 +35,15 @@ export function issuerOf(publicUrl: URL): string {
 }
 
 /**
- * Paths of the metadata. The first is where clients look (RFC 8414 §3.1: the issuer's path goes behind
- * the well-known one); the second is below the base path, for hubs that do not own the whole origin.
+ * Paths of the metadata: the issuer's path goes behind the well-known one (RFC 8414 §3.1), and before it where OpenID
+ * Connect is asked for (Discovery 1.0 §4.1) or the hub does not own the whole origin.
  */
 export function metadataPaths(publicUrl: URL): readonly string[] {
   const path = publicUrl.pathname.replace(/\/+$/, '');
-  return path === '' ? [wellKnown] : [wellKnown + path, path + wellKnown];
+  return [...new Set(wellKnown.flatMap((known) => [known + path, path + known]))];
 }
 
-/** RFC 8414 §3. */
+/** RFC 8414 §3, OpenID Connect Discovery 1.0 §4. */
 export function createMetadataEndpoint({
   publicUrl,
   scopeNames,
@@ -47,6 +56,18 @@ export function createMetadataEndpoint({
     ctx.set('Cache-Control', 'public, max-age=300');
     ctx.type = 'application/json';
     ctx.body = JSON.stringify(metadata);
+  };
+}
+
+/** The public keys of ID tokens (RFC 7517 §5). */
+export function createKeySetEndpoint({
+  signingKeys,
+}: {
+  readonly signingKeys: Pick<SigningKeys, 'keySet'>;
+}): Middleware {
+  return async (ctx) => {
+    ctx.set('Cache-Control', 'public, max-age=300');
+    setBody(ctx, await signingKeys.keySet());
   };
 }
 
@@ -66,6 +87,9 @@ function authorizationServerMetadata(
     introspection_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'Bearer'],
     revocation_endpoint: endpoint('revoke'),
     revocation_endpoint_auth_methods_supported: clientAuthenticationMethods,
+    jwks_uri: endpoint('jwks'),
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: signingAlgorithms,
     scopes_supported: scopeNames,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],

@@ -13,7 +13,7 @@ interface ReportedTable {
 }
 
 const any = 'rights_changed';
-const each = (kind: string) => ({ insert: kind, update: kind, delete: kind });
+export const each = (kind: string) => ({ insert: kind, update: kind, delete: kind });
 
 const reportedTables: readonly ReportedTable[] = [
   {
@@ -131,7 +131,7 @@ export async function createChangeLog(database: Transaction<unknown>): Promise<v
       return null;
     end $$`.execute(database);
   await pinSearchPath(database, 'hub_note_changes');
-  for (const reported of reportedTables) await tell(database, reported);
+  for (const reported of reportedTables) await tellChanges(database, reported);
 
   // The scopes of a share name the server: once it is renamed, another one may get that name.
   await sql`
@@ -147,7 +147,7 @@ export async function createChangeLog(database: Transaction<unknown>): Promise<v
 }
 
 /** Makes PostgreSQL write the changes of a table into the log. */
-async function tell(
+export async function tellChanges(
   database: Transaction<unknown>,
   { table, reported, subject = '', silent = [] }: ReportedTable,
 ): Promise<void> {

@@ -1,0 +1,153 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { JWTPayload } from 'jose';
+import type { Logger } from 'pino';
+import { randomSecret } from '../../../platform/crypto/random.ts';
+import type { HubDatabase } from '../../../platform/store/database.ts';
+import {
+  type SigningAlgorithm,
+  type SigningKey,
+  type SigningKeyStore,
+  signingAlgorithms,
+} from './signing-key-store.ts';
+
+/** Keys that sign ID tokens (OpenID Connect Core 1.0 §10.1): the same in all instances. */
+export interface SigningKeys {
+  /**
+   * The public keys (RFC 7517 §5) of every token that may still be valid, and those that come next. Made at first
+   * need.
+   */
+  keySet(): Promise<{ readonly keys: readonly object[] }>;
+  /** A JWT (RFC 7519), signed off the main thread. */
+  sign(claims: JWTPayload, algorithm: SigningAlgorithm): Promise<string>;
+  /** Makes keys that are missing or due, and deletes those that have ended: for one process at a time. */
+  maintain(): Promise<void>;
+  /** Says in the log which keys were lost with a cookie secret, and what to do. */
+  reportLost(): Promise<void>;
+}
+
+/** So long a key is published before it signs: clients remember the set of keys. */
+const noticeMs = 86_400_000;
+
+const loadJose = () => import('jose');
+const generate = promisify(generateKeyPair);
+
+interface OpenedKey extends SigningKey {
+  readonly key: KeyObject;
+  readonly jwk: object;
+}
+
+export function createSigningKeys(deps: {
+  readonly store: SigningKeyStore;
+  readonly database: Pick<HubDatabase, 'onChange' | 'now'>;
+  /** `Hub.signing_key_days`. */
+  readonly days: number;
+  readonly log: Logger;
+}): SigningKeys {
+  const { store, database, log } = deps;
+  const lifetimeMs = deps.days * 86_400_000;
+  let known: Promise<readonly OpenedKey[]> | undefined;
+  let making: Promise<void> | undefined;
+  database.onChange(({ kind }) => {
+    if (kind === 'signing_keys_changed' || kind === 'all') known = undefined;
+  });
+
+  async function open(stored: readonly SigningKey[]): Promise<readonly OpenedKey[]> {
+    const { exportJWK } = await loadJose();
+    const opened = stored.map(async (signingKey): Promise<OpenedKey[]> => {
+      const { id, algorithm: alg, privateKey } = signingKey;
+      if (privateKey === undefined) return [];
+      const key = createPrivateKey(privateKey);
+      const jwk = { ...(await exportJWK(createPublicKey(key))), kid: id, use: 'sig', alg };
+      return [{ ...signingKey, key, jwk }];
+    });
+    return (await Promise.all(opened)).flat();
+  }
+
+  async function make(
+    keys: readonly SigningKey[],
+    algorithm: SigningAlgorithm,
+    activeFromMs: number,
+  ): Promise<void> {
+    const { privateKey } =
+      algorithm === 'RS256'
+        ? await generate('rsa', { modulusLength: 2048 })
+        : await generate('ec', { namedCurve: 'P-256' });
+    const newest = keys.find((key) => key.algorithm === algorithm && key.endsAt === undefined);
+    await store.add(
+      {
+        id: randomSecret(12),
+        algorithm,
+        privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+        activeFrom: new Date(activeFromMs),
+        endsAt: undefined,
+      },
+      newest?.id,
+    );
+  }
+
+  const activeOf = (keys: readonly OpenedKey[], algorithm: SigningAlgorithm) =>
+    keys.findLast(
+      (key) => key.algorithm === algorithm && key.activeFrom.getTime() <= database.now(),
+    );
+
+  async function makeMissing(): Promise<void> {
+    const stored = await store.list();
+    const opened = await open(stored);
+    for (const algorithm of signingAlgorithms) {
+      if (activeOf(opened, algorithm) === undefined) await make(stored, algorithm, database.now());
+    }
+  }
+
+  /** Those that have not ended, among them one of each algorithm that signs now. */
+  async function current(): Promise<readonly OpenedKey[]> {
+    for (;;) {
+      known ??= store.list().then(open);
+      const keys = await known.catch((error: unknown) => {
+        known = undefined;
+        throw error;
+      });
+      const now = database.now();
+      const lasting = keys.filter(({ endsAt }) => endsAt === undefined || endsAt.getTime() > now);
+      if (signingAlgorithms.every((algorithm) => activeOf(lasting, algorithm))) return lasting;
+      making ??= makeMissing().finally(() => {
+        making = undefined;
+        known = undefined;
+      });
+      await making;
+    }
+  }
+
+  return {
+    keySet: async () => ({ keys: (await current()).map(({ jwk }) => jwk) }),
+
+    async sign(claims, algorithm) {
+      const signing = activeOf(await current(), algorithm);
+      if (signing === undefined) throw new TypeError(`no key for ${algorithm}`);
+      const { SignJWT } = await loadJose();
+      return new SignJWT(claims)
+        .setProtectedHeader({ alg: algorithm, kid: signing.id, typ: 'JWT' })
+        .sign(signing.key);
+    },
+
+    async maintain() {
+      const now = database.now();
+      const keys = await current();
+      for (const { algorithm, activeFrom, endsAt } of keys) {
+        const isDue = activeFrom.getTime() + lifetimeMs - noticeMs <= now;
+        if (endsAt !== undefined || !isDue) continue;
+        await make(keys, algorithm, Math.max(now + noticeMs, activeFrom.getTime() + lifetimeMs));
+      }
+      await store.purgeEnded();
+    },
+
+    async reportLost() {
+      const lost = (await store.list()).filter(({ privateKey }) => privateKey === undefined);
+      if (lost.length === 0) return;
+      log.warn(
+        { keys: lost.map(({ id }) => id) },
+        'keys that sign ID tokens were sealed with another cookie secret: new ones are made, and apps that keep the old ones refuse logins until they fetch those. To go on with the old ones, put the former key behind the new one in Hub.cookie_secret and restart the hub',
+      );
+    },
+  };
+}
