@@ -97,10 +97,13 @@ export function onReload(
   listeners: ReloadListeners,
   { database, instance, directory, channel, log }: Identity,
 ): void {
-  database.onChange((subject) => {
-    if (subject.kind !== 'reload_requested' || subject.instanceId === instance.id) return;
-    log.info({ by: directory.find(subject.instanceId)?.name }, 'reload requested');
-    listeners.byInstance();
-  });
+  database.onChange(
+    ({ instanceId }) => {
+      if (instanceId === instance.id) return;
+      log.info({ by: directory.find(instanceId)?.name }, 'reload requested');
+      listeners.byInstance();
+    },
+    ['reload_requested'],
+  );
   channel.handle(reloadOperation, () => listeners.byOperator());
 }

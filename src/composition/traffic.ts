@@ -92,12 +92,11 @@ async function openAnnouncements(hub: Working) {
     config: config.Hub,
   });
   disposables.defer(
-    database.onChange(({ kind }) => {
-      if (kind !== 'notices_changed' && kind !== 'all') return;
+    database.onChange(() => {
       announcements
         .refresh()
         .catch((error: unknown) => log.debug({ err: error }, 'announcements cannot be read'));
-    }),
+    }, ['notices_changed', 'all']),
   );
   await announcements.refresh();
   hub.announced.follow(announcements.everywhere, now);

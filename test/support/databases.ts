@@ -67,8 +67,8 @@ async function openReusable(): Promise<ReusableDatabase> {
   const schema = await readSchema(database);
   const { announceChange, onChange } = database;
   const stops: (() => void)[] = [];
-  database.onChange = (listener) => {
-    const stop = onChange(listener);
+  database.onChange = (...listener) => {
+    const stop = onChange(...listener);
     stops.push(stop);
     return stop;
   };

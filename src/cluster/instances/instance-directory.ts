@@ -73,9 +73,10 @@ export async function openInstanceDirectory(deps: {
     },
     onError: (error) => log.debug({ err: error }, 'could not read the instances of the hub'),
   });
-  const stopListening = database.onChange(({ kind }) => {
-    if (kind === 'instances_changed' || kind === 'all') void refreshing.run();
-  });
+  const stopListening = database.onChange(
+    () => void refreshing.run(),
+    ['instances_changed', 'all'],
+  );
 
   return {
     find: (id) => known.get(id),

@@ -46,9 +46,7 @@ export function watchSettings(hub: {
   }
 
   compareSoon();
-  const stopListening = database.onChange(({ kind }) => {
-    if (kind === 'instances_changed' || kind === 'all') compareSoon();
-  });
+  const stopListening = database.onChange(compareSoon, ['instances_changed', 'all']);
   return {
     [Symbol.dispose]() {
       stopListening();

@@ -1,5 +1,11 @@
+import pino from 'pino';
 import { expect, test } from 'vitest';
-import { type LoggedChange, subjectsOf, tokensRevoked } from './change-subject.ts';
+import {
+  createChangeListeners,
+  type LoggedChange,
+  subjectsOf,
+  tokensRevoked,
+} from './change-subject.ts';
 
 const revoked = (id: string): LoggedChange => ({ kind: 'token_revoked', subject: id });
 
@@ -41,4 +47,17 @@ test('the revocation of very many tokens may concern any user', () => {
   expect(subjectsOf([{ kind: 'rights_changed', subject: null }, ...many])).toEqual([
     { kind: 'rights_changed' },
   ]);
+});
+
+test('a listener is called for changes of the kinds it asked for alone', () => {
+  const listeners = createChangeListeners({ log: pino({ level: 'silent' }) });
+  const heard: string[] = [];
+  listeners.add(({ kind }) => heard.push(kind), ['notices_changed', 'all']);
+  const stop = listeners.add(({ kind }) => heard.push(`any: ${kind}`));
+  listeners.callAll({ kind: 'rights_changed' });
+  stop();
+  listeners.callAll({ kind: 'notices_changed' });
+  listeners.callAll({ kind: 'user_added' });
+  listeners.callAll({ kind: 'all' });
+  expect(heard).toEqual(['any: rights_changed', 'notices_changed', 'all']);
 });

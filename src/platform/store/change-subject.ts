@@ -123,12 +123,20 @@ function readSubject(kind: string, subject: string | null): ChangeSubject | unde
   }
 }
 
+type ChangeKind = ChangeSubject['kind'];
+
 /** Hears of a change. */
-export type ChangeListener = (subject: ChangeSubject) => void;
+export type ChangeListener<Kind extends ChangeKind = ChangeKind> = (
+  subject: Extract<ChangeSubject, { readonly kind: Kind }>,
+) => void;
 
 /** Who wants to know that users, roles, groups, sessions or tokens changed. */
 export interface ChangeListeners {
-  add(listener: ChangeListener): () => void;
+  /** Adds a listener to changes of these kinds, or of all; returns how to remove it. */
+  add<Kind extends ChangeKind = ChangeKind>(
+    listener: ChangeListener<Kind>,
+    kinds?: readonly Kind[],
+  ): () => void;
   callAll(subject: ChangeSubject): void;
 }
 
@@ -137,8 +145,13 @@ export function createChangeListeners({ log }: { readonly log: Logger }): Change
   // A listener added twice is called twice, hence a wrapper for each.
   const listeners = new Set<{ readonly call: ChangeListener }>();
   return {
-    add(listener) {
-      const entry = { call: listener };
+    add(listener, kinds) {
+      const wanted: readonly ChangeKind[] | undefined = kinds;
+      const entry = {
+        call(subject: ChangeSubject) {
+          if (wanted?.includes(subject.kind) !== false) listener(subject as never);
+        },
+      };
       listeners.add(entry);
       return () => listeners.delete(entry);
     },

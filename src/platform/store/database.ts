@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Text } from '../texts/text.ts';
 import type { workLocks } from './advisory-locks.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import type { AnnouncedSubject, ChangeListener } from './change-subject.ts';
+import type { AnnouncedSubject, ChangeListeners } from './change-subject.ts';
 import type { Tables } from './tables.ts';
 
 /** How news of changes comes from other processes. */
@@ -58,10 +58,10 @@ export interface HubDatabase extends AsyncDisposable {
   /** Tells every process something that no change of a table says. */
   requestReload(instanceId: string): Promise<void>;
   /**
-   * Called after any announceChange and any change by another process, perhaps more than once for one. Returns how to
-   * stop listening.
+   * Calls back after any announceChange and any change by another process, perhaps more than once for one; where
+   * `kinds` are given, for those alone. Returns how to stop listening.
    */
-  onChange(listener: ChangeListener): () => void;
+  onChange: ChangeListeners['add'];
   readonly changeFeed: ChangeFeed;
   /**
    * A number that grows with each commit of whatever process; undefined where telling it would take as long as asking

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Login } from '../../identity/sessions/login-sessions.ts';
-import type { ChangeSubject } from '../../platform/store/change-subject.ts';
+import { type ChangeSubject, createChangeListeners } from '../../platform/store/change-subject.ts';
 import { type ConnectionTags, createLiveConnections } from '../proxy/live-connections.ts';
 import { createRoute } from '../proxy/route.ts';
 import { createLiveAccess } from './live-access.ts';
@@ -24,16 +24,11 @@ function setUp() {
   const connections = createLiveConnections();
   const openSessions = new Set(['open', 'other']);
   const closed: string[] = [];
-  let announce: (subject: ChangeSubject) => void = () => {};
+  const log = pino({ level: 'silent' });
+  const { add: onChange, callAll: announce } = createChangeListeners({ log });
   const liveAccess = createLiveAccess({
     connections,
-    database: {
-      onChange(listener) {
-        announce = listener;
-        return () => {};
-      },
-      now: Date.now,
-    },
+    database: { onChange, now: Date.now },
     routes: { onRemove: () => () => {} },
     access: { isStillGranted: async (id) => id !== 'revoked' },
     loginAccess: { isStillGranted: async () => true },
@@ -42,7 +37,7 @@ function setUp() {
       onEnd: () => () => {},
     },
     groupNamesOf: async () => [],
-    log: pino({ level: 'silent' }),
+    log,
   });
   return {
     openSessions,

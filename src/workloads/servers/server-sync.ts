@@ -170,13 +170,8 @@ export function createServerSync(deps: {
 
   using started = new DisposableStack();
   started.defer(
-    database.onChange(({ kind }) => {
-      // After a loss the next comparison of a database that is shared comes soon enough.
-      const isDue = isShared
-        ? kind === 'server_changed' || kind === 'instances_changed'
-        : kind === 'all';
-      if (isDue) runSoon();
-    }),
+    // After a loss the next comparison of a database that is shared comes soon enough.
+    database.onChange(runSoon, isShared ? ['server_changed', 'instances_changed'] : ['all']),
   );
   started.defer(
     instance.onRegained(() => {

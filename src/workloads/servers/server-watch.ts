@@ -28,9 +28,12 @@ export function createServerWatch(deps: {
     isThere: (server: Server | undefined) => boolean,
   ): Promise<Server | undefined> {
     let wake = (): void => undefined;
-    const stopListening = database.onChange((subject) => {
-      if (subject.kind === 'server_changed' && subject.serverId === serverId) wake();
-    });
+    const stopListening = database.onChange(
+      (subject) => {
+        if (subject.serverId === serverId) wake();
+      },
+      ['server_changed'],
+    );
     try {
       for (;;) {
         if (signal.aborted) throw new HubError('unavailable', text`The hub is stopping.`);

@@ -53,9 +53,7 @@ export function followRuntimeServices(deps: {
     });
   }
 
-  const stopListening = deps.database.onChange((subject) => {
-    if (subject.kind === 'runtime_services_changed' || subject.kind === 'all') follow();
-  });
+  const stopListening = deps.database.onChange(follow, ['runtime_services_changed', 'all']);
   return {
     refresh,
     [Symbol.dispose]() {

@@ -327,9 +327,7 @@ export function createServiceReconciler(deps: ServiceReconcilerDeps): ServiceRec
   }
 
   const stopListening = [
-    database.onChange(({ kind }) => {
-      if (kind === 'services_changed' || kind === 'instances_changed') review();
-    }),
+    database.onChange(review, ['services_changed', 'instances_changed']),
     lease.onLost(() => {
       for (const service of deps.services()) {
         if (service.isLocal) void surrender(service);
