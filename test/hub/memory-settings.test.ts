@@ -15,7 +15,7 @@ function optionsOf(pid: number): string[] {
 test('a hub runs with a small part of its memory for young objects, under the pid it was started with', async () => {
   await using folder = await createHubFolder();
   await using hub = await folder.start();
-  expect(optionsOf(hub.pid)).toContain('--max-semi-space-size=16');
+  expect(optionsOf(hub.pid)).toContain('--max-semi-space-size=8');
   expect(readFileSync(`/proc/${hub.pid}/environ`, 'utf8')).toContain('MALLOC_ARENA_MAX=2\0');
 });
 

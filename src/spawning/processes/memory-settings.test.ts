@@ -25,7 +25,7 @@ const work = `
 `;
 
 test('with the settings of the hub, its heap does not grow to a multiple of what is in use', async () => {
-  const settings = ['--max-semi-space-size=16', '--no-memory-reducer'];
+  const settings = ['--max-semi-space-size=8', '--no-memory-reducer'];
   const { stdout } = await run(process.execPath, [
     ...settings,
     '--expose-gc',

@@ -7,7 +7,7 @@ const v8Options = [
    * In MiB, for objects that are young. By default their part of the heap grows to 128 MiB under load, stays so,
    * and no longer fits the caches of the processor.
    */
-  '--max-semi-space-size=16',
+  '--max-semi-space-size=8',
   /*
    * After some seconds without work V8 would give the compiled code back, so that each burst of requests started cold.
    */
