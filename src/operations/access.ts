@@ -76,7 +76,7 @@ const maxHolders = 20;
 /** Those to whom roles were given that say the name of a group or service; not who may do as much everywhere. */
 export async function accessOver(
   { kind, value }: ScopeFilter,
-  roles: Pick<RoleStore, 'list' | 'listHolders'>,
+  roles: Pick<RoleStore, 'list' | 'firstHolders'>,
 ): Promise<{ readonly entries: readonly AccessEntry[]; readonly isWhole: boolean }> {
   const over = (await roles.list()).filter((role) =>
     role.scopes.some((written) => {
@@ -84,17 +84,19 @@ export async function accessOver(
       return filter?.kind === kind && filter.value === value;
     }),
   );
-  const found = await Promise.all(
-    over.map(async (role) => {
-      const { items, total } = await roles.listHolders(role.name, { limit: maxHolders });
-      return { role, items, total };
-    }),
+  const names = over.map(({ name }) => name);
+  const found = Map.groupBy(
+    await roles.firstHolders(names, maxHolders + 1),
+    ({ roleName }) => roleName,
   );
+  const holdersOf = ({ name }: Role) => found.get(name) ?? [];
   return {
-    entries: found.flatMap(({ role, items }) =>
-      items.map((each) => ({ ...each, role, isOfRuntime: each.origin === runtimeOrigin })),
+    entries: over.flatMap((role) =>
+      holdersOf(role)
+        .slice(0, maxHolders)
+        .map((each) => ({ ...each, role, isOfRuntime: each.origin === runtimeOrigin })),
     ),
-    isWhole: found.every(({ items, total }) => items.length === total),
+    isWhole: over.every((role) => holdersOf(role).length <= maxHolders),
   };
 }
 

@@ -21,7 +21,7 @@ export interface Deps {
   readonly groupMembers: GroupMembers;
   readonly roles: Pick<
     RoleStore,
-    'namesGrantedTo' | 'heldBy' | 'list' | 'listHolders' | 'listAssignments'
+    'namesGrantedTo' | 'heldBy' | 'list' | 'firstHolders' | 'listAssignments'
   >;
 }
 

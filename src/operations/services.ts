@@ -20,7 +20,7 @@ export interface ServiceDeps {
     ServiceRegistry,
     'services' | 'find' | 'statusOf' | 'restart' | 'startService' | 'stopService' | 'outputOf'
   >;
-  readonly roles: Pick<RoleStore, 'namesGrantedTo' | 'list' | 'listHolders'>;
+  readonly roles: Pick<RoleStore, 'namesGrantedTo' | 'list' | 'firstHolders'>;
   readonly catalogue: ScopeCatalogue;
   readonly loads: Pick<LoadReader, 'read' | 'readHere'>;
   /** `Hub.allow_managed_services_at_runtime`. */

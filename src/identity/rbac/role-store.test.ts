@@ -96,6 +96,21 @@ describeEachDatabase('role store', (open) => {
     expect(last).toEqual({ items: grantedScopes.slice(1), total: 4, isFirst: false, isLast: true });
   });
 
+  test('finds the first holders of several roles at once', async () => {
+    const roles = createRoleStore(await open());
+    const readers = ['a', 'b', 'c'].map((name) => given('reader', 'user', name));
+    const team = given('reader', 'group', 'team');
+    const writer = given('writer', 'service', 's');
+    await roles.apply({ save: [role('reader'), role('writer'), role('other')] });
+    await roles.apply({ assign: [...readers, team, writer, given('other', 'user', 'a')] });
+    expect(await roles.firstHolders(['writer', 'reader', 'unknown'], 2)).toEqual([
+      team,
+      readers[0],
+      writer,
+    ]);
+    expect(await roles.firstHolders([], 2)).toEqual([]);
+  });
+
   test('goes on in the list of holders where a page ended, whoever comes or goes', async () => {
     const roles = createRoleStore(await open());
     const grantedScopes = [

@@ -42,6 +42,8 @@ export interface RoleStore {
   listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
   /** One page of those a role is given to, by kind and name; `holderKey` makes the keys of its edges. */
   listHolders(roleName: string, page: OffsetPageAsked): Promise<ListPage<RoleAssignment>>;
+  /** The first of those that each of some roles is given to, at most so many of each, by kind and name. */
+  firstHolders(roleNames: readonly string[], max: number): Promise<readonly RoleAssignment[]>;
   /** How many users, groups and services each role is given to; roles given to none are not in it. */
   countHolders(): Promise<ReadonlyMap<string, number>>;
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
@@ -161,6 +163,29 @@ export function createRoleStore(
         },
       });
       return { ...page, items: page.items.map(toAssignment) };
+    },
+
+    async firstHolders(roleNames, max) {
+      const numbered = kysely
+        .selectFrom('role_assignments')
+        .selectAll()
+        .select((select) =>
+          select.fn
+            .agg<number>('row_number')
+            .over((over) =>
+              over.partitionBy('role_name').orderBy('subject_kind').orderBy('subject_name'),
+            )
+            .as('number'),
+        )
+        .where('role_name', 'in', textsOf(roleNames, database));
+      const rows = await kysely
+        .selectFrom(numbered.as('numbered'))
+        .selectAll()
+        .where('number', '<=', max)
+        .orderBy('role_name')
+        .orderBy('number')
+        .execute();
+      return rows.map(toAssignment);
     },
 
     async countHolders() {
