@@ -93,16 +93,16 @@ export default plugin;
 const problems = {
   tooLong: { en: 'This password is too long.', de: 'Dieses Passwort ist zu lang.' },
   repeats: {
-    en: 'This password only repeats itself.',
-    de: 'Dieses Passwort wiederholt sich nur.',
+    en: 'This password is too repetitive. Mix in other characters.',
+    de: 'Dieses Passwort wiederholt sich zu sehr. Mischen Sie andere Zeichen darunter.',
   },
   personal: {
-    en: 'This password is too close to your user name or to the name of this site.',
+    en: 'This password is too similar to your username or to this site’s name.',
     de: 'Dieses Passwort ist Ihrem Benutzernamen oder dem Namen dieser Website zu ähnlich.',
   },
   common: {
-    en: 'This password is one of those that are tried first.',
-    de: 'Dieses Passwort gehört zu denen, die als Erste ausprobiert werden.',
+    en: 'This password is too common. Choose one that’s harder to guess.',
+    de: 'Dieses Passwort ist zu verbreitet. Wählen Sie eines, das schwerer zu erraten ist.',
   },
 };
 

@@ -267,7 +267,7 @@ describe('each page and form', () => {
         const { body } = await enter(visitor, form, fields);
         const next = await visitor.request(`${hub.url}hub/token`);
         expect(body + next.body, caller.name).toMatch(
-          /Not done for 1 user|No link for 1 user|There is no group|not authorized|Nothing is known/,
+          /Not done for 1 user|No link for 1 user|There is no group|don’t have the permission|Nothing is known/,
         );
       }
       expect(await state()).toEqual(before);

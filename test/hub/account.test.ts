@@ -56,7 +56,7 @@ describe('changing the own password', () => {
     expect(wrong.body).toContain('This is not your password.');
     const bad = await changePassword(browser, testPassword, 'password1234');
     expect(bad.status).toBe(400);
-    expect(bad.body).toContain('tried first');
+    expect(bad.body).toContain('This password is too common.');
     const differs = await changePassword(
       browser,
       testPassword,

@@ -118,7 +118,7 @@ describe('a status is as JupyterHub has it', () => {
     const body = (await answer.json()) as Record<string, unknown>;
     expect(body).toMatchObject({
       code: 'spawn_failed',
-      message: 'The server ended with exit code 1 before it was ready.',
+      message: 'The server exited (code 1) before it was ready.',
     });
     // It is no defect of the hub, for whose log an id would be told.
     expect(body).not.toHaveProperty('error_id');

@@ -14,7 +14,7 @@ test('a server name that cannot be is explained beside its field', async () => {
   const home = await bob.request(`${hub.url}hub/home`);
   const wrong = await submitTo(bob, home, '/hub/create-server', { name: 'No Such Name' });
   expect(wrong.status).toBe(400);
-  expect(wrong.body).toContain('This cannot be the name of a server.');
+  expect(wrong.body).toContain('A server cannot have this name.');
   expect(wrong.body).toContain('value="No Such Name"');
   const made = await submitTo(bob, home, '/hub/create-server', { name: 'thesis' });
   expect(made.headers.location).toBe('/hub/spawn/bob/thesis');

@@ -106,7 +106,7 @@ test.each([
     'exits at once',
     patient,
     fixtureApp('exit-at-once', '3'),
-    /ended with exit code 3 before it was ready/,
+    /exited \(code 3\) before it was ready/,
   ],
   [
     'never listens',

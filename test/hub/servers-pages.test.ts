@@ -123,10 +123,10 @@ test('a start that fails says why with the last lines of output, and offers to t
   const path = serverPath('alice');
   await untilServer(hub, path, ({ failure }) => failure !== null, 'the start has failed');
   const failed = await browser.open(new URL(pressed.headers.location ?? '', hub.url).href);
-  expect(failed.body).toContain('ended with exit code 9');
+  expect(failed.body).toContain('exited (code 9)');
   expect(failed.body).toContain('something is missing');
   expect(failed.body).toContain('Try again');
-  expect((await browser.open(`${hub.url}hub/home`)).body).toContain('ended with exit code 9');
+  expect((await browser.open(`${hub.url}hub/home`)).body).toContain('exited (code 9)');
   expect((await submitFormTo(browser, failed, /spawn/)).status).toBe(303);
 });
 

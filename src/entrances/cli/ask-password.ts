@@ -10,7 +10,7 @@ export async function askNewPassword(
 ): Promise<string> {
   if (options.isPiped) return await readFirstLine(stdin);
   if (stdin.isTTY !== true) {
-    throw new HubError('bad_request', 'There is no terminal to ask for a password.', {
+    throw new HubError('bad_request', 'Can’t prompt for a password: stdin is not a terminal.', {
       hint: 'Use --password-stdin and pipe the password in.',
     });
   }

@@ -11,7 +11,7 @@ import { loadFor, withConfig } from './with-config.ts';
 /** Adds `hub start`. */
 export function addStartCommand(program: Command, io: CliIo): void {
   withConfig(program.command('start'))
-    .description('run the hub until it is told to stop (SIGTERM or Ctrl-C); SIGHUP reloads')
+    .description('run the hub in the foreground; SIGTERM or Ctrl-C ends it, SIGHUP reloads')
     .action(async (_flags: unknown, command: Command) => {
       const checked = await loadFor(command, io);
       await io.openLog(checked);

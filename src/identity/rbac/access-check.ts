@@ -1,6 +1,6 @@
 import { HubError } from '../../platform/errors.ts';
 import type { AccessTarget } from '../../platform/protocol/client-id.ts';
-import { text } from '../../platform/texts/text.ts';
+import { listOf, text } from '../../platform/texts/text.ts';
 import type { User } from '../users/user-store.ts';
 import type { Membership } from './membership.ts';
 import type { Owner } from './owner.ts';
@@ -11,6 +11,8 @@ import {
   type ScopeSet,
   splitServerValue,
 } from './scope.ts';
+import type { BuiltInScope } from './scope-definitions.ts';
+import { scopeLabels } from './scope-labels.ts';
 
 /** Who makes a request, and what they may do in it. */
 export interface Caller {
@@ -246,8 +248,12 @@ export function requireAccess(
   if (verdicts.includes('filtered') && resource !== undefined) {
     throw notReachable();
   }
-  throw new HubError('forbidden', text`Action is not authorized with current scopes.`, {
-    hint: text`It requires any of: ${anyOf.join(', ')}.`,
+  const permissions = anyOf.map((scope) => {
+    const words = scopeLabels[scope as BuiltInScope]?.description;
+    return words === undefined ? scope : text`“${words}” (${scope})`;
+  });
+  throw new HubError('forbidden', text`You don’t have the permission for this.`, {
+    hint: text`You need the permission ${listOf(permissions, 'disjunction')}.`,
   });
 }
 

@@ -75,3 +75,9 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   access: text`Access`,
   'audit.omit': text`Records left out`,
 };
+
+/** What those are called that were refused, where the label and “Refused” beside it would not read well. */
+export const refusedLabels: Readonly<Partial<Record<string, Text>>> = {
+  login: text`Login failed`,
+  access: text`Access denied`,
+};

@@ -42,8 +42,8 @@ export function budgetConnections(options: {
         ? undefined
         : {
             problem:
-              `the limit of open files, ${openFiles}, lasts for ${affordable} client connections and not for ` +
-              `Proxy.max_connections (${configured})`,
+              `the limit of ${openFiles} open files allows ${affordable} client connections, and ` +
+              `Proxy.max_connections is ${configured}`,
             fix:
               `raise it to ${configured * filesPerConnection + largestReserve} (LimitNOFILE= of a systemd unit, ` +
               '--ulimit nofile= of a container, ulimit -Hn of a shell), or lower Proxy.max_connections',

@@ -214,7 +214,7 @@ describeEachDatabase('the life of servers', (open) => {
       setImmediate(() => world.spawner.die(serverId, { code: 3, signal: null }));
     };
     await expect(world.start(server)).rejects.toThrow(
-      'The server ended with exit code 3 before it was ready.',
+      'The server exited (code 3) before it was ready.',
     );
     const { failure } = await world.stored(server);
     expect(failure?.output).toHaveLength(50);

@@ -156,6 +156,6 @@ function earlyEnd({ code, signal, reason }: ServerExit): Text {
   if (reason !== undefined) return text`The server ended before it was ready: ${reason}.`;
   if (signal !== null) return text`The server ended by signal ${signal} before it was ready.`;
   return code === null
-    ? text`The server ended before it was ready, with an unknown exit code.`
-    : text`The server ended with exit code ${String(code)} before it was ready.`;
+    ? text`The server exited before it was ready (code unknown).`
+    : text`The server exited (code ${String(code)}) before it was ready.`;
 }

@@ -339,8 +339,8 @@ export function createUserServers(deps: {
 
 function requireServerName(name: string): void {
   if (isServerName(name)) return;
-  throw new HubError('bad_request', text`This cannot be the name of a server.`, {
-    hint: text`Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.`,
+  throw new HubError('bad_request', text`A server cannot have this name.`, {
+    hint: text`Use 1–30 lowercase letters a-z, digits and single hyphens, starting with a letter and ending without a hyphen.`,
   });
 }
 

@@ -166,7 +166,7 @@ function secondFactorSection(
         ? text`A login by password asks for a code from your authenticator app or a passkey.`
         : text`A login by password asks for a code from your authenticator app.`
       : hasPasskeys
-        ? text`With it, a login by password takes a code from your phone in place of a passkey.`
+        ? text`Lets you enter a code from your phone instead of using a passkey, after your password.`
         : text`Protects your account even if your password is stolen.`
   }</p></div><div class="actions">${controls}</div></li></ul></section>
 ${

@@ -1,6 +1,6 @@
 import { actionLabels } from '../../../platform/audit/action-labels.ts';
 import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
-import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { type SessionEntry, sessionList } from '../account/session-list.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { auditTable } from '../elements/audit-table.ts';
@@ -50,8 +50,8 @@ export function activityPage(view: ActivityView): Html {
     tab: 'activity',
     body: html`${pageHead(text`Activity`, text`Everything that happened, newest first. Dates are in UTC.`)}
 <form class="inline-form" method="get" action="${layout.urls.adminActivity}" role="search">
-${textField({ name: 'actor', label: message('By', {}, { context: 'actor' }), value: filter.actor })}
-${textField({ name: 'target', label: message('To', {}, { context: 'target' }), value: filter.target })}
+${textField({ name: 'actor', label: text`Actor`, value: filter.actor })}
+${textField({ name: 'target', label: text`Target`, value: filter.target })}
 ${selectField({
   name: 'action',
   label: text`Action`,

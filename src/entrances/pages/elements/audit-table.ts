@@ -1,4 +1,4 @@
-import { actionLabels } from '../../../platform/audit/action-labels.ts';
+import { actionLabels, refusedLabels } from '../../../platform/audit/action-labels.ts';
 import type { AuditAction } from '../../../platform/audit/actions.ts';
 import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
 import { type AuditDetail, detailLabels } from '../../../platform/audit/detail-labels.ts';
@@ -58,12 +58,14 @@ export function auditTable(
       {
         label: text`Action`,
         style: 'name',
-        cell: ({ action, result, count }) =>
-          html`<span title="${action}">${wordsFor(action)}</span>${count > 1 && html` <span class="tag">${message('{count, plural, one {once} other {# times}}', { count })}</span>`}${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
+        cell: ({ action, result, count }) => {
+          const refused = result === 'refused' ? refusedLabels[action] : undefined;
+          return html`<span title="${action}">${refused ?? wordsFor(action)}</span>${count > 1 && html` <span class="tag">${message('{count, plural, one {once} other {# times}}', { count })}</span>`}${result !== 'done' && refused === undefined && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`;
+        },
       },
       { label: text`When`, cell: ({ at }) => timeElement(at, now) },
       {
-        label: message('By', {}, { context: 'actor' }),
+        label: text`Actor`,
         cell: (entry) => {
           const { address, name, sessionId } = entry.actor;
           const login = sessions.find((each) => each.sessionId === sessionId);
@@ -71,7 +73,7 @@ export function auditTable(
           return html`${actorOf(entry, link)}${address !== undefined && isShown && html` <span class="soft">${text`from ${addressOf(address)}`}${login && html`, ${deviceName(login.userAgent)}`}</span>`}`;
         },
       },
-      { label: text`What`, cell: (entry) => target(entry, link) },
+      { label: text`Target`, cell: (entry) => target(entry, link) },
       {
         label: text`Detail`,
         cell: ({ detail, users }) => details(detail, users.filter(isVisibleName)),
@@ -89,7 +91,7 @@ function wordsFor(action: string): Phrase {
 const kindsOfActors = {
   user: text`User`,
   service: text`Service`,
-  anonymous: text`Not logged in`,
+  anonymous: text`Anonymous`,
   hub: text`The hub`,
   command_line: text`Command line`,
   proxy_api: text`A JupyterHub`,
