@@ -1,20 +1,45 @@
 /**
- * Builds what is published: `dist/`, the bundled program with its declarations and documents. Run with
- * `npm run build`.
+ * Builds what is published: `dist/`, the bundled program with its declarations and documents, and
+ * `dist-client/`, the client library as a package of its own. Run with `npm run build`.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { bundleProgram, readJson } from './program.ts';
+import { copyFileSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { bundleClient, bundleProgram, readJson } from './program.ts';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
+const client = join(root, 'dist-client');
 
-rmSync(dist, { recursive: true, force: true });
+for (const folder of [dist, client]) rmSync(folder, { recursive: true, force: true });
 declareTypes();
-writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.md'), licensesOf(await bundleProgram(dist)));
-for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'hub.schema.json']) {
-  copyFileSync(join(root, file), join(dist, file));
+finish(dist, await bundleProgram(dist), 'hub.md', ['SECURITY.md', 'hub.schema.json']);
+for (const file of declarationsBehind(join(dist, 'src/client/client.d.ts'))) {
+  cpSync(file, join(client, relative(dist, file)));
+}
+finish(client, await bundleClient(client), 'client.md', []);
+
+/** Adds what goes out with every package. */
+function finish(
+  folder: string,
+  packages: ReadonlySet<string>,
+  readme: string,
+  files: readonly string[],
+): void {
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licensesOf(packages));
+  copyFileSync(join(root, 'deploy/npm', readme), join(folder, 'README.md'));
+  for (const file of ['CHANGELOG.md', 'LICENSE', ...files])
+    copyFileSync(join(root, file), join(folder, file));
+}
+
+/** A declaration, and those that it imports. */
+function declarationsBehind(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/ from '(\.[^']+)'/g)) {
+    declarationsBehind(join(dirname(file), path.replace(/\.[jt]s$/, '.d.ts')), found);
+  }
+  return found;
 }
 
 function declareTypes(): void {

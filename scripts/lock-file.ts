@@ -21,7 +21,9 @@ interface LockedPackage {
 export function lockFileProblems({ packages }: LockFile): string[] {
   return Object.entries(packages).flatMap(([place, locked]) => {
     const wanted = { ...locked.dependencies, ...locked.optionalDependencies };
-    const missing = Object.keys(wanted).filter((name) => !isFound(packages, place, name));
+    const missing = Object.keys(wanted).filter(
+      (name) => placeOf(packages, place, name) === undefined,
+    );
     return [
       ...missing.map((name) => `${place} wants ${name}, which is not listed`),
       ...(place !== '' && locked.integrity === undefined ? [`${place} has no checksum`] : []),
@@ -40,15 +42,38 @@ export function withoutEngines(lock: LockFile): LockFile {
   return { ...lock, packages: Object.fromEntries(packages) };
 }
 
-/** Looks as Node.js does: beside the package itself, then further up. */
-function isFound(packages: LockFile['packages'], place: string, name: string): boolean {
+/**
+ * The `npm-shrinkwrap.json` of a published package: what its dependencies were when it was tested, and no more.
+ * Packages that are left out by name are optional ones of others, which would be compiled at their installation.
+ */
+export function shrinkwrapOf(
+  { packages, ...lock }: LockFile,
+  manifest: Pick<LockedPackage, 'dependencies'>,
+  leftOut: readonly string[],
+): LockFile {
+  const kept = new Map<string, LockedPackage>([['', manifest]]);
+  for (const [place, { dependencies, optionalDependencies }] of kept) {
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const found = leftOut.includes(name) ? undefined : placeOf(packages, place, name);
+      const locked = found === undefined ? undefined : packages[found];
+      if (found !== undefined && locked !== undefined) kept.set(found, locked);
+    }
+  }
+  return {
+    ...lock,
+    packages: Object.fromEntries([...kept].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+/** Where a package finds another: looks as Node.js does, beside the package itself, then further up. */
+function placeOf(packages: LockFile['packages'], place: string, name: string): string | undefined {
   for (
     let folder = place;
     ;
     folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))
   ) {
-    if (packages[`${folder === '' ? '' : `${folder}/`}node_modules/${name}`] !== undefined)
-      return true;
-    if (folder === '') return false;
+    const found = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;
+    if (packages[found] !== undefined) return found;
+    if (folder === '') return undefined;
   }
 }

@@ -1,13 +1,21 @@
-import { chmodSync, cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { rolldown } from 'rolldown';
+import { type RolldownOutput, rolldown } from 'rolldown';
+import { type LockFile, shrinkwrapOf } from './lock-file.ts';
 
 const root = join(import.meta.dirname, '..');
 
 /** Of what is published; in this folder, npm brings Node.js along. */
 const engines = { node: '>=24.14.1' };
 
+/** For engines of containers over SSH, which the hub does not offer. */
+const compiledAtInstallation = ['cpu-features', 'nan'];
+
+/** The client library runs in services, whose Node.js is not the hub's. */
+const clientEngines = { node: '>=20' };
+
 interface Manifest {
+  readonly name: string;
   readonly bin: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
@@ -34,16 +42,71 @@ export async function bundleProgram(folder: string): Promise<ReadonlySet<string>
   for (const file of globSync(['src/**/*.{css,svg,js,json}', 'bin/*'], { cwd: root })) {
     cpSync(join(root, file), join(folder, file));
   }
-  const published = `${JSON.stringify(publishedManifest(imported), undefined, 2)}\n`;
-  writeFileSync(join(folder, 'package.json'), published);
-  for (const file of Object.values(manifest.bin)) chmodSync(join(folder, compiled(file)), 0o755);
+  const published = publishedManifest(imported);
+  writeJson(join(folder, 'package.json'), published);
+  const lock = readJson(join(root, 'package-lock.json')) as unknown as LockFile;
+  writeJson(
+    join(folder, 'npm-shrinkwrap.json'),
+    shrinkwrapOf(lock, published, compiledAtInstallation),
+  );
+  for (const [name, file] of Object.entries(manifest.bin)) {
+    writeFileSync(join(folder, entryFile(name)), entryText(name, compiled(file)), { mode: 0o755 });
+  }
   return bundled;
+}
+
+/** Where npm finds a program of the package. */
+function entryFile(name: string): string {
+  return `bin/${name}.cjs`;
+}
+
+/** An old Node.js fails on the syntax of the program itself, and says nothing of what is needed. */
+function entryText(name: string, file: string): string {
+  const needed = engines.node.slice(2);
+  return `#!/usr/bin/env node
+var needed = '${needed}'.split('.').map(Number);
+var found = process.versions.node.split('.').map(Number);
+if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
+  console.error('${name} needs Node.js ${needed} or newer, and this is ' + process.versions.node + ' (' + process.execPath + ').');
+  process.exit(1);
+}
+import('../${file.replace(/^\.\//, '')}');
+`;
+}
+
+/**
+ * Writes the client library as a package of its own to a folder where its declarations are already: one module
+ * without dependencies, so that a service installs nothing of what only a hub needs.
+ */
+export async function bundleClient(folder: string): Promise<ReadonlySet<string>> {
+  const { name, version, license } = manifest;
+  const program = await rolldown({
+    cwd: root,
+    platform: 'node',
+    input: { 'src/client/client': manifest.exports['./client'] ?? '' },
+    transform: { target: 'node20' },
+  });
+  const { output } = await program.write({ dir: folder, comments: { legal: true } });
+  const published = {
+    name: name.replace(/[^/]+$/, 'client'),
+    version,
+    description: 'Lets the users of a Hub into a web app: for node:http, Koa and Express.',
+    license,
+    type: 'module',
+    engines: clientEngines,
+    exports: {
+      '.': { types: './src/client/client.d.ts', default: './src/client/client.js' },
+      './package.json': './package.json',
+    },
+  };
+  writeJson(join(folder, 'package.json'), published);
+  return foldersOf(output);
 }
 
 /** Returns the packages that the program imports by their names, and the folders of those that are in it. */
 async function writeModules(
   folder: string,
-): Promise<{ imported: Set<string>; bundled: Set<string> }> {
+): Promise<{ imported: Set<string>; bundled: ReadonlySet<string> }> {
   const entries = [
     ...Object.values(manifest.bin),
     ...Object.values(manifest.exports),
@@ -74,14 +137,19 @@ async function writeModules(
   const names = chunks
     .flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports])
     .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
-  const folders = chunks
-    .flatMap(({ moduleIds }) => moduleIds)
-    .map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0])
-    .filter((folder) => folder !== undefined);
   return {
     imported: new Set(names.filter((name) => name in manifest.dependencies)),
-    bundled: new Set(folders),
+    bundled: foldersOf(output),
   };
+}
+
+/** The folders of the packages that are in what was written. */
+function foldersOf(output: RolldownOutput['output']): ReadonlySet<string> {
+  const folders = output
+    .flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+    .map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0])
+    .filter((folder) => folder !== undefined);
+  return new Set(folders);
 }
 
 /** Modules that the program starts by their path: see programFile. */
@@ -100,11 +168,14 @@ function startedByPath(): string[] {
  */
 function isImported(id: string, importer: string | undefined): boolean {
   if (/^zod(?:\/|$)/.test(id)) return !importer?.includes('/node_modules/');
-  return /^(?:node:|hub\/|koffi$|dockerode$|pg-native$|cpu-features$)/.test(id);
+  return (
+    id.startsWith(`${manifest.name}/`) ||
+    /^(?:node:|koffi$|dockerode$|pg-native$|cpu-features$)/.test(id)
+  );
 }
 
 /** The manifest without what only development needs, its paths those of the compiled files. */
-function publishedManifest(imported: ReadonlySet<string>): object {
+function publishedManifest(imported: ReadonlySet<string>): Manifest {
   const { private: _, scripts: __, devDependencies: ___, allowScripts: ____, ...kept } = manifest;
   const exported = Object.entries(manifest.exports).map(([name, file]) => [
     name,
@@ -113,10 +184,11 @@ function publishedManifest(imported: ReadonlySet<string>): object {
   return {
     ...kept,
     engines,
-    bin: Object.fromEntries(
-      Object.entries(manifest.bin).map(([name, file]) => [name, compiled(file)]),
-    ),
-    exports: { ...Object.fromEntries(exported), './package.json': './package.json' },
+    bin: Object.fromEntries(Object.keys(manifest.bin).map((name) => [name, entryFile(name)])),
+    exports: {
+      ...Object.fromEntries(exported),
+      './package.json': './package.json',
+    } as Manifest['exports'],
     dependencies: Object.fromEntries(
       Object.entries(manifest.dependencies).filter(([name]) => imported.has(name)),
     ),
@@ -125,6 +197,10 @@ function publishedManifest(imported: ReadonlySet<string>): object {
 
 function compiled(file: string): string {
   return file.replace(/\.ts$/, '.js');
+}
+
+function writeJson(file: string, content: object): void {
+  writeFileSync(file, `${JSON.stringify(content, undefined, 2)}\n`);
 }
 
 export function readJson(file: string): Record<string, unknown> {

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type LockFile, lockFileProblems, withoutEngines } from '../scripts/lock-file.ts';
+import {
+  type LockFile,
+  lockFileProblems,
+  shrinkwrapOf,
+  withoutEngines,
+} from '../scripts/lock-file.ts';
 
 const file = join(import.meta.dirname, '..', 'package-lock.json');
 const lock = JSON.parse(readFileSync(file, 'utf8')) as LockFile;
@@ -48,5 +53,25 @@ test('a package that is left out, has no checksum or names a host is found', () 
     'node_modules/a/node_modules/b wants c, which is not listed',
     'node_modules/e has engines',
     'node_modules/d names a host: https://registry.example/d.tgz',
+  ]);
+});
+
+test('a published package installs what it was tested with, and none of the rest', () => {
+  const entry = { integrity: 'sha512-x' };
+  const packages = {
+    '': { dependencies: { a: '1', tool: '1' } },
+    'node_modules/a': { ...entry, dependencies: { b: '1', c: '1' } },
+    'node_modules/a/node_modules/b': { ...entry, optionalDependencies: { slow: '1', c: '1' } },
+    'node_modules/b': entry,
+    'node_modules/c': entry,
+    'node_modules/slow': entry,
+    'node_modules/tool': entry,
+  };
+  const made = shrinkwrapOf({ packages }, { dependencies: { a: '1' } }, ['slow']).packages;
+  expect(Object.keys(made)).toEqual([
+    '',
+    'node_modules/a',
+    'node_modules/a/node_modules/b',
+    'node_modules/c',
   ]);
 });

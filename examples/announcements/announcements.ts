@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type Allowed, HubOAuth, nodeListener, type UserModel } from 'hub/client';
+import { type Allowed, HubOAuth, nodeListener, type UserModel } from '@hub-gateway/hub/client';
 
 interface Announcement {
   readonly text: string;

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { HubOAuth, nodeListener, type UserModel } from 'hub/client';
+import { HubOAuth, nodeListener, type UserModel } from '@hub-gateway/hub/client';
 
 // Everything it needs to know stands in the HUB_* variables that the hub passes.
 const hubAuth = new HubOAuth();

@@ -1,4 +1,4 @@
-/** The client library, `hub/client`: everything a service needs to know who its visitors are. */
+/** The client library, `@hub-gateway/hub/client`: everything a service needs to know who its visitors are. */
 
 export { HubError, type HubErrorCode } from '../platform/errors.ts';
 export { isAllowed } from './access-rule.ts';

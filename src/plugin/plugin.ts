@@ -1,6 +1,6 @@
 /**
  * The contract of plugins: types only. A plugin is the default export of a file or folder in the
- * plugins folder. There it imports `zod`, `hub/plugin` and `hub/client` without installing anything:
+ * plugins folder. There it imports `zod`, `@hub-gateway/hub/plugin` and `@hub-gateway/hub/client` without installing anything:
  * the hub hands over its own.
  */
 export type { PluginLog } from '../platform/logging/plugin-log.ts';

@@ -79,13 +79,17 @@ test('what the Dockerfile copies is enough to build a hub, and its health check 
   const program = join(directory, 'dist');
   expect(globSync('{src,plugins}/**/*.ts', { cwd: program, exclude: ['**/*.d.ts'] })).toEqual([]);
 
-  await using folder = await createHubFolder({ Hub: { plugins_dir: join(program, 'plugins') } });
+  await using folder = await createHubFolder();
+  await folder.configure({
+    Hub: { plugins_dir: join(program, 'plugins'), bind_url: `${folder.url}lab/` },
+  });
   const [, , command, ...args] = JSON.parse(imageInstruction('CMD')) as string[];
   expect([command, ...args]).toEqual(['start', '--config', '/srv/hub/hub.config.json']);
   const [, check = ''] = imageInstruction('HEALTHCHECK').split(' CMD ');
-  const [, ...words] = JSON.parse(check.replace('http://127.0.0.1:8000/', folder.url)) as string[];
+  const hubPort = new URL(folder.apiUrl).host.replace(':', '/');
+  const [shell = '', ...words] = JSON.parse(check.replace('127.0.0.1/8080', hubPort)) as string[];
   const isHealthy = () =>
-    run(process.execPath, words).then(
+    run(shell, words).then(
       () => true,
       () => false,
     );

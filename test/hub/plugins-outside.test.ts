@@ -5,8 +5,8 @@ import { freePort } from '../support/free-port.ts';
 import { createPluginFolder, type PluginFolder } from '../support/plugin-folder.ts';
 
 /** A plugin as one writes it who has nothing but the documentation: TypeScript, zod and the contract. */
-const badges = `import { HubAuth } from 'hub/client';
-import type { AuthenticatorPlugin } from 'hub/plugin';
+const badges = `import { HubAuth } from '@hub-gateway/hub/client';
+import type { AuthenticatorPlugin } from '@hub-gateway/hub/plugin';
 import { z } from 'zod';
 
 const optionsSchema = z.strictObject({ file: z.string().min(1) });
@@ -182,21 +182,21 @@ describe('a plugin that cannot be used is told with its place and the way out, a
     [
       'a part of the hub that is not public',
       '',
-      /cannot be loaded: Package subpath '.\/server' is not defined by "exports" .*; plugins may import hub\/client, hub\/plugin and hub\/testing of the hub$/,
-      "'hub/client'",
-      "'hub/server'",
+      /cannot be loaded: Package subpath '.\/server' is not defined by "exports" .*; plugins may import @hub-gateway\/hub\/client, @hub-gateway\/hub\/plugin and @hub-gateway\/hub\/testing$/,
+      "'@hub-gateway/hub/client'",
+      "'@hub-gateway/hub/server'",
     ],
     [
       'the hub as a whole',
       '',
-      /cannot be loaded: No "exports" main defined .*; plugins may import hub\/client, hub\/plugin and hub\/testing of the hub$/,
-      "'hub/client'",
-      "'hub'",
+      /cannot be loaded: No "exports" main defined .*; plugins may import @hub-gateway\/hub\/client, @hub-gateway\/hub\/plugin and @hub-gateway\/hub\/testing$/,
+      "'@hub-gateway/hub/client'",
+      "'@hub-gateway/hub'",
     ],
     [
       'a name that is not exported',
       '2',
-      `cannot be loaded: SyntaxError: The requested module 'hub/plugin' does not provide an export named 'AuthenticatorPlugin'; if it is a type, write "import type"`,
+      `cannot be loaded: SyntaxError: The requested module '@hub-gateway/hub/plugin' does not provide an export named 'AuthenticatorPlugin'; if it is a type, write "import type"`,
       'import type',
       'import',
     ],
@@ -415,7 +415,7 @@ describe('a plugin that creates something else than its contract says', () => {
 });
 
 describe('a spawner in a folder without packages', () => {
-  const barracks = `import type { SpawnerPlugin } from 'hub/plugin';
+  const barracks = `import type { SpawnerPlugin } from '@hub-gateway/hub/plugin';
 import { z } from 'zod';
 
 const optionsSchema = z.strictObject({ key: z.string(), rooms: z.number().default(1) });

@@ -14,9 +14,9 @@ export async function compileIn(folder: PluginFolder, files: readonly string[]):
     compilerOptions: {
       typeRoots: types('node_modules/@types'),
       paths: {
-        'hub/client': types('src/client/client.ts'),
-        'hub/plugin': types('src/plugin/plugin.ts'),
-        'hub/testing': types('test/contract/testing.ts'),
+        '@hub-gateway/hub/client': types('src/client/client.ts'),
+        '@hub-gateway/hub/plugin': types('src/plugin/plugin.ts'),
+        '@hub-gateway/hub/testing': types('test/contract/testing.ts'),
         zod: types('node_modules/zod/index.d.ts'),
       },
     },

@@ -1,11 +1,19 @@
-import type { Logger } from 'pino';
-
 /** What a plugin may write to the hub's log. */
 export interface PluginLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+}
+
+/** What is used of pino's `Logger`: plugins compile against this file, and have no pino. */
+interface Logger {
+  child(labels: object): Logger;
+  isLevelEnabled(level: string): boolean;
+  debug(fields: unknown, message?: string): void;
+  info(fields: unknown, message?: string): void;
+  warn(fields: unknown, message?: string): void;
+  error(fields: unknown, message?: string): void;
 }
 
 /** Members of every line; a second one of the same name would hide the first or break the line's reader. */

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 /** Packages that plugins import without installing them: the hub's own zod, and the hub itself. */
-const hostPackage = /^(?:zod|hub)(?:\/|$)/;
+const hostPackage = /^(?:zod|@hub-gateway\/hub)(?:\/|$)/;
 
 /** URLs of plugin files, and of plugin folders with a slash at the end. */
 const pluginModules = new Set<string>();

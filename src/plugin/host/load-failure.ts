@@ -9,7 +9,10 @@ const maxMessageLength = 500;
 const hints: readonly (readonly [error: RegExp, hint: string])[] = [
   [/^Cannot find package /, 'install it there'],
   [/^Cannot find module /, 'name an existing file, with its extension'],
-  [/ "exports" /, 'plugins may import hub/client, hub/plugin and hub/testing of the hub'],
+  [
+    / "exports" /,
+    'plugins may import @hub-gateway/hub/client, @hub-gateway/hub/plugin and @hub-gateway/hub/testing',
+  ],
   [/ does not provide an export named /, 'if it is a type, write "import type"'],
   [/ strip-only mode/, 'write it as plain JavaScript with types'],
 ];
