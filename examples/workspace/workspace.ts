@@ -15,7 +15,7 @@ import {
   textPage,
 } from './pages.ts';
 
-// A person's files in the browser, behind hub-singleuser: it lets in only whom the hub admits, says in
+// A person's files in the browser, behind the gateway: it lets in only whom the hub admits, says in
 // X-Hub-User who that is, and refuses changes that another site asks for. So there is no login here.
 const prefix = process.env['HUB_SERVICE_PREFIX'] ?? '/';
 const folder = openFolder(process.cwd());
@@ -170,5 +170,7 @@ function send(response: ServerResponse, status: number, html: string): void {
   response.end(html);
 }
 
+const [, , socket] = process.argv;
 const { hostname, port } = new URL(process.env['HUB_SERVICE_URL'] ?? 'http://127.0.0.1:10103');
-server.listen(Number(port), hostname);
+if (socket === undefined) server.listen(Number(port), hostname);
+else server.listen(socket);

@@ -49,7 +49,7 @@ const groups = {
 
 function configOf(ports: readonly number[]): object {
   const [publicPort, internalPort, wikiPort, whoPort] = ports;
-  const workspace = 'hub-singleuser -- node {project}/examples/workspace/workspace.ts';
+  const workspace = 'node {project}/examples/workspace/workspace.ts {socket}';
   const start = workspace.replace('{project}', project);
   const shell = (script: string) => ['sh', '-c', script];
   const app = (name: string) => ['node', join(project, 'examples', name, `${name}.ts`)];

@@ -4,12 +4,12 @@ import { actAsHub } from '../platform/audit/actor.ts';
 import type { Config } from '../platform/config/config.ts';
 import { spawnerOf } from '../platform/config/profile-spawner.ts';
 import { createPluginLog } from '../platform/logging/plugin-log.ts';
-import { forwardingOf } from '../platform/protocol/identity-headers.ts';
 import { startSpawner, startSpawnHook } from '../plugin/host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
 import { createActivityLog, flushIntervalMs } from '../workloads/servers/activity.ts';
 import { createAddressReports } from '../workloads/servers/address-reports.ts';
+import { appAccessOf } from '../workloads/servers/app-access.ts';
 import { createLaunchPlanner, identityOf } from '../workloads/servers/launch-plan.ts';
 import { createLimitWatch } from '../workloads/servers/limit-watch.ts';
 import { openLoads } from '../workloads/servers/loads.ts';
@@ -81,8 +81,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
 
   const serverRoutes = createServerRoutes({
     ...hub,
-    access: spawnerConfig.access === 'gateway' ? 'gateway' : 'server',
-    forwarding: forwardingOf(spawnerConfig),
+    accessOf: (server) => appAccessOf(spawnerConfig, server),
   });
   const events: UnitEvents = {
     onReady(server, url) {

@@ -4,55 +4,59 @@ import { expect, test } from 'vitest';
 import { createTestHub, submitForm } from '../support/test-hub.ts';
 
 const project = join(import.meta.dirname, '..', '..');
-const command = [
-  'hub-singleuser',
-  '--',
-  process.execPath,
-  join(project, 'examples/workspace/workspace.ts'),
-];
+const command = [process.execPath, join(project, 'examples/workspace/workspace.ts')];
 
-test('the workspace keeps a person’s files behind hub-singleuser, and no other files', async () => {
-  await using hub = await createTestHub({
-    Spawner: { cmd: command, home_dir: 'homes/{username}' },
-  });
-  const alice = await hub.logIn('alice');
-  const started = await hub.api('/users/alice/server', 'admin-service-token', { method: 'POST' });
-  expect([201, 202]).toContain(started.status);
+test.each([
+  ['the gateway', { access: 'gateway', cmd: [...command, '{socket}'] }],
+  ['hub-singleuser', { cmd: ['hub-singleuser', '--', ...command] }],
+])(
+  'the workspace keeps a person’s files behind %s, and no other files',
+  async (_guard, settings) => {
+    await using hub = await createTestHub({
+      Spawner: { ...settings, home_dir: 'homes/{username}' },
+    });
+    const alice = await hub.logIn('alice');
+    const started = await hub.api('/users/alice/server', 'admin-service-token', { method: 'POST' });
+    expect([201, 202]).toContain(started.status);
 
-  const files = `${hub.url}user/alice/files/`;
-  const empty = await alice.open(`${hub.url}user/alice/`);
-  expect(empty.status).toBe(200);
-  expect(empty.body).toContain('This folder is empty');
-  expect(empty.body).toContain('Workspace of alice');
+    const files = `${hub.url}user/alice/files/`;
+    const empty = await alice.open(`${hub.url}user/alice/`);
+    expect(empty.status).toBe(200);
+    expect(empty.body).toContain('This folder is empty');
+    expect(empty.body).toContain('Workspace of alice');
 
-  const made = await submitForm(alice, empty, { name: 'ideas <1>.md', action: 'new-file' });
-  expect(made.status).toBe(303);
-  const editor = await alice.open(new URL(made.headers.location ?? '', hub.url).href);
-  const saved = await submitForm(alice, editor, { text: 'tea & <b>biscuits</b>', action: 'save' });
-  expect(saved.status).toBe(303);
-  const again = await alice.open(new URL(saved.headers.location ?? '', hub.url).href);
-  expect(again.body).toContain('tea &#38; &#60;b&#62;biscuits');
-  expect(again.body).toContain('Saved.');
-  const home = join(hub.directory, 'homes', 'alice');
-  expect(await readFile(join(home, 'ideas <1>.md'), 'utf8')).toBe('tea & <b>biscuits</b>');
+    const made = await submitForm(alice, empty, { name: 'ideas <1>.md', action: 'new-file' });
+    expect(made.status).toBe(303);
+    const editor = await alice.open(new URL(made.headers.location ?? '', hub.url).href);
+    const saved = await submitForm(alice, editor, {
+      text: 'tea & <b>biscuits</b>',
+      action: 'save',
+    });
+    expect(saved.status).toBe(303);
+    const again = await alice.open(new URL(saved.headers.location ?? '', hub.url).href);
+    expect(again.body).toContain('tea &#38; &#60;b&#62;biscuits');
+    expect(again.body).toContain('Saved.');
+    const home = join(hub.directory, 'homes', 'alice');
+    expect(await readFile(join(home, 'ideas <1>.md'), 'utf8')).toBe('tea & <b>biscuits</b>');
 
-  const upload = await alice.request(`${files}data.bin`, {
-    method: 'PUT',
-    body: 'bytes',
-    headers: { 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'same-origin' },
-  });
-  expect(upload.status).toBe(204);
-  expect((await alice.open(`${files}data.bin?download`)).body).toBe('bytes');
+    const upload = await alice.request(`${files}data.bin`, {
+      method: 'PUT',
+      body: 'bytes',
+      headers: { 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'same-origin' },
+    });
+    expect(upload.status).toBe(204);
+    expect((await alice.open(`${files}data.bin?download`)).body).toBe('bytes');
 
-  // Nothing leads out of the folder: not dots, not a link.
-  await writeFile(join(hub.directory, 'secret.txt'), 'secret');
-  await symlink(hub.directory, join(home, 'way-out'));
-  for (const path of ['way-out/secret.txt', '..%2fsecret.txt']) {
-    const answer = await alice.request(files + path);
-    expect([400, 404]).toContain(answer.status);
-    expect(answer.body).not.toContain('secret.txt</textarea>');
-  }
+    // Nothing leads out of the folder: not dots, not a link.
+    await writeFile(join(hub.directory, 'secret.txt'), 'secret');
+    await symlink(hub.directory, join(home, 'way-out'));
+    for (const path of ['way-out/secret.txt', '..%2fsecret.txt']) {
+      const answer = await alice.request(files + path);
+      expect([400, 404]).toContain(answer.status);
+      expect(answer.body).not.toContain('secret.txt</textarea>');
+    }
 
-  const bob = await hub.logIn('bob');
-  expect((await bob.open(files)).status).toBe(403);
-});
+    const bob = await hub.logIn('bob');
+    expect((await bob.open(files)).status).toBe(403);
+  },
+);

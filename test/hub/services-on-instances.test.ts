@@ -194,7 +194,7 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
 
   test('that only its own machine reaches is reached from another one, by its own guard', async () => {
     const services = [
-      await managedService('open', echo, { access: 'public' }),
+      await managedService('open', echo, { access: 'public', strip_prefix: true }),
       await managedService('guarded', echo, { access: 'gateway' }),
     ];
     const { first, second } = await startTwo(services, {

@@ -252,9 +252,13 @@ function checkAccountAuthenticator(config: Config, report: Report): void {
 }
 
 function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): void {
-  if (Spawner.access !== 'gateway' && forwardingOf(Spawner) !== undefined) {
-    const key = Spawner.host === 'upstream' ? 'host' : 'identity_headers';
-    report(`Spawner.${key}`, 'needs "access": "gateway"; hub-singleuser has flags for it');
+  const profiles = Spawner.profiles.map((each, at) => [`Spawner.profiles[${at}]`, each] as const);
+  for (const [path, own] of [['Spawner', Spawner] as const, ...profiles]) {
+    if ((own.access ?? Spawner.access) === 'gateway') continue;
+    const isForwarded = own.host === 'upstream' ? 'host' : 'identity_headers';
+    const key = own.strip_prefix ? 'strip_prefix' : forwardingOf(own) && isForwarded;
+    if (key === undefined) continue;
+    report(`${path}.${key}`, 'needs "access": "gateway"; hub-singleuser has flags for it');
   }
   reportRepeated(spawners, 'Spawner.class', 'spawner', report);
   reportRepeated(hooks, 'Spawner.hooks', 'hook', report);

@@ -271,6 +271,16 @@ describe('settings that cannot be, alone or together, are refused:', () => {
       /^Spawner\.host: needs "access": "gateway"; hub-singleuser has flags for it/,
     ],
     [
+      'a profile whose app strips a prefix itself',
+      {
+        Spawner: {
+          access: 'gateway',
+          profiles: [{ name: 'a', access: 'server', strip_prefix: true }],
+        },
+      },
+      /^Spawner\.profiles\[0\]\.strip_prefix: needs "access": "gateway"/,
+    ],
+    [
       'a header that no visitor would be believed to be without',
       { Spawner: { access: 'gateway', identity_headers: { user: 'Cookie' } } },
       /^Spawner\.identity_headers\.user: is no name for such a header/,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { byteSize, command, count, environment, seconds } from './common-schema.ts';
 import { extraRoutes } from './extra-route-schema.ts';
-import { forwardingKeys } from './forwarding-schema.ts';
 import { localizedText } from './language-schema.ts';
+import { profileAccessKeys, serverAccessKeys } from './server-access-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -166,6 +166,7 @@ const profileSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('Name of the spawner among those of Spawner.class; the first one by default.'),
+  ...profileAccessKeys,
   groups: z
     .array(z.string().min(1))
     .min(1)
@@ -194,7 +195,7 @@ export const spawnerSection = z.strictObject({
   cmd: command
     .optional()
     .describe(
-      "Command of a user's server; {username}, {server} (the name of a named server) and {directory} (the folder of this file) are replaced.",
+      "Command of a user's server; {username}, {server} (the name of a named server), {prefix} (its path, such as /user/ann/), {base_url} (the whole address of that) and {directory} (the folder of this file) are replaced. So are {ip} and {port}, where it is to listen, and with local-process {socket}, a Unix socket that only its account and the hub reach.",
     ),
   args: z
     .array(z.string())
@@ -249,13 +250,7 @@ export const spawnerSection = z.strictObject({
     .boolean()
     .default(false)
     .describe('Whether a named server that such a limit stops is deleted.'),
-  access: z
-    .enum(['server', 'gateway'])
-    .default('server')
-    .describe(
-      'Who checks visitors: the server itself, behind a first check by the gateway that its user cannot replace, or the gateway alone.',
-    ),
-  ...forwardingKeys,
+  ...serverAccessKeys,
   mem_limit: byteSize.optional().describe('Memory limit of a server.'),
   mem_guarantee: byteSize.optional().describe('Memory kept for a server, where the engine can.'),
   cpu_limit: cores

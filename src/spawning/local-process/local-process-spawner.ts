@@ -31,6 +31,7 @@ import { orAbort } from './or-abort.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
 import { type LocalServerState, readServerState, tagFamilyOf } from './server-state.ts';
 import {
+  asksForSocket,
   cgroupLimitsOf,
   fillCommand,
   homeVariables,
@@ -230,7 +231,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     request: SpawnRequest,
     user: SystemUser | undefined,
   ): Promise<ServerAddress> {
-    return request.socket
+    return request.socket || asksForSocket(request.command)
       ? addresses.takeSocket(runtimeDirectory, user)
       : addresses.takePort(request.ip);
   }

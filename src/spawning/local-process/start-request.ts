@@ -90,3 +90,10 @@ export function fillCommand(command: readonly string[], { placeholders }: Server
     ),
   );
 }
+
+/** Whether a command names the socket it is to listen on; behind a guard it is the guard's to give out. */
+export function asksForSocket(command: readonly string[]): boolean {
+  return fillGuardedCommand(command, (text) => text.replaceAll('{socket}', '\0'))
+    .join('')
+    .includes('\0');
+}

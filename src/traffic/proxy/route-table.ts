@@ -195,7 +195,8 @@ function matchPath(root: Node, path: CanonicalPath): RouteMatch | undefined {
   if (isWithoutSlash) {
     return { kind: 'redirect', route: entry, path: prefix + target.slice(pathname.length) };
   }
-  if (entry.stripsPrefix) {
+  // The instance that it is passed on to strips it.
+  if (entry.stripsPrefix && entry.via === undefined) {
     const rest = target.slice(target.startsWith(prefix) ? prefix.length : entryEnd);
     const path = withoutPrefix(rest);
     return path === undefined ? ambiguous : { kind: 'forward', route: entry, path };

@@ -19,11 +19,12 @@ import {
 } from '../../spawning/processes/readiness-probe.ts';
 import { withSingleuserOnPath } from '../../spawning/processes/singleuser-program.ts';
 import type { AddressReports } from './address-reports.ts';
+import { type AppAccess, appAccessOf } from './app-access.ts';
 import { ownVolume } from './own-volume.ts';
 import { safeFileName } from './safe-file-name.ts';
 import { type Server, serverPrefix } from './server.ts';
 import type { ServerAccount } from './server-accounts.ts';
-import { addressEnvironment, serverEnvironment } from './server-environment.ts';
+import { addressEnvironment, portVariable, serverEnvironment } from './server-environment.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ChosenOptions } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
@@ -147,15 +148,16 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
     };
   }
 
-  function waitsFor({
-    userName,
-    name,
-  }: Server): Omit<LaunchPlan, 'launch' | 'userOptions' | 'profile'> {
+  function waitsFor(
+    { userName, name }: Server,
+    access: AppAccess,
+  ): Omit<LaunchPlan, 'launch' | 'userOptions' | 'profile'> {
+    const prefix = access.stripsPrefix ? '/' : serverPrefix(basePath, userName, name);
     return {
       startTimeoutMs: spawnerConfig.start_timeout * 1000,
       waitUntilReady: (spawned, signal) =>
         requireAnswer(spawned, {
-          path: serverPrefix(basePath, userName, name),
+          path: prefix + access.readyPath.slice(1),
           seconds: spawnerConfig.http_timeout,
           probe: deps.probe,
           signal,
@@ -169,7 +171,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       const hasSaved = state === 'starting' && Object.keys(spawnerState).length > 0;
       if (!hasSaved || !deps.spawner.canResume(spawnerState)) return undefined;
       return {
-        ...waitsFor(server),
+        ...waitsFor(server, appAccessOf(spawnerConfig, server)),
         userOptions: server.userOptions,
         async launch(callbacks) {
           const resumed = await deps.spawner.resume?.(spawnerState, {
@@ -185,8 +187,9 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
 
     plan(launch) {
       const { user, server, chosen } = launch;
+      const access = appAccessOf(spawnerConfig, chosen);
       return {
-        ...waitsFor(server),
+        ...waitsFor(server, access),
         userOptions: chosen.userOptions,
         profile: chosen.profile,
         async launch(callbacks) {
@@ -206,7 +209,11 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
             ...settings,
             profileOptions: deps.profileOptionsOf(chosen.profile),
             environment: environmentOf(launch, { token, settings }),
-            environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
+            environmentForUrl: (url) => ({
+              // Many apps listen there unless told otherwise. A guard of its own has another port for its app.
+              ...(access.access === 'gateway' && portVariable(url)),
+              ...addressEnvironment(url, Hub.environment_prefixes),
+            }),
             ...(memoryBytes !== undefined && { memoryLimitBytes: memoryBytes }),
             ip: spawnerConfig.ip,
             socket: spawnerConfig.socket,

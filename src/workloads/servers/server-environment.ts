@@ -53,6 +53,12 @@ export function addressEnvironment(
   return prefixVariables({ SERVICE_URL: url }, prefixes, '/');
 }
 
+/** The port in an address; nothing where that is a socket. */
+export function portVariable(url: string): Record<string, string> {
+  const { port } = new URL(url);
+  return port === '' ? {} : { PORT: port };
+}
+
 function variables(options: ServerEnvironmentOptions): HubVariables {
   const { userName, serverName, clientId, origins, basePath, apiUrl, prefix } = options;
   const owner = { kind: 'server', userName, serverName } as const;

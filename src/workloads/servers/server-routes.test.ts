@@ -11,8 +11,12 @@ test('a route that is opened is no traffic, and a request through it is', () => 
     routes: table,
     basePath: '/',
     origins: { urlOf: (path) => path },
-    access: 'gateway',
-    forwarding: undefined,
+    accessOf: () => ({
+      access: 'gateway',
+      readyPath: '/',
+      stripsPrefix: false,
+      forwarding: undefined,
+    }),
   });
   routes.open(server, 'http://127.0.0.1:1');
   expect([...routes.collectTraffic()]).toEqual([]);

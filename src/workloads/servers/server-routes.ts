@@ -1,9 +1,9 @@
 import { dateOf, monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import { serverClientId } from '../../platform/protocol/client-id.ts';
-import type { Route } from '../../traffic/proxy/route.ts';
 import type { RouteLoad } from '../../traffic/proxy/route-load.ts';
 import type { RouteTable } from '../../traffic/proxy/route-table.ts';
+import type { AppAccess } from './app-access.ts';
 import { type Server, serverPrefix } from './server.ts';
 
 interface Traffic {
@@ -55,10 +55,9 @@ export function createServerRoutes(deps: {
   readonly routes: Pick<RouteTable, 'find' | 'remove' | 'replace'>;
   readonly basePath: string;
   readonly origins: Pick<Origins, 'urlOf'>;
-  readonly access: Route['access'];
-  readonly forwarding: Route['forwarding'];
+  readonly accessOf: (server: Server) => AppAccess;
 }): ServerRoutes {
-  const { routes, basePath, origins, access, forwarding } = deps;
+  const { routes, basePath, origins } = deps;
   const open = new Map<string, OpenRoute>();
   let collectedAtMs = monotonicMs();
   const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
@@ -69,11 +68,13 @@ export function createServerRoutes(deps: {
     const current = open.get(prefix)?.serverId === serverId ? routes.find(prefix) : undefined;
     // Connections to a server that only passed to another instance go on.
     if (current?.target !== target || current.via !== remote?.via) {
+      const { access, forwarding, stripsPrefix } = deps.accessOf(server);
       routes.replace({
         prefix,
         target,
         access,
         forwarding,
+        stripsPrefix,
         owner: { kind: 'server', userName, serverName },
         serverId,
         clientId: serverClientId(userName, serverName),

@@ -176,7 +176,7 @@ export function createServerUnit(
       });
       await record.running(duration && { ms: duration.ms(), profile: plan.profile });
       cancel.signal.throwIfAborted();
-      const url = events.onReady(server, running.url);
+      const url = events.onReady({ ...server, userOptions: plan.userOptions }, running.url);
       spawned = running;
       state = 'running';
       start = undefined;

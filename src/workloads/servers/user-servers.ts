@@ -8,6 +8,7 @@ import type { AuditDetail } from '../../platform/audit/detail-labels.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { spawnerOf } from '../../platform/config/profile-spawner.ts';
 import { HubError } from '../../platform/errors.ts';
+import type { Origins } from '../../platform/http/origins.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import { exactTime, message, text } from '../../platform/texts/text.ts';
 import type { Launch } from './launch-plan.ts';
@@ -96,6 +97,7 @@ export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
 export function createUserServers(deps: {
   readonly config: Pick<Config, 'Hub' | 'Spawner' | 'spawners' | 'basePath' | 'directory'>;
+  readonly origins: Pick<Origins, 'of'>;
   readonly isConfigured: boolean;
   readonly users: Pick<UserStore, 'findByName'>;
   readonly serverStore: ServerStore;
@@ -129,6 +131,10 @@ export function createUserServers(deps: {
   const placeholdersOf = (userName: string, serverName: string) => ({
     username: userName,
     server: serverName,
+    prefix: serverPrefix(basePath, userName, serverName),
+    base_url:
+      deps.origins.of({ kind: 'server', userName, serverName }) +
+      serverPrefix(basePath, userName, serverName),
     // Servers run in folders of their own; this is how a command names a file beside the configuration.
     directory: config.directory,
   });

@@ -1,0 +1,31 @@
+import type { SpawnerConfig } from '../../platform/config/config.ts';
+import { forwardingOf } from '../../platform/protocol/identity-headers.ts';
+import type { Route } from '../../traffic/proxy/route.ts';
+
+/** How visitors reach the app of a server. */
+export interface AppAccess extends Pick<Route, 'stripsPrefix' | 'forwarding'> {
+  readonly access: 'server' | 'gateway';
+  /** Below the prefix, with a slash at its beginning. */
+  readonly readyPath: string;
+}
+
+/** What the profile of a server says, else what holds for all. */
+export function appAccessOf(
+  config: SpawnerConfig,
+  { userOptions }: { readonly userOptions: Readonly<Record<string, unknown>> },
+): AppAccess {
+  const profile = config.profiles.find(({ name }) => name === userOptions['profile']);
+  const access = profile?.access ?? config.access;
+  const isGateway = access === 'gateway';
+  return {
+    access,
+    readyPath: profile?.ready_path ?? config.ready_path,
+    stripsPrefix: isGateway && (profile?.strip_prefix ?? config.strip_prefix),
+    forwarding: isGateway
+      ? forwardingOf({
+          host: profile?.host ?? config.host,
+          identity_headers: profile?.identity_headers ?? config.identity_headers,
+        })
+      : undefined,
+  };
+}
