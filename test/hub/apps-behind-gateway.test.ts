@@ -14,7 +14,7 @@ import {
 } from '../support/server-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
 
-/** Listens where its first argument says and tells what it was asked and told; `/well` alone is no error. */
+/** Listens where its first argument says and reports what it was asked; `/well` alone is no error. */
 const telling = `require('node:http').createServer((request, response) => {
   response.statusCode = request.url === '/well' || request.headers['x-hub-user'] ? 200 : 503;
   response.setHeader('content-type', 'application/json');
@@ -24,21 +24,21 @@ const telling = `require('node:http').createServer((request, response) => {
 const app = (...args: string[]) => [process.execPath, '-e', telling, ...args];
 const path = serverPath('alice');
 
-interface Told {
+interface Report {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly args: readonly string[];
   readonly port?: string;
 }
 
-async function ask(hub: TestHub, below: string): Promise<Told> {
+async function ask(hub: TestHub, below: string): Promise<Report> {
   const browser = await hub.logIn('alice');
-  return JSON.parse((await browser.open(`${hub.url}user/alice/${below}`)).body) as Told;
+  return JSON.parse((await browser.open(`${hub.url}user/alice/${below}`)).body) as Report;
 }
 
 const addressOf = async (hub: TestHub) => String((await getServer(hub, path)).state?.['url']);
 
-test('an app that cannot be told its path gets paths without it, on a socket of its own', async () => {
+test('an app that cannot be report its path gets paths without it, on a socket of its own', async () => {
   await using hub = await createServerHub({
     Spawner: {
       cmd: app('{socket}', '{prefix}', '{base_url}'),
@@ -50,13 +50,13 @@ test('an app that cannot be told its path gets paths without it, on a socket of 
   await createUsers(hub, 'alice');
   await startUntilReady(hub, path);
   expect(await addressOf(hub)).toMatch(/^http\+unix:/);
-  const told = await ask(hub, 'a/b?c=1');
-  expect(told).toMatchObject({
+  const report = await ask(hub, 'a/b?c=1');
+  expect(report).toMatchObject({
     url: '/a/b?c=1',
     args: ['/user/alice/', `${hub.url}user/alice/`],
     headers: { 'x-remote-user': 'alice', 'x-forwarded-prefix': '/user/alice' },
   });
-  expect(told.port).toBeUndefined();
+  expect(report.port).toBeUndefined();
 });
 
 test('a profile says for itself how its app is reached, also after another one was chosen', async () => {
