@@ -143,7 +143,8 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     services: () =>
       services.map(({ secret: _, ...service }) => ({
         clientId: `service-${service.name}`,
-        redirectUri: `${basePath}services/${service.name}/oauth_callback`,
+        redirectUris: [`${basePath}services/${service.name}/oauth_callback`],
+        isPublic: false,
         allowedScopes: [],
         skipsConsent: false,
         ...service,

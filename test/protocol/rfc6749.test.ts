@@ -10,7 +10,7 @@ import {
 
 const services = [
   { ...wiki, allowedScopes: ['read:servers!user'] },
-  { ...forum, redirectUri: 'https://forum.example/cb?keep=%20me' },
+  { ...forum, redirectUris: ['https://forum.example/cb?keep=%20me'] },
 ];
 const request = { response_type: 'code', client_id: 'service-wiki', state: 'xyz' };
 const asWiki = basic('service-wiki', wiki.secret);

@@ -38,8 +38,8 @@ describe('metadata', () => {
       response_types_supported: ['code'],
       response_modes_supported: ['query'],
       grant_types_supported: ['authorization_code'],
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
-      revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      revocation_endpoint_auth_methods_supported: expect.arrayContaining(['none']),
       code_challenge_methods_supported: ['S256'],
       scopes_supported: expect.arrayContaining(['inherit', 'read:users', 'access:services']),
     });

@@ -177,9 +177,14 @@ describe('settings that cannot be, alone or together, are refused:', () => {
       'Hub.services[0].access: must be one of "service", "gateway", "public"',
     ],
     [
-      'a client id without prefix',
-      withService({ oauth_client_id: 'wiki' }),
-      'Hub.services[0].oauth_client_id: must start with "service-"',
+      'a client id of a server',
+      withService({ oauth_client_id: 'hub-user-ada' }),
+      'Hub.services[0].oauth_client_id: must be printable ASCII and not start with "hub-"',
+    ],
+    [
+      'a script as one of several redirect URIs',
+      withService({ oauth_redirect_uris: ['/cb', 'javascript:alert(1)//'] }),
+      /^Hub\.services\[0\]\.oauth_redirect_uris\[1\]: is neither a path nor/,
     ],
 
     // Secrets

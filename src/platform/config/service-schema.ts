@@ -10,6 +10,13 @@ function isWebAddress(uri: string): boolean {
   return uri.startsWith('/') || /^https?:$/.test(URL.parse(uri)?.protocol ?? '');
 }
 
+const redirectUri = z
+  .string()
+  .refine(
+    (uri) => isWebAddress(uri) && !uri.includes('#'),
+    'is neither a path nor an http(s) URL, without a fragment (#…)',
+  );
+
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
 
 /** One entry of `Hub.services`. */
@@ -59,18 +66,25 @@ export const serviceSchema = z.strictObject({
     ),
   oauth_client_id: z
     .string()
-    .regex(/^service-[\x21-\x7e]+$/, 'must start with "service-"')
+    .regex(/^(?!hub-)[\x21-\x7e]+$/, 'must be printable ASCII and not start with "hub-"')
     .optional()
     .describe('OAuth client id; service-<name> by default.'),
-  oauth_redirect_uri: z
-    .string()
-    .refine(
-      (uri) => isWebAddress(uri) && !uri.includes('#'),
-      'is neither a path nor an http(s) URL, without a fragment (#…)',
-    )
+  oauth_redirect_uri: redirectUri
     .optional()
     .describe(
       'OAuth redirect URI, a path or an http(s) URL without fragment; /services/<name>/oauth_callback by default.',
+    ),
+  oauth_redirect_uris: z
+    .array(redirectUri)
+    .default([])
+    .describe(
+      'Further redirect URIs. With several, each authorization request has to name one. Those of a public client on http://127.0.0.1, http://[::1] or http://localhost stand for every port (RFC 8252).',
+    ),
+  oauth_public: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether it is a public client: an app on a device or in a browser, which can keep no secret. It has to use PKCE.',
     ),
   oauth_client_allowed_scopes: z
     .array(z.string())

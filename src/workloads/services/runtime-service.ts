@@ -30,6 +30,12 @@ export function isDisplaced(
   );
 }
 
+/** Whether visitors or logins can be led to it. */
+export function isReachable(definition: ServiceConfig | undefined): boolean {
+  const { url, oauth_redirect_uri, oauth_redirect_uris = [] } = definition ?? {};
+  return [url, oauth_redirect_uri, ...oauth_redirect_uris].some((uri) => uri !== undefined);
+}
+
 /** Tells whether a service has changed: two with the same version are the same. */
 export function versionOfService({ definition, tokenHash }: RuntimeService): string {
   const { environment, ...rest } = definition;

@@ -17,6 +17,7 @@ import { fieldProblem } from '../../platform/texts/field-problem.ts';
 import { text } from '../../platform/texts/text.ts';
 import {
   isDisplaced,
+  isReachable,
   type RuntimeService,
   type ServiceDefinition,
   versionOfService,
@@ -357,11 +358,6 @@ export async function removeShadowedServices(
       'service added at run time deleted with its token and roles, the configuration has it now',
     );
   }
-}
-
-/** Whether visitors or logins can be led to it. */
-function isReachable(definition: ServiceConfig | undefined): boolean {
-  return definition?.url !== undefined || definition?.oauth_redirect_uri !== undefined;
 }
 
 /** By their names in the configuration. */

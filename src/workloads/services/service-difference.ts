@@ -39,10 +39,10 @@ function needsRestart(former: Service, service: Service): boolean {
 
 function startOf(service: Service) {
   const { kind, url, prefix, host, launch, healthPath, readyTimeoutMs } = service;
-  const { apiToken, clientId, redirectUri, allowedScopes } = service;
+  const { apiToken, clientId, redirectUris, allowedScopes } = service;
   const shared = { kind, url, prefix, host, healthPath, readyTimeoutMs };
   // Only a managed service is told these by the hub; an external one goes on as it is.
-  const reported = { token: apiToken?.reveal(), clientId, redirectUri, allowedScopes };
+  const reported = { token: apiToken?.reveal(), clientId, redirectUris, allowedScopes };
   return kind === 'managed' ? { ...shared, launch, ...reported } : shared;
 }
 

@@ -42,14 +42,14 @@ function serviceVariables(
   service: Service,
   { apiUrl, origins, basePath }: HubLocation,
 ): HubVariables {
-  const { name, prefix, url, apiToken, clientId, redirectUri, allowedScopes } = service;
+  const { name, prefix, url, apiToken, clientId, redirectUris, allowedScopes } = service;
   const owner = { kind: 'service', name } as const;
   const accessScopes = JSON.stringify(service.accessScopes);
   return {
     SERVICE_NAME: name,
     API_TOKEN: apiToken?.reveal(),
     API_URL: apiUrl,
-    ...originVariables(origins, { owner, basePath, redirectUri }),
+    ...originVariables(origins, { owner, basePath, redirectUri: redirectUris[0] ?? '' }),
     SERVICE_PREFIX: prefix,
     SERVICE_URL: url,
     OAUTH_SCOPES: accessScopes,

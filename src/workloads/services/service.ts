@@ -49,8 +49,9 @@ export interface Service {
   /** `api` for one that was added at run time. */
   readonly source: 'config' | 'api';
   readonly clientId: string;
-  /** A path on the public origin or an absolute URI. */
-  readonly redirectUri: string;
+  /** At least one; each is a path on the public origin or an absolute URI. */
+  readonly redirectUris: readonly string[];
+  readonly isPublic: boolean;
   readonly allowedScopes: readonly string[];
   /** Scopes of which one is needed to use the service. */
   readonly accessScopes: readonly string[];
@@ -81,6 +82,9 @@ export function createService(
   const { apiToken, tokenHash, source = 'config', basePath, directory } = context;
   const { prefix = `${basePath}services/${name}/`, host, origin } = place ?? {};
   const gatewayCallback = `${origin ?? ''}${prefix}oauth_callback`;
+  const { oauth_redirect_uri, oauth_redirect_uris } = config;
+  const registered = [oauth_redirect_uri ?? [], oauth_redirect_uris].flat();
+  const redirectUris = registered.length === 0 ? [gatewayCallback] : registered;
   return {
     name,
     kind: command === undefined ? 'external' : 'managed',
@@ -100,14 +104,15 @@ export function createService(
     tokenHash,
     source,
     clientId: clientIdOf(config),
-    redirectUri: config.oauth_redirect_uri ?? gatewayCallback,
+    redirectUris,
+    isPublic: config.oauth_public,
     allowedScopes: config.oauth_client_allowed_scopes,
     accessScopes: accessScopesFor({ kind: 'service', name }),
     // The hub would ask for itself, unless the codes go elsewhere or the app is told more of its visitors.
     skipsConsent:
       config.oauth_no_confirm ??
       (config.access === 'gateway' &&
-        (config.oauth_redirect_uri ?? gatewayCallback) === gatewayCallback &&
+        redirectUris.every((uri) => uri === gatewayCallback) &&
         config.oauth_client_allowed_scopes.length === 0),
     healthPath: (stripsPrefix ? '/' : prefix) + (config.health_path ?? '/').slice(1),
     readyTimeoutMs: config.timeout * 1000,
@@ -131,11 +136,11 @@ export function createService(
 function digestOf(config: ServiceConfig): string {
   const { name, command, environment, user, cwd, url, health_path, strip_prefix } = config;
   const { timeout, stop_timeout, listens_elsewhere } = config;
-  const { oauth_client_id, oauth_redirect_uri, oauth_client_allowed_scopes } = config;
+  const { oauth_client_id, oauth_redirect_uri, oauth_redirect_uris } = config;
   const parts = [
     [name, command, Object.entries(environment ?? {}).toSorted(), user, cwd],
     [url, health_path, strip_prefix, timeout, stop_timeout, listens_elsewhere],
-    [oauth_client_id, oauth_redirect_uri, oauth_client_allowed_scopes],
+    [oauth_client_id, oauth_redirect_uri, oauth_redirect_uris, config.oauth_client_allowed_scopes],
   ];
   return hashSecret(JSON.stringify(parts));
 }

@@ -19,11 +19,14 @@ export interface ClientAuthenticationRequest {
   readonly incoming: IncomingMessage;
 }
 
-/** Proves clients' identity (RFC 6749 §2.3). Every client of the hub is confidential. */
+/** Proves clients' identity (RFC 6749 §2.3). */
 export interface ClientAuthentication {
   /** The client, or undefined when the request presents no client credentials at all. */
   find(request: ClientAuthenticationRequest): Promise<Client | undefined>;
-  /** The client; throws `invalid_client` when there are no or no valid credentials. */
+  /**
+   * The client; a public one only has to name itself (RFC 6749 §3.2.1). Throws `invalid_client` when there are no or no
+   * valid credentials.
+   */
   require(request: ClientAuthenticationRequest): Promise<Client>;
 }
 
@@ -71,6 +74,8 @@ export function createClientAuthentication({
     async require(request) {
       const client = await find(request);
       if (client !== undefined) return client;
+      const named = await clients.find(parameterValue(request.form, 'client_id') ?? '');
+      if (named?.isPublic === true) return named;
       throw new OAuthError('invalid_client', 'The client did not authenticate itself.');
     },
   };

@@ -6,7 +6,8 @@ const clients = createClientRegistry({
     {
       name: 'wiki',
       clientId: 'service-wiki',
-      redirectUri: '/services/wiki/oauth_callback',
+      redirectUris: ['/services/wiki/oauth_callback'],
+      isPublic: false,
       allowedScopes: ['read:users'],
       skipsConsent: true,
     },
@@ -30,7 +31,8 @@ test('knows services by their client id', async () => {
     kind: 'service',
     name: 'wiki',
     origin: 'https://hub.example',
-    redirectUri: '/services/wiki/oauth_callback',
+    redirectUris: ['/services/wiki/oauth_callback'],
+    isPublic: false,
     allowedScopes: ['read:users'],
     accessScope: 'access:services!service=wiki',
     skipsConsent: true,
@@ -43,14 +45,16 @@ test('keeps a default server and a named server of similar names apart', async (
     kind: 'server',
     ownerUserName: 'a-b',
     origin: 'https://a-b.example',
-    redirectUri: '/user/a-b/oauth_callback',
+    redirectUris: ['/user/a-b/oauth_callback'],
+    isPublic: false,
     accessScope: 'access:servers!server=a-b/',
     allowedScopes: ['list:groups'],
     skipsConsent: false,
   });
   expect(await clients.find('hub-user-a-c')).toMatchObject({
     ownerUserName: 'a',
-    redirectUri: '/user/a/c/oauth_callback',
+    redirectUris: ['/user/a/c/oauth_callback'],
+    isPublic: false,
     accessScope: 'access:servers!server=a/c',
   });
 });
@@ -72,7 +76,13 @@ test.each(['service-other', 'hub-user-nobody', 'wiki', ''])(
 );
 
 test('calls a service by its title', async () => {
-  const wiki = { name: 'wiki', clientId: 'service-wiki', redirectUri: '/', allowedScopes: [] };
+  const wiki = {
+    name: 'wiki',
+    clientId: 'service-wiki',
+    redirectUris: ['/'],
+    isPublic: false,
+    allowedScopes: [],
+  };
   const titled = createClientRegistry({
     services: () => [{ ...wiki, skipsConsent: false, info: { title: 'Research wiki' } }],
     servers: { isUser: async () => false, find: async () => undefined, allowedScopes: [] },

@@ -15,8 +15,9 @@ export interface ServiceClientSource {
   readonly info?: Readonly<Record<string, unknown>>;
   /** `service-<name>` unless configured otherwise. */
   readonly clientId: string;
-  /** A path on the service's origin, or an absolute URI. */
-  readonly redirectUri: string;
+  /** At least one; each is a path on the service's origin, or an absolute URI. */
+  readonly redirectUris: readonly string[];
+  readonly isPublic: boolean;
   readonly allowedScopes: readonly string[];
   readonly skipsConsent: boolean;
 }
@@ -86,14 +87,15 @@ export function createClientRegistry({
 }
 
 function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client {
-  const { name, clientId, redirectUri, allowedScopes, skipsConsent } = service;
+  const { name, clientId, redirectUris, isPublic, allowedScopes, skipsConsent } = service;
   const target = { kind: 'service', name } as const;
   return {
     clientId,
     kind: 'service',
     name: serviceTitle(service),
     origin: originOf(target),
-    redirectUri,
+    redirectUris,
+    isPublic,
     allowedScopes,
     accessScope: accessScopeFor(target),
     skipsConsent,
@@ -116,7 +118,8 @@ function serverClient(
     kind: 'server',
     name: serverName === '' ? userName : `${userName}/${serverName}`,
     origin: originOf(target),
-    redirectUri: `${prefix}oauth_callback`,
+    redirectUris: [`${prefix}oauth_callback`],
+    isPublic: false,
     allowedScopes,
     accessScope: accessScopeFor(target),
     skipsConsent: false,

@@ -1,17 +1,19 @@
 import type { Phrase } from '../../../platform/texts/text.ts';
 import type { OAuthClientIdentity } from '../../rbac/owner.ts';
 
-/** A service or a user's server as OAuth client of the hub (RFC 6749 §2). All are confidential. */
+/** A service or a user's server as OAuth client of the hub (RFC 6749 §2). */
 export interface Client {
-  /** `service-<name>` or `hub-user-<name>`. */
+  /** `service-<name>` unless configured otherwise, or `hub-user-<name>`. */
   readonly clientId: string;
   readonly kind: 'service' | 'server';
   /** Display name: of the service, or of the server with its user's name. */
   readonly name: Phrase;
   /** Where browsers reach the client, as far as it is behind the gateway. */
   readonly origin: string;
-  /** As registered: an absolute URI, or a path on `origin`. */
-  readonly redirectUri: string;
+  /** As registered, at least one: absolute URIs, or paths on `origin`. */
+  readonly redirectUris: readonly string[];
+  /** Whether it can keep no secret (RFC 6749 §2.1), and proves by PKCE that it is the one that asked. */
+  readonly isPublic: boolean;
   /** Scopes the client may ask a user for, beside identity and access to itself. */
   readonly allowedScopes: readonly string[];
   /** What a user must hold to use the client at all. */

@@ -18,7 +18,8 @@ const services = [
   {
     name: 'reports',
     secret: 'reports-secret-012345',
-    redirectUri: 'https://reports.example/cb?x=1',
+    redirectUris: ['https://reports.example/cb?x=1'],
+    isPublic: false,
   },
 ];
 const request = { response_type: 'code', client_id: 'service-wiki', state: 'a state' };
@@ -124,7 +125,7 @@ describe('consent', () => {
 
   test('says what an administrator would give away, and that it leads elsewhere', async () => {
     const redirectUri = 'https://elsewhere.example/callback';
-    const greedy = { ...wiki, allowedScopes: ['inherit'], redirectUri };
+    const greedy = { ...wiki, allowedScopes: ['inherit'], redirectUris: [redirectUri] };
     await using other = await startAuthorizationServer({ services: [greedy] });
     const asked = { ...request, redirect_uri: redirectUri, scope: 'inherit' };
     const root = await other.login('root');

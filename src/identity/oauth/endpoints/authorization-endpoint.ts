@@ -7,6 +7,7 @@ import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { User } from '../../users/user-store.ts';
 import type { Client } from '../clients/client.ts';
+import { isLoopbackUri } from '../clients/redirect-uri.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
 import {
@@ -138,8 +139,10 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
 
   async function maySkipConsent(
     ctx: Context,
-    { request: { client }, login: { user }, scopes, scopeContext }: Authorization,
+    { request: { client, target }, login: { user }, scopes, scopeContext }: Authorization,
   ): Promise<boolean> {
+    // Any app of the device may be the one that listens there, and say it is this client (RFC 8252 §8.6).
+    if (client.isPublic && isLoopbackUri(target.redirectUri)) return false;
     if (client.ownerUserName === user.name || client.skipsConsent) return true;
     // That question was about opening the server, which takes no more than this.
     const isOpened = deps.hasOpened(ctx, client);

@@ -2,7 +2,7 @@ import { HubError } from '../../../platform/errors.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import type { Client } from '../clients/client.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
-import { absoluteRedirectUri, isSameRedirectUri } from '../clients/redirect-uri.ts';
+import { absoluteRedirectUri, isRegisteredRedirectUri } from '../clients/redirect-uri.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { AuthorizationResponseTarget } from '../oauth-error-response.ts';
 import { isS256CodeChallenge } from '../pkce.ts';
@@ -61,11 +61,11 @@ export async function readAuthorizationRequest(
   rejectRepeatedClientOrRedirectUri(parameters);
   const client = await requireKnownClient(parameters, context);
   const redirectUri = requireRegisteredRedirectUri(parameters, client);
-  const target = responseTarget(parameters, client, context);
+  const target = responseTarget(parameters, client, context.issuer, redirectUri);
   try {
     rejectRepeatedParameters(parameters, otherParameters);
     requireResponseTypeCode(parameters);
-    const codeChallenge = requireS256CodeChallenge(parameters);
+    const codeChallenge = requireS256CodeChallenge(parameters, client);
     const scope = parameterValue(parameters, 'scope');
     return { request: { client, redirectUri, scope, codeChallenge, target } };
   } catch (error) {
@@ -85,31 +85,35 @@ async function requireKnownClient(
   { clients }: AuthorizationRequestContext,
 ): Promise<Client> {
   const clientId = parameterValue(parameters, 'client_id');
-  if (clientId === undefined) throw badRequest(text`The parameter client_id is missing.`);
+  if (clientId === undefined) throw missing('client_id');
   const client = await clients.find(clientId);
   if (client === undefined)
     throw badRequest(text`The application that sent you here is not known.`);
   return client;
 }
 
-/** Compares the redirect URI exactly (RFC 9700 §2.1). Left out, it is the registered one. */
+/** Compares the redirect URI exactly (RFC 9700 §2.1). Left out, it is the one registered (RFC 6749 §3.1.2.3). */
 function requireRegisteredRedirectUri(
   parameters: URLSearchParams,
   client: Client,
 ): string | undefined {
   const redirectUri = parameterValue(parameters, 'redirect_uri');
-  if (redirectUri === undefined) return undefined;
-  if (isSameRedirectUri(redirectUri, client.redirectUri, client.origin)) return redirectUri;
+  if (redirectUri === undefined) {
+    if (client.redirectUris.length === 1) return undefined;
+    throw missing('redirect_uri');
+  }
+  if (isRegisteredRedirectUri(redirectUri, client)) return redirectUri;
   throw badRequest(text`The application asked to send you to an address it has not registered.`);
 }
 
 function responseTarget(
   parameters: URLSearchParams,
-  client: Client,
-  { issuer }: AuthorizationRequestContext,
+  { redirectUris, origin }: Client,
+  issuer: string,
+  redirectUri = redirectUris[0] ?? '',
 ): AuthorizationResponseTarget {
   return {
-    redirectUri: absoluteRedirectUri(client.redirectUri, client.origin),
+    redirectUri: absoluteRedirectUri(redirectUri, origin),
     // Which of several states would be the client's? None is sent back then.
     state:
       findRepeatedParameter(parameters, ['state']) === undefined
@@ -124,12 +128,15 @@ function requireResponseTypeCode(parameters: URLSearchParams): void {
   throw new OAuthError('unsupported_response_type', 'The only response_type is code.');
 }
 
-/** A challenge is optional; once there is one it must be S256 (RFC 9700 §2.1.1). */
-function requireS256CodeChallenge(parameters: URLSearchParams): string | undefined {
+/** A challenge is optional, but for public clients; once there is one it must be S256 (RFC 9700 §2.1.1). */
+function requireS256CodeChallenge(
+  parameters: URLSearchParams,
+  { isPublic }: Client,
+): string | undefined {
   const codeChallenge = parameterValue(parameters, 'code_challenge');
   const method = parameterValue(parameters, 'code_challenge_method');
   if (codeChallenge === undefined) {
-    if (method === undefined) return undefined;
+    if (method === undefined && !isPublic) return undefined;
     throw new OAuthError('invalid_request', 'The parameter code_challenge is missing.');
   }
   // Without a method the challenge is `plain` (RFC 7636 §4.3), which hides nothing.
@@ -140,6 +147,10 @@ function requireS256CodeChallenge(parameters: URLSearchParams): string | undefin
     throw new OAuthError('invalid_request', 'The code_challenge is not one of the method S256.');
   }
   return codeChallenge;
+}
+
+function missing(name: string): HubError {
+  return badRequest(text`The parameter ${name} is missing.`);
 }
 
 function badRequest(message: Text): HubError {

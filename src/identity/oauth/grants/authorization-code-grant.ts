@@ -21,7 +21,7 @@ export function verifyCodePresentation(
   requireMatchingCodeVerifier(code, presentation);
 }
 
-/** "Ensure that the authorization code was issued to the authenticated confidential client." */
+/** "Ensure that the authorization code was issued to the authenticated confidential client," or the public one that is named. */
 function requireIssuedToClient(code: AuthorizationCode, { client }: CodePresentation): void {
   if (code.clientId !== client.clientId) {
     throw new OAuthError('invalid_grant', 'The code was issued to another client.');
@@ -37,7 +37,8 @@ function requireSameRedirectUri(
     if (code.redirectUri === undefined) return;
     throw new OAuthError('invalid_grant', 'The parameter redirect_uri is missing.');
   }
-  if (!isSameRedirectUri(redirectUri, code.redirectUri ?? client.redirectUri, client.origin)) {
+  const expected = code.redirectUri ?? client.redirectUris[0] ?? '';
+  if (!isSameRedirectUri(redirectUri, expected, client.origin)) {
     throw new OAuthError(
       'invalid_grant',
       'The redirect_uri is not that of the authorization request.',
