@@ -37,7 +37,8 @@ const groupModel = z
 
 const nameList = z.array(z.string().min(1).max(maxNameLength)).max(1000);
 const creation = z.object({ groups: nameList.min(1), users: nameList.default([]) });
-const members = z.object({ users: nameList });
+/** Names of users in a body. */
+export const members = z.object({ users: nameList });
 const optionalMembers = z.object({ users: nameList.default([]) }).prefault({});
 
 /** Groups and who belongs to them. */

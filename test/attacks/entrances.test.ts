@@ -254,7 +254,9 @@ describe('each page and form', () => {
         user: name,
         confirmed: 'true',
         confirmation: name,
+        from_group: world.team,
         to_group: world.team,
+        idle_minutes: '60',
         people: 'newcomer',
         batch,
       };

@@ -338,7 +338,8 @@ describe('many users at once', () => {
     expect(changed.body).toContain('class="button primary">Add to group');
     const leave = await actOn(ada, users('?group=winners'), { act: 'ungroup', user: ['crew05'] });
     expect(leave.body).toContain('class="button primary danger">Remove from group');
-    const left = await ada.follow(await submitMain(ada, leave, { to_group: 'winners' }));
+    // Of the list that is filtered by a group.
+    const left = await ada.follow(await submitMain(ada, leave, {}));
     expect(left.body).toContain('1 user is not in the group any more.');
     expect(await stateOf('crew05')).toMatchObject({ groups: ['crew'] });
     expect(await stateOf('crew07')).toMatchObject({ groups: [] });
@@ -347,6 +348,24 @@ describe('many users at once', () => {
     // In one transaction.
     const toWinners = entries.filter(({ target }) => JSON.stringify(target).includes('winners'));
     expect(toWinners.map(({ users }) => users)).toEqual([crew.slice(0, 7)]);
+  });
+
+  test('are moved between two groups, but for those who are not in the first', async () => {
+    for (const name of ['first', 'second'])
+      await hub.api(`/groups/${name}`, 'admin-service-token', {
+        method: 'POST',
+        body: JSON.stringify({ users: name === 'first' ? ['crew07', 'crew08'] : [] }),
+      });
+    const ticked = { act: 'move', user: ['crew07', 'crew08', 'crew09'] };
+    const ask = await actOn(ada, users('?group=first'), ticked);
+    expect(ask.body).toContain('Move 3 users to another group?');
+    const wrong = await submitMain(ada, ask, { to_group: 'third' });
+    expect(wrong.body).toMatch(/value="first"[\s\S]*value="third"[\s\S]*no group “third”/);
+    const done = await ada.follow(await submitMain(ada, wrong, { to_group: 'second' }));
+    expect(done.body).toContain('2 users moved to the group. Not done for 1 user.');
+    expect(done.body).toContain('crew09: Not in the group “first”.');
+    expect(await stateOf('crew07')).toMatchObject({ groups: ['second'] });
+    expect(await stateOf('crew09')).toMatchObject({ groups: [] });
   });
 
   test('are added to a group but for those over whom that would give others more', async () => {
@@ -366,7 +385,7 @@ describe('many users at once', () => {
     expect(reported.body).toContain('2 users added to the group. Not done for 2 users.');
     expect(reported.body).toContain('ada: Only an administrator may do this to an administrator.');
     expect(reported.body).toContain('no-one');
-    expect(await stateOf('crew08')).toMatchObject({ groups: ['minded'] });
+    expect(await stateOf('crew08')).toMatchObject({ groups: ['minded', 'second'] });
     expect(await stateOf('ada')).toMatchObject({ groups: [] });
   });
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { submitTo } from '../support/pages.ts';
+import { changeDatabase } from '../support/hub-database.ts';
+import { submitMain, submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { until } from '../support/test-hub.ts';
 import { trivialApp } from '../support/trivial-app.ts';
@@ -36,6 +37,24 @@ test('an administrator sees and stops the servers of all users, and a lead those
   expect(theirs.body).not.toContain('carol');
   expect(theirs.body).not.toContain('name="user"');
   const page = await ada.request(url);
-  await submitTo(ada, page, '/hub/admin/act-on-users', { user: 'bob' });
-  await until(async () => (await rows()).join() === 'carol', 'the server of bob has stopped');
+  // Of the two, one is used: that one keeps running.
+  await changeDatabase(hub, (database) => {
+    const at = Date.now() - 3 * 3_600_000;
+    const ofCarol = "user_id = (select id from users where name = 'carol')";
+    database.exec(
+      `update servers set last_activity_at = ${at}, started_at = ${at} where ${ofCarol}`,
+    );
+  });
+  const stopIdle = async (user: string) => {
+    const ask = await submitTo(ada, page, '/hub/admin/act-on-users', { act: 'stopIdle', user });
+    const wrong = await submitMain(ada, ask, { idle_minutes: 'x' });
+    expect(wrong.body).toContain('Type a number of minutes.');
+    await submitMain(ada, wrong, { idle_minutes: '60' });
+  };
+  await stopIdle('bob');
+  expect(await rows('?show=running')).toEqual(['bob', 'carol']);
+  await stopIdle('carol');
+  await until(async () => (await rows()).join() === 'bob', 'the server of carol has stopped');
+  await submitTo(ada, page, '/hub/admin/act-on-users', { act: 'stop', user: 'bob' });
+  await until(async () => (await rows()).length === 0, 'the server of bob has stopped');
 });

@@ -27,6 +27,12 @@ export interface GroupMembers {
     userNames: readonly string[],
     requireVersion?: RequireVersion,
   ): Promise<void>;
+  /** Throws as `add` does, and `conflict` for one who is not in the first group. */
+  move(
+    caller: Caller,
+    groupNames: { readonly from: string; readonly to: string },
+    userNames: readonly string[],
+  ): Promise<void>;
   /** Throws `not_found`, and `forbidden` when the configuration gives the group more than the caller has. */
   delete(caller: Caller, groupName: string, requireVersion?: RequireVersion): Promise<void>;
 }
@@ -34,7 +40,7 @@ export interface GroupMembers {
 export function createGroupMembers(deps: {
   readonly groups: Pick<
     GroupStore,
-    'addMembers' | 'createAll' | 'delete' | 'getByName' | 'removeMembers'
+    'addMembers' | 'createAll' | 'delete' | 'getByName' | 'moveMembers' | 'removeMembers'
   >;
   readonly users: Pick<UserStore, 'findByName'>;
   readonly acting: ActingOnUsers;
@@ -61,6 +67,11 @@ export function createGroupMembers(deps: {
 
     remove: (groupName, userNames, requireVersion) =>
       groups.removeMembers(groupName, userNames, requireVersion),
+
+    async move(caller, { from, to }, userNames) {
+      await acting.requireMayAddTo(caller, to, await usersOf(userNames));
+      await groups.moveMembers({ from, to }, userNames, 'api');
+    },
 
     async delete(caller, groupName, requireVersion) {
       const { name } = await groups.getByName(groupName);

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { AuditEvent } from '../../platform/audit/audit-event.ts';
+import { HubError } from '../../platform/errors.ts';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import { textsOf } from '../../platform/store/queries.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
+import { text } from '../../platform/texts/text.ts';
+import { normaliseUserName } from './user-name.ts';
 
 /** The row of a group that is yet to be inserted. */
 export function newGroupRow(
@@ -52,6 +57,29 @@ export async function addMember(
   return numInsertedOrUpdatedRows === 1n;
 }
 
+/** Adds users by their names, which it returns; throws `bad_request` that names those there are not. */
+export async function addNamedMembers(
+  transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
+  groupId: string,
+  userNames: readonly string[],
+  origin: string,
+): Promise<readonly string[]> {
+  const names = [...new Set(userNames.map(normaliseUserName))];
+  const users = await transaction
+    .selectFrom('users')
+    .select(['id', 'name'])
+    .where('name', 'in', textsOf(names, database))
+    .execute();
+  if (users.length < names.length) {
+    const known = new Set(users.map((user) => user.name));
+    const missing = names.filter((name) => !known.has(name));
+    throw new HubError('bad_request', text`There are no such users: ${listed(missing)}.`);
+  }
+  for (const user of users) await addMember(transaction, groupId, user.id, origin);
+  return names;
+}
+
 /** Deletes a group with its memberships and the roles given to it. */
 export async function deleteGroup(transaction: Kysely<Tables>, name: string): Promise<boolean> {
   const { numDeletedRows } = await transaction
@@ -73,4 +101,9 @@ export function groupAuditEvent(
   detail: AuditEvent['detail'] = {},
 ): AuditEvent {
   return { action, target: { kind: 'group', name: name.normalize('NFC') }, detail };
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 100)));
+  return shown.join(', ') + (names.length > shown.length ? ', …' : '');
 }

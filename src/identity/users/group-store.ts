@@ -10,6 +10,7 @@ import { text } from '../../platform/texts/text.ts';
 import { syncConfiguredGroups } from './configured-groups-store.ts';
 import {
   addMember,
+  addNamedMembers,
   deleteGroup,
   ensureGroup,
   groupAuditEvent,
@@ -62,6 +63,12 @@ export interface GroupStore {
     userNames: readonly string[],
     requireVersion?: RequireVersion,
   ): Promise<void>;
+  /** Throws as `addMembers` does, and `conflict` when one of them is not in the first group. */
+  moveMembers(
+    groupNames: { readonly from: string; readonly to: string },
+    userNames: readonly string[],
+    origin: string,
+  ): Promise<void>;
   groupNamesOf(userName: string): Promise<string[]>;
   /** Names in order by the id of the user; users without a group are not in it. */
   groupNamesByUser(userIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
@@ -95,25 +102,45 @@ export interface GroupStore {
 export function createGroupStore(database: HubDatabase): GroupStore {
   const { kysely, audit } = database;
 
-  async function addNamedMembers(
+  async function change(work: (transaction: Kysely<Tables>) => Promise<void>): Promise<void> {
+    await database.transaction(work);
+    database.announceChange({ kind: 'groups_changed' });
+  }
+
+  async function putIn(
     transaction: Kysely<Tables>,
-    groupId: string,
+    groupName: string,
     userNames: readonly string[],
     origin: string,
-  ): Promise<readonly string[]> {
-    const names = [...new Set(userNames.map(normaliseUserName))];
-    const users = await transaction
-      .selectFrom('users')
-      .select(['id', 'name'])
-      .where('name', 'in', textsOf(names, database))
-      .execute();
-    if (users.length < names.length) {
-      const known = new Set(users.map((user) => user.name));
-      const missing = names.filter((name) => !known.has(name));
-      throw new HubError('bad_request', text`There are no such users: ${listed(missing)}.`);
-    }
-    for (const user of users) await addMember(transaction, groupId, user.id, origin);
-    return names;
+  ): Promise<void> {
+    const { id } = await getRow(transaction, groupName);
+    const users = await addNamedMembers(transaction, database, id, userNames, origin);
+    const auditEvent = groupAuditEvent('group.add_members', groupName);
+    await audit.record(transaction, { ...auditEvent, users });
+  }
+
+  /** Tells how many had been in it. */
+  async function takeOut(
+    transaction: Kysely<Tables>,
+    groupName: string,
+    userNames: readonly string[],
+  ): Promise<number> {
+    const { id } = await getRow(transaction, groupName);
+    await shareGroup(transaction, database, id);
+    const users = userNames.map(normaliseUserName);
+    const { numDeletedRows } = await transaction
+      .deleteFrom('group_members')
+      .where('group_id', '=', id)
+      .where('user_id', 'in', (select) =>
+        select
+          .selectFrom('users')
+          .select('users.id')
+          .where('users.name', 'in', textsOf(users, database)),
+      )
+      .executeTakeFirst();
+    const auditEvent = groupAuditEvent('group.remove_members', groupName);
+    await audit.record(transaction, { ...auditEvent, users });
+    return Number(numDeletedRows);
   }
 
   return {
@@ -135,14 +162,13 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       const rows = [...new Set(names.map(validateGroupName))].map((name) =>
         newGroupRow(name, origin),
       );
-      await database.transaction(async (transaction) => {
+      await change(async (transaction) => {
         for (const row of rows) {
           await insertNewGroup(transaction, row);
-          const users = await addNamedMembers(transaction, row.id, memberNames, origin);
+          const users = await addNamedMembers(transaction, database, row.id, memberNames, origin);
           await audit.record(transaction, { ...groupAuditEvent('group.create', row.name), users });
         }
       });
-      database.announceChange({ kind: 'groups_changed' });
       return rows.map(toGroup);
     },
 
@@ -158,38 +184,26 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     },
 
     async addMembers(groupName, userNames, origin, requireVersion) {
-      await database.transaction(async (transaction) => {
+      await change(async (transaction) => {
         await checkGroupVersion(transaction, database, groupName, requireVersion);
-        const { id } = await getRow(transaction, groupName);
-        const users = await addNamedMembers(transaction, id, userNames, origin);
-        await audit.record(transaction, {
-          ...groupAuditEvent('group.add_members', groupName),
-          users,
-        });
+        await putIn(transaction, groupName, userNames, origin);
       });
-      database.announceChange({ kind: 'groups_changed' });
     },
 
     async removeMembers(groupName, userNames, requireVersion) {
-      await database.transaction(async (transaction) => {
+      await change(async (transaction) => {
         await checkGroupVersion(transaction, database, groupName, requireVersion);
-        const { id } = await getRow(transaction, groupName);
-        await shareGroup(transaction, database, id);
-        const names = userNames.map(normaliseUserName);
-        await transaction
-          .deleteFrom('group_members')
-          .where('group_id', '=', id)
-          .where('user_id', 'in', (select) =>
-            select
-              .selectFrom('users')
-              .select('users.id')
-              .where('users.name', 'in', textsOf(names, database)),
-          )
-          .execute();
-        const auditEvent = groupAuditEvent('group.remove_members', groupName);
-        await audit.record(transaction, { ...auditEvent, users: names });
+        await takeOut(transaction, groupName, userNames);
       });
-      database.announceChange({ kind: 'groups_changed' });
+    },
+
+    async moveMembers({ from, to }, userNames, origin) {
+      const names = [...new Set(userNames)];
+      await change(async (transaction) => {
+        if ((await takeOut(transaction, from, names)) < names.length)
+          throw new HubError('conflict', text`Not in the group “${from}”.`);
+        await putIn(transaction, to, names, origin);
+      });
     },
 
     async groupNamesOf(userName) {
@@ -229,7 +243,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     },
 
     async setProperties(name, properties, requireVersion) {
-      await database.transaction(async (transaction) => {
+      await change(async (transaction) => {
         await checkGroupVersion(transaction, database, name, requireVersion);
         const { numUpdatedRows } = await transaction
           .updateTable('groups')
@@ -240,7 +254,6 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         const detail = { properties: Object.keys(properties) };
         await audit.record(transaction, groupAuditEvent('group.change', name, detail));
       });
-      database.announceChange({ kind: 'groups_changed' });
     },
 
     async syncMembershipsOf(userName, groupNames, origin) {
@@ -366,9 +379,4 @@ async function getRow(kysely: Kysely<Tables>, name: string): Promise<Row<'groups
   const row = await findRow(kysely, name);
   if (row === undefined) throw noSuchGroup();
   return row;
-}
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 100)));
-  return shown.join(', ') + (names.length > shown.length ? ', …' : '');
 }

@@ -58,8 +58,8 @@ ${searchForm(url, { label: text`Find by user`, search, fields: { show } })}
 <section class="block" id="servers" data-live-seconds="10">${
       servers.length === 0
         ? html`<p class="empty">${text`There are no such servers now.`}</p>`
-        : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ act: 'stop', return_to: urlOf(query) })}
-${view.mayStopMany && html`<div class="act-bar"><button class="button danger">${text`Stop all servers of selected users`}</button></div>`}
+        : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ return_to: urlOf(query) })}
+${view.mayStopMany && html`<div class="act-bar"><button class="button danger" name="act" value="stop">${text`Stop all servers of selected users`}</button><button class="button" name="act" value="stopIdle">${text`Stop their idle servers`}</button></div>`}
 ${list}</form>`
     }
 ${paging({ total, shown: servers.length, borders, urlOf: (edge) => urlOf(query, edge) })}</section>`,

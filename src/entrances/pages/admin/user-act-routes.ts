@@ -19,7 +19,7 @@ import type { Next } from '../forms/next.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { batchPage } from './batch-page.ts';
 import { invitationLinksPage } from './new-users-page.ts';
-import { type UserAct, type UserActName, userActs } from './user-acts.ts';
+import { type ActQuestion, type UserAct, type UserActName, userActs } from './user-acts.ts';
 import { readUsersQuery, usersFields, usersUrl } from './users-query.ts';
 
 /** Users that can be ticked on one page, and more. */
@@ -64,8 +64,8 @@ export function adminUserActRoutes(
         return { to: returnTo, say, kind: 'warn' };
       }
       const asked = { name, act: userActs[name as UserActName], names, isMatching, sent };
-      const question = openQuestion(asked) ?? (await groupProblem(asked, chosen));
-      if (question !== undefined) return ask(urls, asked, question.problem);
+      const question = openQuestion(asked) ?? (await wrongAnswer(asked, chosen));
+      if (question !== undefined) return ask(urls, asked, question);
       return name === 'invite'
         ? makeLinks(names, chosen)
         : performEach(asked, chosen, { batches, returnTo, urls });
@@ -77,7 +77,7 @@ export function adminUserActRoutes(
   );
 }
 
-function ask(urls: PageUrls, asked: Asked, problem?: Phrase): Next {
+function ask(urls: PageUrls, asked: Asked, { problem, field }: OpenQuestion): Next {
   const { name, act, names, isMatching, sent } = asked;
   const before = sent.get('count');
   const hasChanged = isMatching && before !== null && before !== String(names.length);
@@ -107,18 +107,18 @@ function ask(urls: PageUrls, asked: Asked, problem?: Phrase): Next {
         count: String(names.length),
         confirmed: 'true',
       },
-      questions:
-        act.together !== undefined &&
+      questions: act.questions?.map((question, index) =>
         textField({
-          name: 'to_group',
-          label: text`Group`,
-          value: sent.get('to_group') ?? undefined,
+          ...question,
+          ...(question.name === 'idle_minutes' && { type: 'number', min: 1 }),
+          value: answerTo(question, asked),
           autocomplete: 'off',
           isLiteral: true,
-          isFocused: true,
+          isFocused: field === undefined ? index === 0 : field === question.name,
           maxLength: 255,
-          problem,
+          problem: field === question.name ? problem : undefined,
         }),
+      ),
       typeToConfirm: act.asks === 'typed' ? expectedWord(asked) : undefined,
       problem,
     });
@@ -131,8 +131,15 @@ function expectedWord({ names, isMatching }: Asked): string {
   return more.length === 0 && only !== '' && !isMatching ? only : String(names.length);
 }
 
-/** What has to be asked before it is done; `problem` says what was wrong with the last answer. */
-function openQuestion(asked: Asked): { readonly problem?: Phrase } | undefined {
+interface OpenQuestion {
+  /** What was wrong with the last answer. */
+  readonly problem?: Phrase;
+  /** The field of that answer, unless it is the one that confirms. */
+  readonly field?: ActQuestion['name'];
+}
+
+/** What has to be asked before it is done. */
+function openQuestion(asked: Asked): OpenQuestion | undefined {
   const { act, names, isMatching, sent } = asked;
   if (!isMatching && act.asks === 'for all') return undefined;
   if (sent.get('confirmed') !== 'true') return {};
@@ -147,22 +154,34 @@ function openQuestion(asked: Asked): { readonly problem?: Phrase } | undefined {
   return undefined;
 }
 
-const groupIn = (sent: URLSearchParams) => (sent.get('to_group') ?? '').trim();
+/** What was typed, or else what is likely. */
+function answerTo({ name }: ActQuestion, { sent }: Asked): string {
+  const likely = { from_group: sent.get('group'), to_group: null, idle_minutes: '60' }[name];
+  return (sent.get(name) ?? likely ?? '').trim();
+}
 
-/** What is wrong with the name of the group, where one is asked for. */
-async function groupProblem(
-  { act, sent }: Asked,
-  { read }: Chosen,
-): Promise<{ readonly problem: Phrase } | undefined> {
-  if (act.together === undefined) return undefined;
-  const group = groupIn(sent);
-  if (group === '') return { problem: text`Type the name of a group.` };
+async function wrongAnswer(asked: Asked, { read }: Chosen): Promise<OpenQuestion | undefined> {
+  for (const question of asked.act.questions ?? []) {
+    const problem = await problemWith(question, answerTo(question, asked), read);
+    if (problem !== undefined) return { problem, field: question.name };
+  }
+  return undefined;
+}
+
+async function problemWith(
+  { name }: ActQuestion,
+  answer: string,
+  read: Chosen['read'],
+): Promise<Phrase | undefined> {
+  if (name === 'idle_minutes')
+    return Number(answer) > 0 ? undefined : text`Type a number of minutes.`;
+  if (answer === '') return text`Type the name of a group.`;
   try {
-    await read('viewGroupProperties', { params: { group } });
+    await read('viewGroupProperties', { params: { group: answer } });
     return undefined;
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== 'not_found') throw error;
-    return { problem: text`There is no group “${group}”.` };
+    return text`There is no group “${answer}”.`;
   }
 }
 
@@ -200,7 +219,7 @@ async function makeLinks(names: readonly string[], { perform }: Chosen): Promise
 
 /** Performs the operation for each user in the background, each time with the rights that are held by then. */
 async function performEach(
-  { act, names, sent }: Asked,
+  asked: Asked,
   { perform, visitor, language }: Chosen,
   {
     batches,
@@ -212,21 +231,21 @@ async function performEach(
     readonly urls: PageUrls;
   },
 ): Promise<Next> {
-  const { together } = act;
-  const group = groupIn(sent);
+  const { act, names } = asked;
+  const answers = Object.fromEntries(
+    (act.questions ?? []).map((question) => [question.name, answerTo(question, asked)]),
+  );
+  const request = (several: readonly string[]) =>
+    act.request?.(several, answers) ?? { params: { name: several[0] ?? '' } };
   const { id, finished } = await batches.start({
     by: visitor.login.user.id,
     title: phraseIn(act.question(names.length), language).replace(/\?$/, ''),
     returnTo,
     names,
     async work(name) {
-      await perform(together?.([name], group) ?? { params: { name } });
+      await perform(request([name]));
     },
-    workTogether:
-      together &&
-      (async (several) => {
-        await perform(together(several, group));
-      }),
+    workTogether: act.isTogether && (async (several) => void (await perform(request(several)))),
   });
   const report = await Promise.race([finished, sleep(maxWaitMs, undefined, { ref: false })]);
   return report !== undefined && report.failed <= maxReasons

@@ -18,11 +18,21 @@ export interface UserAct {
   readonly reported: (count: number) => Text;
   /** `always`: also for those that are ticked; `typed`: and their number must be typed, or the name of one. */
   readonly asks: 'for all' | 'always' | 'typed';
-  /** How the operation is asked for several users at once, all or none, where it can be. */
-  readonly together?: (
+  /** What else is asked for. */
+  readonly questions?: readonly ActQuestion[];
+  /** How the operation is asked, by the answers; with the name of the user alone unless given. */
+  readonly request?: (
     userNames: readonly string[],
-    group: string,
+    answers: Parameters,
   ) => { readonly params: Parameters; readonly body: unknown };
+  /** Whether it is asked for several users at once, all or none. */
+  readonly isTogether?: true;
+}
+
+/** A field of the page that asks. */
+export interface ActQuestion {
+  readonly name: 'from_group' | 'to_group' | 'idle_minutes';
+  readonly label: Phrase;
 }
 
 /** By what a form says. */
@@ -62,6 +72,28 @@ export const userActs = {
       ),
     asks: 'for all',
   },
+  stopIdle: {
+    operation: 'stopServersOfUser',
+    label: text`Stop idle servers of`,
+    question: (count) =>
+      message(
+        '{count, plural, one {Stop the idle servers of # user?} other {Stop the idle servers of # users?}}',
+        { count },
+      ),
+    consequence: text`Servers that were used since then keep running. Unsaved work on the others will be lost.`,
+    button: () => text`Stop idle servers`,
+    reported: (count) =>
+      message(
+        '{count, plural, one {The idle servers of # user are stopped.} other {The idle servers of # users are stopped.}}',
+        { count },
+      ),
+    asks: 'always',
+    questions: [{ name: 'idle_minutes', label: text`Not used for, in minutes` }],
+    request: ([name = ''], { idle_minutes: minutes }) => ({
+      params: { name },
+      body: { idle_minutes: Number(minutes) },
+    }),
+  },
   group: {
     operation: 'addGroupMembers',
     label: text`Add to a group`,
@@ -78,7 +110,35 @@ export const userActs = {
         { count },
       ),
     asks: 'always',
-    together: (users, group) => ({ params: { group }, body: { users } }),
+    questions: [{ name: 'to_group', label: text`Group` }],
+    request: (users, { to_group: group = '' }) => ({ params: { group }, body: { users } }),
+    isTogether: true,
+  },
+  move: {
+    operation: 'moveGroupMembers',
+    label: text`Move to another group`,
+    question: (count) =>
+      message(
+        '{count, plural, one {Move # user to another group?} other {Move # users to another group?}}',
+        { count },
+      ),
+    consequence: text`They lose at once what they may do by the first group alone, and get the permissions of the other.`,
+    button: () => text`Move to group`,
+    reported: (count) =>
+      message(
+        '{count, plural, one {# user moved to the group.} other {# users moved to the group.}}',
+        { count },
+      ),
+    asks: 'always',
+    questions: [
+      { name: 'from_group', label: text`From the group` },
+      { name: 'to_group', label: text`To the group` },
+    ],
+    request: (users, { from_group: group = '', to_group: to }) => ({
+      params: { group },
+      body: { users, to },
+    }),
+    isTogether: true,
   },
   ungroup: {
     operation: 'removeGroupMembers',
@@ -96,7 +156,9 @@ export const userActs = {
         { count },
       ),
     asks: 'always',
-    together: (users, group) => ({ params: { group }, body: { users } }),
+    questions: [{ name: 'from_group', label: text`Group` }],
+    request: (users, { from_group: group = '' }) => ({ params: { group }, body: { users } }),
+    isTogether: true,
   },
   invite: {
     operation: 'createInvitation',
