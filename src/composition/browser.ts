@@ -4,8 +4,8 @@ import type { Entrance } from '../entrances/pages/forms/binding.ts';
 import { createConfirmLogin } from '../entrances/pages/login/confirm-login.ts';
 import { sendToLogin } from '../entrances/pages/login/external-login-routes.ts';
 import { createLogIn } from '../entrances/pages/login/log-in.ts';
+import { createPendingForms } from '../entrances/pages/login/pending-forms.ts';
 import { showConsent } from '../entrances/pages/login/show-consent.ts';
-import { createWaitingForms } from '../entrances/pages/login/waiting-forms.ts';
 import { createPageContext, type PageContext } from '../entrances/pages/page-context.ts';
 import { createSavedInput } from '../entrances/pages/saved-input.ts';
 import { createLanding } from '../entrances/pages/servers/landing.ts';
@@ -59,12 +59,12 @@ export const openBrowser = (accounted: Accounted) =>
     .with((hub) => ({
       confirmLogin: createConfirmLogin({
         ...hub,
-        waitingForms: createWaitingForms({
-          sealer: createSealer(hub.secrets, 'waiting-form'),
+        pendingForms: createPendingForms({
+          sealer: createSealer(hub.secrets, 'pending-form'),
           formLimitBytes: hub.config.Proxy.api_body_size,
           now: hub.now,
         }),
-        kept: hub.keyv.space('waiting-forms'),
+        kept: hub.keyv.space('pending-forms'),
       }),
       oauth: createOAuthEndpoints(hub),
       callerMiddleware: callerMiddleware({
@@ -96,8 +96,8 @@ function openSessions(hub: Accounted & { readonly app: Koa; readonly csrf: CsrfP
       ...hub,
       savedInput: createSavedInput({
         ...hub,
-        sealer: createSealer(secrets, 'kept-input'),
-        store: keyv.space('kept-input'),
+        sealer: createSealer(secrets, 'saved-input'),
+        store: keyv.space('saved-input'),
         cookiePath: urls.hub,
       }),
       formLimitBytes: config.Proxy.api_body_size,

@@ -44,7 +44,7 @@ import { shareRoutes } from '../entrances/pages/sharing/share-routes.ts';
 import { createShownOnce } from '../entrances/pages/shown-once.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { createRedirectLoopGuard } from '../platform/http/redirect-loop-guard.ts';
-import { loginRoundCookie } from '../platform/protocol/cookie-names.ts';
+import { loginLoopCookie } from '../platform/protocol/cookie-names.ts';
 import type { Whole } from './operations.ts';
 
 /** Adds every page below `/hub/`. */
@@ -94,7 +94,7 @@ function addLoginPages(router: Router, hub: Whole): void {
     afterLogout: async (userName) => {
       if (config.Hub.shutdown_on_logout) await servers.stopAllOf(userName);
     },
-    loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), loginRoundCookie),
+    loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), loginLoopCookie),
   });
   loginStepRoutes(router, hub);
   setUpSecondFactorRoutes(router, hub);

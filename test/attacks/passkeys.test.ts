@@ -255,12 +255,12 @@ describe('adding a passkey', () => {
     expect(asks.status).toBe(403);
     expect(asks.body).toContain('data-passkey="confirm"');
     expect((await logInBy(second)).answer.status).toBe(401);
-    const waiting = /name="waiting_form" value="([^"]+)"/.exec(asks.body)?.[1] ?? '';
+    const waiting = /name="pending_form" value="([^"]+)"/.exec(asks.body)?.[1] ?? '';
     const send = async (by: SoftwarePasskey, tampering: Tampering = {}) => {
       const confirm = await ask(asking, 'confirm');
       const response = by.assert(confirm.publicKey, tampering);
       return post(asking, 'hub/account/passkeys', {
-        waiting_form: waiting,
+        pending_form: waiting,
         ...fieldsOf(confirm, response),
       });
     };
@@ -269,7 +269,7 @@ describe('adding a passkey', () => {
     expect((await send(passkey, { flags: 0b001 })).status).toBe(403);
     // Nor is a question that was for something else answered by it.
     const response = passkey.assert({ ...question.publicKey, rpId: 'localhost' });
-    const forOther = { waiting_form: waiting, ...fieldsOf(question, response) };
+    const forOther = { pending_form: waiting, ...fieldsOf(question, response) };
     expect((await post(asking, 'hub/account/passkeys', forOther)).status).toBe(403);
     expect((await send(passkey)).status).toBe(303);
     expect((await logInBy(second)).answer.status).toBe(303);

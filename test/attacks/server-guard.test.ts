@@ -277,9 +277,9 @@ describe('a server whose guard was replaced by its user sees no request of', () 
     await questionFor(root, url);
 
     // The same answer, moved to the attacker's server; and the attacker's, kept for the next login.
-    const moved = root.cookie('hub-door')?.value ?? '';
+    const moved = root.cookie('hub-open-server')?.value ?? '';
     expect(moved).not.toBe('');
-    const cookie = `${root.cookieHeader(url)}; hub-door=${moved}`;
+    const cookie = `${root.cookieHeader(url)}; hub-open-server=${moved}`;
     expect((await ask(url, { ...navigation, cookie })).status).toBe(302);
 
     await submitFormTo(root, await questionFor(root, url), /open-server/);
@@ -288,7 +288,7 @@ describe('a server whose guard was replaced by its user sees no request of', () 
     const answers = root
       .cookieHeader(url)
       .split('; ')
-      .filter((pair) => pair.startsWith('hub-door='));
+      .filter((pair) => pair.startsWith('hub-open-server='));
     const later = newPage();
     const old = `${another.cookieHeader(later)}; ${answers.join('; ')}`;
     expect((await ask(later, { ...navigation, cookie: old })).status).toBe(302);
@@ -395,7 +395,7 @@ describe('the door lets in', () => {
     expect((await visitor.request(`${url}?a=1`)).status).toBe(200);
     expect((await ask(url, asVisitor(visitor, url, script))).status).toBe(200);
     expect(await handshake(url, asVisitor(visitor, url, fromBrowser()))).toBe(101);
-    expect(await seenBy('evil')).not.toContain('hub-door');
+    expect(await seenBy('evil')).not.toContain('hub-open-server');
     // The question is over: its address leads on.
     expect((await visitor.request(question.url)).headers.location).toBe(
       `${new URL(url).pathname}?a=1`,

@@ -196,12 +196,12 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
     const own = await hub.logIn('bob', testPassword);
     const fields = { people: 'x1', admin: 'true' };
     const { body } = await post(thief, 'admin/new-users', fields);
-    const waiting = /name="waiting_form" value="([^"]+)"/.exec(body)?.[1] ?? '';
+    const waiting = /name="pending_form" value="([^"]+)"/.exec(body)?.[1] ?? '';
     expect(waiting).not.toBe('');
-    const inOther = await post(own, 'token', { waiting_form: waiting });
+    const inOther = await post(own, 'token', { pending_form: waiting });
     expect(inOther.status).toBe(400);
     const remote = await post(thief, 'token', {
-      waiting_form: waiting,
+      pending_form: waiting,
       password: testPassword,
     });
     expect(remote.status).toBe(400);

@@ -114,7 +114,7 @@ test('a login at a provider is confirmed there, which asks for the password agai
   const countSaved = () => {
     using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { readOnly: true });
     return database
-      .prepare("select count(*) as count from keyv where key like 'waiting-forms%'")
+      .prepare("select count(*) as count from keyv where key like 'pending-forms%'")
       .get()?.['count'];
   };
   // In other windows: of each login one form waits, the last.

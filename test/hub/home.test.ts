@@ -296,11 +296,11 @@ describe('a form that is sent when the login has ended', () => {
     carol.setCookie('hub-hub-login', '', '/hub/');
     const typed = { display_name: 'Typed by carol' };
     await submitTo(carol, page, '/hub/account/profile', typed);
-    const kept = carol.cookie('hub-kept-input')?.value ?? '';
+    const kept = carol.cookie('hub-saved-input')?.value ?? '';
     expect(kept).not.toBe('');
     const shownTo = async (name: string) => {
       const browser = await hub.logIn(name);
-      browser.setCookie('hub-kept-input', kept, '/hub/');
+      browser.setCookie('hub-saved-input', kept, '/hub/');
       return (await browser.request(`${hub.url}hub/account`)).body;
     };
     expect(await shownTo('carol')).toContain(typed.display_name);

@@ -338,8 +338,8 @@ describe('a user who has passkeys only', () => {
     const asking = await openForm(hub, browser, path);
     const asks = await post(asking, path, {});
     expect([asks.status, recoveryCodesOn(asks)]).toEqual([403, []]);
-    const waiting = /name="waiting_form" value="([^"]+)"/.exec(asks.body)?.[1] ?? '';
-    const confirm = (code = '') => post(asking, path, { waiting_form: waiting, code });
+    const waiting = /name="pending_form" value="([^"]+)"/.exec(asks.body)?.[1] ?? '';
+    const confirm = (code = '') => post(asking, path, { pending_form: waiting, code });
     // Those that were replaced are of no use.
     expect((await confirm(recoveryCodes[0])).status).toBe(403);
     expect(recoveryCodesOn(await confirm(newCode))).toHaveLength(10);

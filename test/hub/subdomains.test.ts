@@ -177,7 +177,7 @@ describe('the door of a server', () => {
     const sessionId = browser.cookie('hub-session-id')?.value ?? '';
     expect(sessionId).not.toBe('');
     const foreignProcess = new FakeBrowser();
-    for (const name of ['hub-session-id', 'hub-arrived', '__Host-hub-arrived'])
+    for (const name of ['hub-session-id', 'hub-handed-off', '__Host-hub-handed-off'])
       foreignProcess.setCookie(name, sessionId);
     const answer = await foreignProcess.request(`${alice()}/user/alice/`);
     expect(answer.headers.location).toMatch(`${hub.url}hub/open-server?next=`);
@@ -442,10 +442,10 @@ test.skipIf(!requires('openssl'))(
       .split('; ')
       .map((pair) => pair.split('=')[0]);
     expect(names).toContain('__Host-hub-user-alice');
-    expect(names).toContain('__Host-hub-arrived');
+    expect(names).toContain('__Host-hub-handed-off');
     const seen =
       (JSON.parse(page.body) as { headers: Record<string, string> }).headers['cookie'] ?? '';
-    expect(seen).not.toMatch(/hub-arrived|__Host-hub-user-alice/);
+    expect(seen).not.toMatch(/hub-handed-off|__Host-hub-user-alice/);
     // Of a neighbour, with the value of a login there that is real.
     const [login = ''] =
       /__Host-hub-user-alice=[^;]*/.exec(browser.cookieHeader(`${origin}/`)) ?? [];

@@ -606,7 +606,7 @@ export function samplePages(
     layout,
     userName: text('alice'),
     action: text('/hub/token'),
-    fields: { waiting_form: text('AbC') },
+    fields: { pending_form: text('AbC') },
     cancelUrl: text('/hub/token'),
   };
 
@@ -677,7 +677,7 @@ export function samplePages(
     'confirm-go-on': goOnPage({
       layout,
       action: text('/hub/token'),
-      fields: { waiting_form: text('AbC') },
+      fields: { pending_form: text('AbC') },
       cancelUrl: text('/hub/token'),
     }),
     'second-factor': secondFactorPage({

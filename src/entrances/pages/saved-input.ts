@@ -9,7 +9,7 @@ import { safeRedirectTarget } from '../../platform/http/redirect-target.ts';
 import { savedInputCookie } from '../../platform/protocol/cookie-names.ts';
 import type { KeyvSpace } from '../../platform/store/keyv-space.ts';
 import { secretFields } from './fill-in.ts';
-import { waitingFormField } from './login/waiting-forms.ts';
+import { pendingFormField } from './login/pending-forms.ts';
 
 /** What was typed into a form that the hub could not take, because its login had ended. */
 export interface Input {
@@ -82,7 +82,7 @@ export function createSavedInput(deps: {
       if (readerProof === undefined) return undefined;
       const kept = new URLSearchParams(form);
       // It holds another form, for the login that has ended, and comes with what shows who the user is.
-      if (kept.has(waitingFormField)) return undefined;
+      if (kept.has(pendingFormField)) return undefined;
       for (const name of secretFields) kept.delete(name);
       const content: z.input<typeof contentSchema> = [
         page,

@@ -15,7 +15,7 @@ export interface AuthorizationRequest extends PendingState {
   /** Set when the user of a session is to show again who they are. */
   readonly confirmSession?: string | undefined;
   /** Key of the form that waits for that. */
-  readonly waitingForm?: string | undefined;
+  readonly pendingForm?: string | undefined;
 }
 
 /** The authorization requests under way, by their `state`: each works once, in the browser that began it. */

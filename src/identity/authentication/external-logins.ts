@@ -67,7 +67,7 @@ export type ExternalLoginCompleted = (
   | {
       readonly outcome: 'confirmed';
       readonly result: LoggedIn;
-      readonly request: Pick<AuthorizationRequest, 'next' | 'waitingForm'>;
+      readonly request: Pick<AuthorizationRequest, 'next' | 'pendingForm'>;
     }
   | ExternalLoginFailure
 ) & { readonly setCookies: readonly string[] };

@@ -3,9 +3,9 @@ import { isLinkTarget } from '../config/branding-schema.ts';
 import { didYouMean } from '../config/suggestion.ts';
 
 /** A part of a page that the operator wrote, checked and cut at its placeholders. It can be written as JSON. */
-export type Template = readonly TemplatePiece[];
+export type Template = readonly TemplateSegment[];
 
-export type TemplatePiece =
+export type TemplateSegment =
   /** Markup as it is sent. */
   | string
   /** The place of a value: escaped as text, or as a part of an address. */
@@ -80,7 +80,7 @@ export async function compileTemplate(
 
 function createCompiler(name: TemplateName) {
   const known: readonly Placeholder[] = templatePlaceholders[name];
-  const pieces: TemplatePiece[] = [];
+  const segments: TemplateSegment[] = [];
   const problems: TemplateProblem[] = [];
   const open: { readonly element: string; readonly line: number }[] = [];
   let characters = '';
@@ -103,7 +103,7 @@ function createCompiler(name: TemplateName) {
         const message = `${stray[0]} belongs to no placeholder; write one as {{user_name}}`;
         report(lineOf(index + stray.index), message);
       }
-      pieces.push(escapeText(part));
+      segments.push(escapeText(part));
     };
     for (const match of text.matchAll(placeholderPattern)) {
       putText(text.slice(at, match.index), at);
@@ -122,7 +122,7 @@ function createCompiler(name: TemplateName) {
       } else {
         if (placeholder === formPlaceholder) forms += 1;
         // What stands at the beginning is an address as a whole.
-        pieces.push({ name: placeholder, isInAddress: isInAddress && match.index > 0 });
+        segments.push({ name: placeholder, isInAddress: isInAddress && match.index > 0 });
       }
     }
     putText(text.slice(at), at);
@@ -149,14 +149,14 @@ function createCompiler(name: TemplateName) {
     }
     if (tagName === 'img' && !attrs.some((attribute) => attribute.name === 'alt'))
       report(line, '<img> needs an alt, the text in its place; it may be empty');
-    pieces.push(`<${tagName}`);
+    segments.push(`<${tagName}`);
     for (const { name: attribute, value } of attrs)
       putAttribute(
         tagName,
         { name: attribute, value },
         location?.attrs?.[attribute]?.startLine ?? line,
       );
-    pieces.push('>');
+    segments.push('>');
     if (!emptyElements.includes(tagName)) open.push({ element: tagName, line });
   }
 
@@ -172,9 +172,9 @@ function createCompiler(name: TemplateName) {
     if (!isAllowed) report(line, explainAttribute(element, attribute));
     const isAddress = attribute === 'href' || attribute === 'src';
     if (isAddress) checkAddress(attribute, value, line);
-    pieces.push(` ${attribute}="`);
+    segments.push(` ${attribute}="`);
     put(value, line, { isInAddress: isAddress, isText: false });
-    pieces.push('"');
+    segments.push('"');
   }
 
   function checkAddress(attribute: string, value: string, line: number): void {
@@ -198,7 +198,7 @@ function createCompiler(name: TemplateName) {
     const last = open.at(-1);
     if (last?.element === tagName) {
       open.pop();
-      pieces.push(`</${tagName}>`);
+      segments.push(`</${tagName}>`);
       return;
     }
     if (!open.some(({ element }) => element === tagName)) {
@@ -241,7 +241,7 @@ function createCompiler(name: TemplateName) {
         );
       }
       return {
-        template: joinTexts(pieces),
+        template: joinTexts(segments),
         problems: problems.toSorted((left, right) => left.line - right.line),
       };
     },
@@ -254,13 +254,13 @@ function explainAttribute(element: string, attribute: string): string {
   return `<${element}> cannot have ${attribute} here; use class and Hub.custom_css`;
 }
 
-function joinTexts(pieces: readonly TemplatePiece[]): Template {
-  const joined: TemplatePiece[] = [];
-  for (const piece of pieces) {
+function joinTexts(segments: readonly TemplateSegment[]): Template {
+  const joined: TemplateSegment[] = [];
+  for (const segment of segments) {
     const last = joined.at(-1);
-    if (typeof piece === 'string' && typeof last === 'string')
-      joined[joined.length - 1] = last + piece;
-    else if (piece !== '') joined.push(piece);
+    if (typeof segment === 'string' && typeof last === 'string')
+      joined[joined.length - 1] = last + segment;
+    else if (segment !== '') joined.push(segment);
   }
   return joined;
 }

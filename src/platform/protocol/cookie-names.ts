@@ -8,7 +8,7 @@ export const sessionIdCookie = 'hub-session-id';
 export const jupyterHubSessionIdCookie = 'jupyterhub-session-id';
 
 /** That a visitor wants to open another user's server. */
-export const serverGuardCookie = 'hub-door';
+export const serverGuardCookie = 'hub-open-server';
 
 /** A login under way at an external provider; each has a suffix to this name. */
 export const externalLoginCookie = 'hub-oauth-state';
@@ -17,22 +17,22 @@ export const externalLoginCookie = 'hub-oauth-state';
 export const loginStepCookie = 'hub-login-step';
 
 /** That a page has just sent a browser to log in that is logged in. */
-export const loginRoundCookie = 'hub-login-round';
+export const loginLoopCookie = 'hub-login-loop';
 
 /** Who has logged in with this browser before. */
 export const knownBrowserCookie = 'hub-known-browser';
 
 /** On another host than the hub's: a browser on its way to the hub and back; each has a suffix to this name. */
-export const handOffCookie = 'hub-arrival';
+export const handOffCookie = 'hub-hand-off';
 
 /** On another host than the hub's: the login of a browser that was let in. */
-export const handedOffCookie = 'hub-arrived';
+export const handedOffCookie = 'hub-handed-off';
 
 /** How a browser wants the pages to be. */
 export const preferencesCookie = 'hub-preferences';
 
 /** What was typed into a form whose login had ended, until the form is shown again. */
-export const savedInputCookie = 'hub-kept-input';
+export const savedInputCookie = 'hub-saved-input';
 
 /** What a form is bound to before login. */
 export const formCookie = 'hub-form';

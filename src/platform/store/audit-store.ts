@@ -3,7 +3,7 @@ import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/a
 import type { AuditPlace } from '../audit/audit-query.ts';
 import { isStorageUnavailable } from '../errors.ts';
 import { entriesOf } from './alike-entries.ts';
-import { entryColumns } from './audit-arrivals.ts';
+import { entryColumns } from './audit-staging.ts';
 import type { HubDatabase } from './database.ts';
 import { inTransaction, jsonRows } from './queries.ts';
 import type { AuditRow, Row, Tables } from './tables.ts';

@@ -2,7 +2,7 @@ import type { CompiledQuery, Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import { type Actor, currentActor } from '../audit/actor.ts';
 import type { AuditEvent } from '../audit/audit-event.ts';
-import { createAuditArrivals, packRow } from './audit-arrivals.ts';
+import { createAuditStaging, packRow } from './audit-staging.ts';
 import { createBoundedRecords } from './bounded-records.ts';
 import { afterCommit, beforeCommit } from './queries.ts';
 import type { Statement } from './sqlite-engine.ts';
@@ -72,7 +72,7 @@ export function createAuditTrail({
 }): AuditTrail {
   const listeners: RecordListener[] = [];
   let latestMs = 0;
-  const arrivals = createAuditArrivals({ kysely, dialect, log });
+  const staging = createAuditStaging({ kysely, dialect, log });
   const bounded = createBoundedRecords({ rowOf, write: writeAlone });
 
   /** Actions keep their order when the clock, of which several hubs share one, is put right by a little. */
@@ -142,7 +142,7 @@ export function createAuditTrail({
     write(on, rows, { isLast: true });
 
   function tell(rows: readonly AuditRow[]): void {
-    arrivals.moveSoon();
+    staging.moveSoon();
     for (const row of rows) for (const listener of listeners) listener(row);
   }
 
@@ -182,10 +182,10 @@ export function createAuditTrail({
     onRecord(listener) {
       listeners.push(listener);
     },
-    catchUp: () => arrivals.move(),
+    catchUp: () => staging.move(),
     async flush() {
       await bounded.flush();
-      arrivals.stop();
+      staging.stop();
     },
   };
 }

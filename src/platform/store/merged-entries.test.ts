@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { actAs } from '../audit/actor.ts';
-import { createAuditArrivals } from './audit-arrivals.ts';
+import { createAuditStaging } from './audit-staging.ts';
 import { createAuditStore } from './audit-store.ts';
 
 describeEachDatabase('the audit log of many entries alike', (open) => {
@@ -62,7 +62,7 @@ describeEachDatabase('the audit log of many entries alike', (open) => {
       database.audit.recordAlone(...Array.from({ length: 300 }, (_, index) => token(index))),
     );
     const others = [1, 2, 3].map(() =>
-      createAuditArrivals({ ...database, log: pino({ level: 'silent' }) }).move(),
+      createAuditStaging({ ...database, log: pino({ level: 'silent' }) }).move(),
     );
     await Promise.all([audit.list(all), ...others]);
     const { entries } = await audit.list(all);

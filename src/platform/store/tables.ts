@@ -48,7 +48,7 @@ export interface Tables {
   keyv: KeyvTable;
   audit: AuditTable;
   /** What was recorded last, on its way into `audit`. */
-  audit_arrivals: AuditArrivalsTable;
+  audit_arrivals: AuditStagingTable;
   /** By which user a row of `audit` with several is found. */
   audit_users: AuditUsersTable;
 }
@@ -334,7 +334,7 @@ export interface AuditTable {
   repeats: string | null;
 }
 
-export interface AuditArrivalsTable {
+export interface AuditStagingTable {
   id: GeneratedAlways<number>;
   /** JSON list of what `AuditTable` has in columns, but for `users`; see `packRow`. */
   entry: string;

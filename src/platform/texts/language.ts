@@ -18,11 +18,11 @@ export type Values = Readonly<Record<string, unknown>> | readonly unknown[];
 
 /** Compiles an ICU message for the plural rules of a locale. Throws an Error that says what is wrong with it. */
 export function compilePattern(source: string, locale: string): Pattern {
-  const pieces = plainPieces(source);
-  if (pieces !== undefined) {
-    if (pieces.length === 1) return () => pieces;
+  const segments = plainSegments(source);
+  if (segments !== undefined) {
+    if (segments.length === 1) return () => segments;
     return (values) =>
-      pieces.map((piece, index) => (index % 2 === 0 ? piece : filled(values, piece)));
+      segments.map((segment, index) => (index % 2 === 0 ? segment : filled(values, segment)));
   }
   const format = parse(source, locale);
   return (values) => format.formatToParts(wrapNumbers(values)).map(({ value }) => unwrap(value));
@@ -30,8 +30,8 @@ export function compilePattern(source: string, locale: string): Pattern {
 
 /** The names of the values that an ICU message shows or decides by. Throws an Error that says what is wrong with it. */
 export function placeholdersOf(source: string): ReadonlySet<string> {
-  const pieces = plainPieces(source);
-  if (pieces !== undefined) return new Set(pieces.filter((_, index) => index % 2 === 1));
+  const segments = plainSegments(source);
+  if (segments !== undefined) return new Set(segments.filter((_, index) => index % 2 === 1));
   const names = new Set<string>();
   collect(parse(source, 'en').getAst(), names);
   return names;
@@ -40,10 +40,12 @@ export function placeholdersOf(source: string): ReadonlySet<string> {
 const placeholder = /\{(\w+)\}/;
 
 /** Literal text and names by turns, where a message has nothing but plain placeholders: most need no parser. */
-function plainPieces(source: string): readonly string[] | undefined {
+function plainSegments(source: string): readonly string[] | undefined {
   if (/''|'[{}]/.test(source)) return undefined;
-  const pieces = source.split(placeholder);
-  return pieces.some((piece, index) => index % 2 === 0 && /[{}]/.test(piece)) ? undefined : pieces;
+  const segments = source.split(placeholder);
+  return segments.some((segment, index) => index % 2 === 0 && /[{}]/.test(segment))
+    ? undefined
+    : segments;
 }
 
 function parse(source: string, locale: string): IntlMessageFormat {

@@ -55,7 +55,7 @@ interface Ticket {
 
 const ticketMs = 60_000;
 const maxStateLength = 64;
-const sealingContext = 'hub-arrival-ticket';
+const sealingContext = 'hub-hand-off-ticket';
 
 /** Undefined where all have one origin: then the hub's own cookie is there. */
 export function createCrossOriginLogin(deps: {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { atEndOfTurn } from '../../platform/concurrency/turns.ts';
 import { HubError } from '../../platform/errors.ts';
 import { recordOf } from '../../platform/http/request-log.ts';
-import { SentPieces } from '../../platform/undocumented/sent-pieces.ts';
+import { SentChunks } from '../../platform/undocumented/sent-chunks.ts';
 import type {
   ExchangeControl,
   ResponseHeaders,
@@ -74,7 +74,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   /** Length the upstream announced of its answer, where a short one can be sent along with its head. */
   #joinedLength = -1;
   #joinedBody: string | undefined;
-  #sentPieces: SentPieces | undefined;
+  #sentChunks: SentChunks | undefined;
 
   constructor(options: {
     readonly req: IncomingMessage;
@@ -131,10 +131,10 @@ export class Exchange implements UpstreamHandler, LiveConnection {
       this.#joinedBody = borrowedChunk.toString('latin1');
       return;
     }
-    const chunk = SentPieces.copyOf(borrowedChunk);
-    this.#sentPieces ??= new SentPieces(() => this.#allSent());
-    this.#res.write(chunk, this.#sentPieces.sending(chunk));
-    if (this.#res.writableLength < maxUnsentBytes && !this.#sentPieces.isFull) return;
+    const chunk = SentChunks.copyOf(borrowedChunk);
+    this.#sentChunks ??= new SentChunks(() => this.#allSent());
+    this.#res.write(chunk, this.#sentChunks.sending(chunk));
+    if (this.#res.writableLength < maxUnsentBytes && !this.#sentChunks.isFull) return;
     this.#isPaused = true;
     this.#control?.pause();
   }
@@ -150,7 +150,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     if (this.#isOver) return;
     this.#finish();
     // What was sent before goes out together with the end.
-    if (this.#sentPieces === undefined) atEndOfTurn(endAnswer, this);
+    if (this.#sentChunks === undefined) atEndOfTurn(endAnswer, this);
     else this.endAnswer();
   }
 

@@ -9,11 +9,11 @@ export interface SocketPairOwner {
   sideEnded(): void;
 }
 
-/** Each piece costs some hundred bytes beside what is in it. */
-const maxUnsentPieces = 256;
+/** Each chunk costs some hundred bytes beside what is in it. */
+const maxUnsentChunks = 256;
 
 const pairKey = Symbol('pair');
-const unsentKey = Symbol('unsent pieces');
+const unsentKey = Symbol('unsent chunks');
 
 interface Pair {
   readonly client: PairedSocket;
@@ -21,7 +21,7 @@ interface Pair {
   readonly owner: SocketPairOwner;
 }
 
-/** With the pieces written to it since all was sent. */
+/** With the chunks written to it since all was sent. */
 type PairedSocket = Socket & { [pairKey]?: Pair; [unsentKey]?: number };
 
 /**
@@ -64,7 +64,7 @@ function onData(this: PairedSocket, chunk: Buffer): void {
   }
   const unsent = other.writableLength === 0 ? 1 : (other[unsentKey] ?? 0) + 1;
   other[unsentKey] = unsent;
-  if (unsent < maxUnsentPieces) {
+  if (unsent < maxUnsentChunks) {
     if (!other.write(chunk)) this.pause();
   } else {
     this.pause();

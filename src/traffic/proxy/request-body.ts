@@ -4,7 +4,7 @@ import { atEndOfTurn } from '../../platform/concurrency/turns.ts';
 import { HubError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
 import { startReading, stopReading } from '../../platform/undocumented/node-http.ts';
-import { SentPieces } from '../../platform/undocumented/sent-pieces.ts';
+import { SentChunks } from '../../platform/undocumented/sent-chunks.ts';
 
 export interface RequestBodyOptions {
   /** The largest body that passes; 0 for any. */
@@ -32,7 +32,7 @@ export class RequestBody extends Readable {
   readonly #options: RequestBodyOptions;
   #bytesTaken = 0;
   #hasEnded = false;
-  readonly #small = new SmallPieces(() => this.#passOn(this.#small.take()));
+  readonly #small = new SmallChunks(() => this.#passOn(this.#small.take()));
   /** Copies of all pieces passed on so far; undefined once they are too many or no longer wanted. */
   #kept: Buffer[] | undefined = [];
   /** What a former body took, to be sent before the rest. */
@@ -100,7 +100,7 @@ export class RequestBody extends Readable {
       this.destroy(bodyTooLarge(limitBytes));
       return;
     }
-    if (chunk.length < SmallPieces.largeBytes) {
+    if (chunk.length < SmallChunks.largeBytes) {
       this.#small.add(chunk);
       return;
     }
@@ -166,7 +166,7 @@ export function discardBody(request: IncomingMessage): void {
 const maxGathered = 64;
 
 /** Joins the small pieces of one turn of the event loop. */
-export class SmallPieces {
+export class SmallChunks {
   /** From here on, a piece is as well sent by itself. */
   static readonly largeBytes = 4 * 1024;
   readonly #onEndOfTurn: () => void;
@@ -198,10 +198,10 @@ export class SmallPieces {
  */
 export function relayBody(message: IncomingMessage, target: Writable): void {
   const { socket } = message;
-  const sent = new SentPieces(() => {
+  const sent = new SentChunks(() => {
     if (!message.complete) startReading(socket);
   });
-  const small = new SmallPieces(() => send(small.take()));
+  const small = new SmallChunks(() => send(small.take()));
 
   function send(piece: Buffer | undefined): void {
     if (piece === undefined || !target.writable) return;
@@ -210,7 +210,7 @@ export function relayBody(message: IncomingMessage, target: Writable): void {
   }
 
   message.on('data', (piece: Buffer) => {
-    if (piece.length < SmallPieces.largeBytes) {
+    if (piece.length < SmallChunks.largeBytes) {
       small.add(piece);
       return;
     }

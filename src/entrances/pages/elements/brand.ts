@@ -94,11 +94,11 @@ function fill(
     request_id: layout.requestId,
     ...further,
   };
-  return html`${template.map((piece) => {
+  return html`${template.map((segment) => {
     // Compiled from a file of the operator: only elements and attributes that `look/template.ts` admits.
-    if (typeof piece === 'string') return unsafeHtml(piece);
-    const value = values[piece.name];
-    return piece.isInAddress ? inAddress(value) : value;
+    if (typeof segment === 'string') return unsafeHtml(segment);
+    const value = values[segment.name];
+    return segment.isInAddress ? inAddress(value) : value;
   })}`;
 }
 

@@ -51,7 +51,7 @@ export function confirmLoginRoutes(
         authenticator,
         confirmSession: login.session.sessionId,
         next,
-        waitingForm: await confirmLogin.keepForm(login, form),
+        pendingForm: await confirmLogin.keepForm(login, form),
       });
       if (begun.outcome === 'failed') return showExternalLoginFailure(ctx, begun, deps);
       addCookies(ctx, begun.setCookies);

@@ -18,7 +18,7 @@ import type { PageContext } from '../page-context.ts';
 import { type ConfirmLoginView, confirmLoginPage, goOnPage } from './confirm-login-page.ts';
 import type { LogIn } from './log-in.ts';
 import { loginRequestOf } from './login-request.ts';
-import type { WaitingForm, WaitingForms } from './waiting-forms.ts';
+import type { PendingForm, PendingForms } from './pending-forms.ts';
 
 /** Reads the form of a change; undefined once the page that asks for a confirmation has been sent. */
 export type ReadForm = (
@@ -63,13 +63,13 @@ export function createConfirmLogin(deps: {
   readonly sessions: Pick<BrowserSessions, 'confirm'>;
   readonly logins: Pick<LoginSessions, 'setUpstreamSession'>;
   readonly logIn: Pick<LogIn, 'knownBrowserFor'>;
-  readonly waitingForms: WaitingForms;
+  readonly pendingForms: PendingForms;
   /** Sealed forms whose users are elsewhere: the last one of each login. */
   readonly kept: Keyv<string>;
   readonly publicUrl: URL;
   readonly log: Logger;
 }): ConfirmLogin {
-  const { pages, recentLogin, sessions, waitingForms, kept, publicUrl, log } = deps;
+  const { pages, recentLogin, sessions, pendingForms, kept, publicUrl, log } = deps;
   const { urls } = pages;
 
   const placeOf = ({ session }: Login) => hashSecret(session.sessionId);
@@ -135,7 +135,7 @@ export function createConfirmLogin(deps: {
 
   const readForm: ReadForm = async (ctx, login, isNeeded = () => true) => {
     const sent = await pages.readForm(ctx);
-    const waiting = waitingForms.open(login, sent);
+    const waiting = pendingForms.open(login, sent);
     if (waiting !== undefined && waiting.action !== ctx.path) throw noLongerValid();
     const form = waiting?.form ?? sent;
     if (!isNeeded(form) || (await isRecent(ctx, login))) return form;
@@ -143,12 +143,12 @@ export function createConfirmLogin(deps: {
     const wrong =
       waiting === undefined || kind === 'external' ? {} : await tryFields(ctx, login, sent);
     if (wrong === undefined) return form;
-    const asked: WaitingForm = waiting ?? { action: ctx.path, form, cancelUrl: cameFrom(ctx) };
+    const asked: PendingForm = waiting ?? { action: ctx.path, form, cancelUrl: cameFrom(ctx) };
     const { action, cancelUrl } = asked;
     await show(ctx, login, {
       action,
       cancelUrl,
-      fields: waitingForms.seal(login, asked),
+      fields: pendingForms.seal(login, asked),
       ...wrong,
     });
     return undefined;
@@ -193,14 +193,14 @@ export function createConfirmLogin(deps: {
     },
 
     async keepForm(login, sent) {
-      const waiting = waitingForms.open(login, sent);
+      const waiting = pendingForms.open(login, sent);
       if (waiting === undefined) return undefined;
       const key = randomSecret();
-      const fields = waitingForms.seal(login, waiting);
+      const fields = pendingForms.seal(login, waiting);
       await kept.set(
         placeOf(login),
         JSON.stringify({ keyHash: hashSecret(key), fields }),
-        waitingForms.lifetimeMs,
+        pendingForms.lifetimeMs,
       );
       return key;
     },
@@ -209,12 +209,12 @@ export function createConfirmLogin(deps: {
       const login = loginOf(ctx);
       if (login === undefined) return pages.redirectToLogin(ctx);
       const { sessionId, identityId } = login.session;
-      const fields = await takeForm(login, request.waitingForm);
+      const fields = await takeForm(login, request.pendingForm);
       await confirm(ctx, login);
       // The end of this session at the provider must end the login, as that of the former one did.
       if (result.identityId === identityId) await deps.logins.setUpstreamSession(sessionId, result);
       if (fields === undefined) return ctx.redirect(request.next ?? urls.home);
-      const waiting = waitingForms.open(login, new URLSearchParams(fields));
+      const waiting = pendingForms.open(login, new URLSearchParams(fields));
       if (waiting === undefined) throw noLongerValid();
       const { action, cancelUrl } = waiting;
       const layout = await pages.formLayoutFor(ctx);

@@ -140,13 +140,13 @@ const maxWaitMs = 200;
  * request that is only forwarded would wait with them.
  */
 function createArrivalWait(servers: readonly Server[]): () => Promise<void> {
-  let arrivals = 0;
+  let accepted = 0;
   let isWatching = false;
 
   async function watch(): Promise<void> {
     isWatching = true;
-    for (let seen = -1; seen !== arrivals; ) {
-      seen = arrivals;
+    for (let seen = -1; seen !== accepted; ) {
+      seen = accepted;
       // From one look at the sockets to after the next.
       await nextTurn();
       await nextTurn();
@@ -156,7 +156,7 @@ function createArrivalWait(servers: readonly Server[]): () => Promise<void> {
 
   for (const server of servers) {
     server.on('connection', () => {
-      arrivals += 1;
+      accepted += 1;
       if (!isWatching) void watch();
     });
   }

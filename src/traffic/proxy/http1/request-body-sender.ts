@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { SentPieces } from '../../../platform/undocumented/sent-pieces.ts';
+import { SentChunks } from '../../../platform/undocumented/sent-chunks.ts';
 
 /**
- * Sends a request with its body, as fast as the upstream takes it. The head goes with the first piece, so
+ * Sends a request with its body, as fast as the upstream takes it. The head goes with the first chunk, so
  * that of a request whose client never sends a body nothing has been sent.
  */
 export class RequestBodySender {
@@ -11,9 +11,9 @@ export class RequestBodySender {
   readonly #body: Readable;
   readonly #head: string;
   readonly #isChunked: boolean;
-  readonly #onPiece: () => void;
+  readonly #onChunk: () => void;
   readonly #fail: (error: Error) => void;
-  readonly #sentPieces = new SentPieces(() => this.#allSent());
+  readonly #sentChunks = new SentChunks(() => this.#allSent());
   #hasSentHead = false;
   /** Whether the upstream has to take what was sent before more is asked of the client. */
   #isPaused = false;
@@ -26,14 +26,14 @@ export class RequestBodySender {
     /** Whether the head announces chunks (RFC 9112 §7.1) instead of a length. */
     readonly isChunked: boolean;
     /** Called whenever something has been sent or taken. */
-    readonly onPiece: () => void;
+    readonly onChunk: () => void;
     readonly onFailure: (error: Error) => void;
   }) {
     this.#socket = options.socket;
     this.#body = options.body;
     this.#head = options.head;
     this.#isChunked = options.isChunked;
-    this.#onPiece = options.onPiece;
+    this.#onChunk = options.onChunk;
     this.#fail = options.onFailure;
     this.#body
       .on('error', this.#fail)
@@ -62,16 +62,16 @@ export class RequestBodySender {
       .off('error', this.#fail);
   }
 
-  readonly #send = (piece: Buffer): void => {
+  readonly #send = (chunk: Buffer): void => {
     const socket = this.#socket;
     socket.cork();
     this.#sendHead();
-    if (this.#isChunked) socket.write(`${piece.length.toString(16)}\r\n`, 'latin1');
-    let isTaken = socket.write(piece, this.#sentPieces.sending(piece));
+    if (this.#isChunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+    let isTaken = socket.write(chunk, this.#sentChunks.sending(chunk));
     if (this.#isChunked) isTaken = socket.write('\r\n', 'latin1');
     socket.uncork();
-    this.#onPiece();
-    if (isTaken && !this.#sentPieces.isFull) return;
+    this.#onChunk();
+    if (isTaken && !this.#sentChunks.isFull) return;
     this.#isPaused = true;
     this.#body.pause();
   };
@@ -79,7 +79,7 @@ export class RequestBodySender {
   #allSent(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#onPiece();
+    this.#onChunk();
     this.#body.resume();
   }
 
@@ -88,7 +88,7 @@ export class RequestBodySender {
     if (this.#isChunked) this.#socket.write('0\r\n\r\n', 'latin1');
     this.#isDone = true;
     this.stop();
-    this.#onPiece();
+    this.#onChunk();
   };
 
   readonly #closed = (): void => {

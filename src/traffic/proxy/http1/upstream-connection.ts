@@ -109,7 +109,7 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
       body: request.body,
       head,
       isChunked: !hasLength(request.headers),
-      onPiece: () => {
+      onChunk: () => {
         if (!this.#hasAnswerBegun) this.#deadlineMs = this.#now() + this.#timeouts.headersMs;
       },
       onFailure: (error) => this.#fail(error),

@@ -5,7 +5,7 @@ import { HubError } from '../../../platform/errors.ts';
 import { text } from '../../../platform/texts/text.ts';
 
 /** A form that was sent, and waits until its user has shown again who they are. */
-export interface WaitingForm {
+export interface PendingForm {
   /** The path it was sent to. */
   readonly action: string;
   readonly form: URLSearchParams;
@@ -17,16 +17,16 @@ export interface WaitingForm {
  * Forms that wait, as one hidden field of the page that asks. They are sealed: no password that was typed
  * stands in a page, and none but the session that sent a form can send it on, to where it was sent.
  */
-export interface WaitingForms {
+export interface PendingForms {
   readonly lifetimeMs: number;
   /** Hidden fields that hold the form. Throws `payload_too_large` for one that is too long for that. */
-  seal(login: Login, waiting: WaitingForm): Readonly<Record<string, string>>;
+  seal(login: Login, waiting: PendingForm): Readonly<Record<string, string>>;
   /** The form that waits in what was sent, if one does. Throws `bad_request` where it no longer may. */
-  open(login: Login, sent: URLSearchParams): WaitingForm | undefined;
+  open(login: Login, sent: URLSearchParams): PendingForm | undefined;
 }
 
 /** Hidden field of a form that waits. */
-export const waitingFormField = 'waiting_form';
+export const pendingFormField = 'pending_form';
 const lifetimeMs = 600_000;
 const maxCharacters = 256 * 1024;
 const contentSchema = z.object({
@@ -36,16 +36,16 @@ const contentSchema = z.object({
   expiresAt: z.number(),
 });
 
-export function createWaitingForms(deps: {
+export function createPendingForms(deps: {
   readonly sealer: Sealer;
   /** Longest form that is read at all. */
   readonly formLimitBytes: number;
   readonly now?: () => number;
-}): WaitingForms {
+}): PendingForms {
   const { sealer, now = Date.now } = deps;
   // Sealed it is a third longer, and comes with other fields.
   const longest = Math.min(maxCharacters, deps.formLimitBytes * 0.7 - 4096);
-  const contextOf = ({ session }: Login) => `waiting-form:${session.sessionId}`;
+  const contextOf = ({ session }: Login) => `pending-form:${session.sessionId}`;
 
   return {
     lifetimeMs,
@@ -66,11 +66,11 @@ export function createWaitingForms(deps: {
           hint: text`This form is too long to wait for that. Confirm on your account page, then send it again.`,
         });
       }
-      return { [waitingFormField]: sealer.seal(json, contextOf(login)) };
+      return { [pendingFormField]: sealer.seal(json, contextOf(login)) };
     },
 
     open(login, sent) {
-      const sealed = sent.get(waitingFormField);
+      const sealed = sent.get(pendingFormField);
       if (sealed === null) return undefined;
       const json = sealer.open(sealed, contextOf(login));
       const content = json === undefined ? undefined : contentSchema.parse(JSON.parse(json));

@@ -4,8 +4,8 @@ import { alikeBy, alikeKey, maxAlike, mergeAlike } from './alike-entries.ts';
 import { jsonRows } from './queries.ts';
 import type { AuditRow, Tables } from './tables.ts';
 
-/** Moves rows that were recorded into the audit log, where they can be found by what they tell. */
-export interface AuditArrivals {
+/** Moves rows from the staging table, `audit_arrivals`, into the audit log, where they can be found by what they tell. */
+export interface AuditStaging {
   /** Moves them in a moment, with those that come meanwhile. */
   moveSoon(): void;
   /** Moves those that are there now. Rejects when the database cannot be written: they stay where they are. */
@@ -53,7 +53,7 @@ const rowsAtOnce = 1_000;
 /** In their order many names at once touch far fewer pages of the table than a few at a time. */
 const usersAtOnce = 10_000;
 
-export function createAuditArrivals({
+export function createAuditStaging({
   kysely,
   dialect,
   log,
@@ -61,7 +61,7 @@ export function createAuditArrivals({
   readonly kysely: Kysely<Tables>;
   readonly dialect: 'sqlite' | 'postgres';
   readonly log: Logger;
-}): AuditArrivals {
+}): AuditStaging {
   let timer: NodeJS.Timeout | undefined;
   let moving = Promise.resolve();
   let isStopped = false;

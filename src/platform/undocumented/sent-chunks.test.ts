@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { SentPieces } from './sent-pieces.ts';
+import { SentChunks } from './sent-chunks.ts';
 
 const pieceOf = (bytes: number) => Buffer.from(new ArrayBuffer(bytes)).fill('p');
-const isGivenBack = (piece: Buffer) => (piece.buffer as ArrayBuffer).detached;
+const isGivenBack = (chunk: Buffer) => (chunk.buffer as ArrayBuffer).detached;
 
-test('pieces are given back in the order in which they were sent', () => {
-  const pieces = new SentPieces(() => {});
+test('chunks are given back in the order in which they were sent', () => {
+  const chunks = new SentChunks(() => {});
   const [first, second] = [pieceOf(65_536), pieceOf(4_096)];
-  const sentFirst = pieces.sending(first);
-  const sentSecond = pieces.sending(second);
+  const sentFirst = chunks.sending(first);
+  const sentSecond = chunks.sending(second);
   expect([isGivenBack(first), isGivenBack(second)]).toEqual([false, false]);
   sentFirst(null);
   expect([isGivenBack(first), isGivenBack(second)]).toEqual([true, false]);
@@ -18,50 +18,50 @@ test('pieces are given back in the order in which they were sent', () => {
   expect(isGivenBack(second)).toBe(true);
 });
 
-test('a piece whose writing failed is left alone, and the next one is still told from it', () => {
-  const pieces = new SentPieces(() => {});
+test('a chunk whose writing failed is left alone, and the next one is still told from it', () => {
+  const chunks = new SentChunks(() => {});
   const [first, second] = [pieceOf(65_536), pieceOf(65_536)];
-  const sentFirst = pieces.sending(first);
-  const sentSecond = pieces.sending(second);
+  const sentFirst = chunks.sending(first);
+  const sentSecond = chunks.sending(second);
   sentFirst(new Error('the client has left'));
   sentSecond(null);
   expect([isGivenBack(first), isGivenBack(second)]).toEqual([false, true]);
 });
 
 test('what is small or shares its memory is not touched', () => {
-  const pieces = new SentPieces(() => {});
+  const chunks = new SentChunks(() => {});
   const shared = pieceOf(65_536);
   const small = pieceOf(4_095);
   const pooled = Buffer.from('from the pool');
-  for (const piece of [shared.subarray(0, 65_535), shared.subarray(1), small, pooled]) {
-    pieces.sending(piece)(null);
+  for (const chunk of [shared.subarray(0, 65_535), shared.subarray(1), small, pooled]) {
+    chunks.sending(chunk)(null);
   }
   expect([shared, small, pooled].map(isGivenBack)).toEqual([false, false, false]);
 });
 
-test('as many pieces as may be under way are too many, and it is told when all are sent', () => {
+test('as many chunks as may be under way are too many, and it is told when all are sent', () => {
   let timesAllSent = 0;
-  const pieces = new SentPieces(() => {
+  const chunks = new SentChunks(() => {
     timesAllSent += 1;
   });
   const callbacks = Array.from({ length: 256 }, () => {
-    expect(pieces.isFull).toBe(false);
-    return pieces.sending(Buffer.from('x'));
+    expect(chunks.isFull).toBe(false);
+    return chunks.sending(Buffer.from('x'));
   });
-  expect(pieces.isFull).toBe(true);
+  expect(chunks.isFull).toBe(true);
   for (const sent of callbacks) {
     expect(timesAllSent).toBe(0);
     sent(null);
   }
-  expect([pieces.isFull, timesAllSent]).toEqual([false, 1]);
+  expect([chunks.isFull, timesAllSent]).toEqual([false, 1]);
 });
 
 test('a socket that calls back gives memory back once the other side can have it', async () => {
   await using pair = await connectedPair();
-  const sent = new SentPieces(() => {});
+  const sent = new SentChunks(() => {});
   const borrowedChunk = pieceOf(65_536);
-  const pieces = Array.from({ length: 200 }, () => SentPieces.copyOf(borrowedChunk));
-  for (const piece of pieces) pair.near.write(piece, sent.sending(piece));
+  const chunks = Array.from({ length: 200 }, () => SentChunks.copyOf(borrowedChunk));
+  for (const chunk of chunks) pair.near.write(chunk, sent.sending(chunk));
   const called = new Promise<void>((resolve) => {
     pair.near.write('a text', () => resolve());
   });
@@ -70,15 +70,15 @@ test('a socket that calls back gives memory back once the other side can have it
     received += text;
   });
   await called;
-  expect(pieces.every(isGivenBack)).toBe(true);
+  expect(chunks.every(isGivenBack)).toBe(true);
   expect(isGivenBack(borrowedChunk)).toBe(false);
   pair.near.end();
   await once(pair.far, 'end');
   expect(received).toBe(`${'p'.repeat(200 * 65_536)}a text`);
 });
 
-test('a copy of a small piece takes no memory of its own', () => {
-  const copy = SentPieces.copyOf(Buffer.from('data: 1\n\n'));
+test('a copy of a small chunk takes no memory of its own', () => {
+  const copy = SentChunks.copyOf(Buffer.from('data: 1\n\n'));
   expect(copy.toString()).toBe('data: 1\n\n');
   expect(copy.buffer.byteLength).toBeGreaterThan(copy.byteLength);
 });

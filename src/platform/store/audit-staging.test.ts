@@ -4,7 +4,7 @@ import { createGroup } from '../../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { createGroupStore } from '../../identity/users/group-store.ts';
 import { HubError } from '../errors.ts';
-import { createAuditArrivals } from './audit-arrivals.ts';
+import { createAuditStaging } from './audit-staging.ts';
 import { createAuditStore } from './audit-store.ts';
 
 describeEachDatabase('what arrives for the audit log', (open) => {
@@ -40,7 +40,7 @@ describeEachDatabase('what arrives for the audit log', (open) => {
     expect(await arrived()).toHaveLength(30);
     const read = () => createAuditStore(database).list(all);
     const others = Array.from({ length: 3 }, () =>
-      createAuditArrivals({ ...database, log: pino({ level: 'silent' }) }).move(),
+      createAuditStaging({ ...database, log: pino({ level: 'silent' }) }).move(),
     );
     const [{ entries }] = await Promise.all([read(), read(), ...others]);
     expect(entries.map(({ target }) => target?.name).toSorted()).toEqual(names.toSorted());
