@@ -4,7 +4,8 @@
  */
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,8 +31,8 @@ const [userCount, serviceCount, requestCount] = [
   values.requests,
 ].map(Number) as [number, number, number];
 const groupCount = 1_000;
-const maxMs = 100;
-const maxKiB = 100;
+const maxMs = 75;
+const maxKiB = 12;
 const administrator = 'root';
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -85,7 +86,9 @@ interface Figures {
   readonly path: string;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of the page itself. */
+  /** Of the page itself, not compressed. */
+  readonly plainKiB: number;
+  /** Of the page itself as it is sent. */
   readonly pageKiB: number;
   /** With its stylesheet and scripts. */
   readonly allKiB: number;
@@ -124,15 +127,19 @@ const figures: Figures[] = [];
 for (const template of paths) {
   const path = template.replace('{name}', names[userCount / 2] ?? '');
   figures.push(await measure(path));
-  const { p50Ms, p99Ms, allKiB } = figures.at(-1) as Figures;
-  progress(`${path}: ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${allKiB.toFixed(0)} KiB`);
+  const { p50Ms, p99Ms, pageKiB } = figures.at(-1) as Figures;
+  progress(`${path}: ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${pageKiB.toFixed(1)} KiB`);
 }
 const markdown = toMarkdown();
 const results = join(import.meta.dirname, 'results');
 await mkdir(results, { recursive: true });
 await writeFile(join(results, 'pages.md'), markdown);
 process.stdout.write(markdown);
-if (figures.some(({ p99Ms, allKiB }) => p99Ms > maxMs || allKiB > maxKiB)) process.exitCode = 1;
+if (!figures.every(isReached)) process.exitCode = 1;
+
+function isReached({ p99Ms, pageKiB }: Figures): boolean {
+  return p99Ms <= maxMs && pageKiB <= maxKiB;
+}
 
 async function measure(path: string): Promise<Figures> {
   const times: number[] = [];
@@ -149,12 +156,27 @@ async function measure(path: string): Promise<Figures> {
   times.sort((one, other) => one - other);
   const at = (share: number) => times[Math.ceil(times.length * share) - 1] ?? 0;
   const assets = [...body.matchAll(/(?:src|href)="(\/hub\/static\/[^"]+\.(?:css|js))"/g)];
-  let bytes = Buffer.byteLength(body);
-  const pageKiB = bytes / 1024;
-  for (const [, asset = ''] of assets) {
-    bytes += Buffer.byteLength((await browser.request(new URL(asset, url).href)).body);
-  }
-  return { path, p50Ms: at(0.5), p99Ms: at(0.99), pageKiB, allKiB: bytes / 1024 };
+  const pageKiB = await sentKiB(url + path);
+  let allKiB = pageKiB;
+  for (const [, asset = ''] of assets) allKiB += await sentKiB(new URL(asset, url).href);
+  const plainKiB = Buffer.byteLength(body) / 1024;
+  return { path, p50Ms: at(0.5), p99Ms: at(0.99), plainKiB, pageKiB, allKiB };
+}
+
+/** Size of a body as a browser is sent it, compressed. */
+async function sentKiB(address: string): Promise<number> {
+  const headers = {
+    accept: 'text/html,*/*;q=0.8',
+    'accept-encoding': 'gzip, deflate, br, zstd',
+    'sec-fetch-mode': 'navigate',
+    cookie: browser.cookieHeader(address),
+  };
+  const [answer] = (await once(request(address, { headers }).end(), 'response')) as [
+    IncomingMessage,
+  ];
+  let bytes = 0;
+  for await (const chunk of answer) bytes += (chunk as Buffer).length;
+  return bytes / 1024;
 }
 
 function toMarkdown(): string {
@@ -165,14 +187,14 @@ function toMarkdown(): string {
     `${new Date().toISOString().slice(0, 10)}, ${machineName()}, Node ${process.version.slice(1)}; ${count(requestCount)} requests for each page, one after the other. Made by \`npm run bench -- pages\`.`,
     '',
     `- The hub on one core, on SQLite, with ${count(userCount)} users, ${count(groupCount)} groups, of which one has half of the users, and ${count(serviceCount)} services.`,
-    '- The size is that of the page with its stylesheet and scripts, not compressed; browsers fetch the latter once.',
-    `- Wanted: p99 at most ${maxMs} ms, and at most ${maxKiB} KiB.`,
+    '- `sent` is the size of the page as a browser is sent it, compressed; `with all` that with its stylesheet and scripts, which browsers fetch once.',
+    `- Wanted: p99 at most ${maxMs} ms, and at most ${maxKiB} KiB sent.`,
     '',
-    '| page | p50 | p99 | page alone | with all | |',
-    '|---|--:|--:|--:|--:|---|',
-    ...figures.map(({ path, p50Ms, p99Ms, pageKiB, allKiB }) => {
-      const isReached = p99Ms <= maxMs && allKiB <= maxKiB;
-      return `| \`/${path}\` | ${p50Ms.toFixed(1)} ms | ${p99Ms.toFixed(1)} ms | ${pageKiB.toFixed(0)} KiB | ${allKiB.toFixed(0)} KiB | ${isReached ? 'reached' : '**missed**'} |`;
+    '| page | p50 | p99 | not compressed | sent | with all | |',
+    '|---|--:|--:|--:|--:|--:|---|',
+    ...figures.map((each) => {
+      const { path, p50Ms, p99Ms, plainKiB, pageKiB, allKiB } = each;
+      return `| \`/${path}\` | ${p50Ms.toFixed(1)} ms | ${p99Ms.toFixed(1)} ms | ${plainKiB.toFixed(0)} KiB | ${pageKiB.toFixed(1)} KiB | ${allKiB.toFixed(0)} KiB | ${isReached(each) ? 'reached' : '**missed**'} |`;
     }),
     '',
   ].join('\n');
