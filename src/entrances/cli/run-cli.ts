@@ -10,6 +10,7 @@ import { addCompletionCommands } from './completion-command.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addGatewayCommand } from './gateway-command.ts';
 import { addGroupCommands } from './group-commands.ts';
+import { addInitCommand } from './init-command.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
 import { addLogsCommand } from './logs-command.ts';
 import { addMaintenanceCommands } from './maintenance-commands.ts';
@@ -52,7 +53,8 @@ export function createProgram(io: CliIo): Command {
       writeErr: (text) => void io.stderr.write(text),
     })
     .showSuggestionAfterError()
-    .addHelpText('after', '\nFirst steps:\n  hub user add NAME --admin\n  hub start');
+    .addHelpText('after', '\nFirst steps:\n  hub init\n  hub start');
+  addInitCommand(program, io);
   addStartCommand(program, io);
   addCheckCommand(program, io);
   addDoctorCommand(program, io);

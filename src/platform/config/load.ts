@@ -77,8 +77,11 @@ function inOrder(
 
 function findFile(file: string | undefined, directory: string): string {
   if (file !== undefined) return resolve(directory, file);
-  const own = resolve(directory, 'hub.config.json');
-  return existsSync(own) ? own : resolve(directory, 'hub.config.example.json');
+  const names = ['hub.config.json', 'hub.config.example.json'];
+  const found = names.map((name) => resolve(directory, name)).find((path) => existsSync(path));
+  if (found !== undefined) return found;
+  const message = 'does not exist; make one with: hub init';
+  throw new ConfigError([{ path: '', message }], resolve(directory, 'hub.config.json'));
 }
 
 function readText(file: string): string {

@@ -1,0 +1,92 @@
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { initConfigText, logins, serverKinds } from '../../src/entrances/cli/init-config.ts';
+import { runCommand } from '../support/run-command.ts';
+
+const emptyFolder = () => mkdtempSync(join(tmpdir(), 'hub-init-'));
+const env = { PATH: '/nowhere', HUB_CLIENT_SECRET: 'of-the-provider' };
+
+describe('hub init', () => {
+  test('writes a configuration that is right, and says what is next', async () => {
+    const folder = emptyFolder();
+    const init = await runCommand(folder, ['init', '--yes', '--title', 'Physics Lab'], { env });
+    expect(init).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(init.stdout).toBe('hub.config.json is written.\nNext: hub start\n');
+    const check = await runCommand(folder, ['check'], { env });
+    expect(check).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(join(folder, 'hub.config.json'), 'utf8')).toContain('"Physics Lab"');
+    expect(statSync(join(folder, 'hub.config.json')).mode & 0o777).toBe(0o600);
+  });
+
+  test('asks for what is left open, in order', async () => {
+    const folder = emptyFolder();
+    const typed = [
+      'Lab',
+      'https://hub.example.org/lab',
+      'oidc',
+      'https://login.example.org',
+      'the-hub',
+      'ada',
+      'my-app --port {port}',
+      '',
+    ].join('\n');
+    const init = await runCommand(folder, ['init'], { typed, env });
+    expect(init.exitCode).toBe(0);
+    expect(init.stdout).toContain('https://hub.example.org/lab/hub/oauth_callback');
+    const text = readFileSync(join(folder, 'hub.config.json'), 'utf8');
+    for (const part of [
+      '"public_url": "https://hub.example.org/lab/"',
+      '"issuer": "https://login.example.org"',
+      '"admin_users": ["ada"]',
+      '"cmd": "my-app --port {port}"',
+    ])
+      expect(text).toContain(part);
+    expect(await runCommand(folder, ['check'], { env })).toMatchObject({ exitCode: 0 });
+  });
+
+  test('never writes over a file, and writes nothing where an answer is wrong', async () => {
+    const folder = emptyFolder();
+    writeFileSync(join(folder, 'hub.config.json'), '{}');
+    const again = await runCommand(folder, ['init', '--yes'], { env });
+    expect([again.exitCode, again.stderr]).toEqual([
+      1,
+      expect.stringContaining('exists already, and is left as it is'),
+    ]);
+    for (const [args, said] of [
+      [['--url', 'hub.example.org'], 'is no address'],
+      [['--login', 'facebook'], 'no login that is set up here'],
+      [['--login', 'github'], '--set client_id='],
+    ] as const) {
+      const other = emptyFolder();
+      const init = await runCommand(other, ['init', '--yes', ...args], { env });
+      expect([init.exitCode, init.stderr]).toEqual([1, expect.stringContaining(said)]);
+      const start = await runCommand(other, ['start'], { env });
+      expect([start.exitCode, start.stderr]).toEqual([2, expect.stringContaining('hub init')]);
+    }
+    const left = await runCommand(emptyFolder(), ['init'], { typed: 'Lab\n', env });
+    expect(left.stderr).toContain('nothing was written');
+  });
+
+  const choices = Object.keys(logins).flatMap((login) =>
+    [...Object.keys(serverKinds), 'none'].map((server) => [login, server] as const),
+  );
+  test.each(choices)('every choice is a right configuration: %s, %s', async (login, server) => {
+    const folder = emptyFolder();
+    const given = { issuer: 'https://login.example.org', client_id: 'hub', tenant: 'example.org' };
+    const text = initConfigText(
+      {
+        title: 'Hub',
+        url: new URL('http://127.0.0.1:8000/'),
+        login,
+        loginSettings: given,
+        admins: ['ada'],
+        server,
+      },
+      './hub.schema.json',
+    );
+    writeFileSync(join(folder, 'hub.config.json'), text);
+    expect(await runCommand(folder, ['check'], { env })).toMatchObject({ exitCode: 0 });
+  });
+});
