@@ -35,6 +35,7 @@ import { createServerRoutes } from '../workloads/servers/server-routes.ts';
 import { createServerLimitsStore } from '../workloads/servers/server-row-store.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
 import type { UnitEvents } from '../workloads/servers/server-unit.ts';
+import { createServerWork } from '../workloads/servers/server-work.ts';
 import {
   joinSpawners,
   type NamedSpawner,
@@ -79,9 +80,14 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   const timeoutMs = spawnerConfig.hook_timeout * 1000;
   const startHooks = createStartHooks({ hooks, timeoutMs, log });
 
+  const serverWork = createServerWork({
+    idleCores: spawnerConfig.idle_cpu_cores,
+    onWork: (serverId) => activityLog.noteServer(serverId),
+  });
   const serverRoutes = createServerRoutes({
     ...hub,
     accessOf: (server) => appAccessOf(spawnerConfig, server),
+    isMeasured: serverWork.isMeasured,
   });
   const events: UnitEvents = {
     onReady(server, url) {
@@ -195,6 +201,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     lifecycle,
     servers,
     serverRoutes,
+    serverWork,
     serverOutput,
     activityLog,
     reportedAddresses,

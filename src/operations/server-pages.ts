@@ -150,6 +150,7 @@ export const serverPageOperations = [
       setup: describeSetup({ userOptions: server?.userOptions ?? {} }, choices, deps.spawnerConfig),
       hasSpawnOptions: hasChoices(choices),
       load,
+      idleCores: deps.spawnerConfig.idle_cpu_cores,
       span,
       output,
       mayReadState: may('admin:server_state', resource),

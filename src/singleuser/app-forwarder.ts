@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { HubError } from '../platform/errors.ts';
 import type { ClientAddressReader } from '../platform/http/request-address.ts';
 import { type AnswerError, createForwarder } from '../traffic/proxy/forwarder.ts';
@@ -24,7 +23,7 @@ export interface AppRequest {
 export interface AppForwarder extends AsyncDisposable {
   forward(req: IncomingMessage, res: ServerResponse, appRequest: AppRequest): void;
   forwardUpgrade(req: IncomingMessage, socket: Socket, head: Buffer, appRequest: AppRequest): void;
-  /** When something last went either way, on the monotonic clock. */
+  /** When a visitor last sent something that counts as use, on the monotonic clock; -Infinity before the first. */
   lastTrafficMs(): number;
 }
 
@@ -66,7 +65,6 @@ export function createAppForwarder(options: {
     route,
     client: readClient(req),
   });
-  route.lastActivityMs = monotonicMs();
 
   return {
     forward: (req, res, appRequest) => forwarder.forward(req, res, optionsFor(req, appRequest)),
@@ -74,7 +72,7 @@ export function createAppForwarder(options: {
       webSockets.forward(req, socket, head, optionsFor(req, appRequest)),
     lastTrafficMs() {
       webSockets.recordTraffic();
-      return route.lastActivityMs;
+      return route.lastUseMs;
     },
     async [Symbol.asyncDispose]() {
       await webSockets[Symbol.asyncDispose]();

@@ -38,7 +38,7 @@ async function ask(hub: TestHub, below: string): Promise<Report> {
 
 const addressOf = async (hub: TestHub) => String((await getServer(hub, path)).state?.['url']);
 
-test('an app that cannot be report its path gets paths without it, on a socket of its own', async () => {
+test('an app that does not know its path gets paths without it, on a socket of its own', async () => {
   await using hub = await createServerHub({
     Spawner: {
       cmd: app('{socket}', '{prefix}', '{base_url}'),

@@ -373,6 +373,7 @@ export function samplePages(
       { label: text('Reached at'), value: addressElement('http://127.0.0.1:40745') },
     ],
     load: { series: sampleLoad(), silent: [text('hub-b')] },
+    idleCores: 0.05,
     span: 'hour',
     output: { url: text('/hub/api/users/alice/server/output'), lines: outputTail },
     hasSpawnOptions: false,

@@ -111,6 +111,7 @@ const volumeSchema = z.strictObject({
 });
 
 const cores = z.number().positive();
+const idleCores = z.number().min(0).default(0.05);
 const processes = z.int().positive();
 
 /** A spawner plugin's name with options of its own. */
@@ -232,6 +233,9 @@ export const spawnerSection = z.strictObject({
   idle_timeout_seconds: seconds
     .default(0)
     .describe('Seconds without activity after which a running server is stopped; 0 for no limit.'),
+  idle_cpu_cores: idleCores.describe(
+    'Cores from which on a server counts as active, on average over a minute, though its user sends nothing; what it sends does not count then. 0 does not look at them: what it sends counts as activity.',
+  ),
   max_age_seconds: seconds
     .default(0)
     .describe('Seconds after its start at which a server is stopped, used or not; 0 for no limit.'),

@@ -60,6 +60,11 @@ const gatewayReport = z.object({
     .default(0)
     .describe('When the hub sent the heartbeat that was heard last, by the clock of the hub.'),
   used_routes: z.array(z.string()).max(100_000).describe('Prefixes, since the report before.'),
+  sent_routes: z
+    .array(z.string())
+    .max(100_000)
+    .optional()
+    .describe('Those of them to which visitors sent something; all of them when left out.'),
   loads: z
     .array(z.tuple([z.string(), count, count, count, count]))
     .max(100_000)

@@ -72,6 +72,10 @@ export function createGatewayReporter(deps: {
         .list()
         .filter(({ lastActivityMs }) => lastActivityMs >= sinceMs)
         .map(({ key }) => key),
+      sent_routes: routes
+        .list()
+        .filter(({ lastUseMs }) => lastUseMs >= sinceMs)
+        .map(({ key }) => key),
       loads: takeLoads(reportedUntilMs - sinceMs),
       forwarded,
     };
@@ -119,13 +123,13 @@ export function createGatewayReports(deps: {
 
   return {
     take(report) {
-      const { name, number, used_routes, loads, forwarded } = report;
+      const { name, number, used_routes, sent_routes = used_routes, loads, forwarded } = report;
       const nowMs = monotonicMs();
       for (const [known, { atMs }] of latest) if (nowMs - atMs > goneMs) latest.delete(known);
       const isRepeated = latest.get(name)?.report.number === number;
       const lagMs = Math.max(0, deps.now() - report.heard_at_ms);
       latest.set(name, {
-        report: { ...report, used_routes: [], loads: [], forwarded: [] },
+        report: { ...report, used_routes: [], sent_routes: [], loads: [], forwarded: [] },
         lagMs,
         atMs: nowMs,
       });
@@ -133,6 +137,10 @@ export function createGatewayReports(deps: {
         const route = find(key);
         // Now, since activity from before the last look at the routes would not be seen.
         if (route !== undefined) route.lastActivityMs = nowMs;
+      }
+      for (const key of sent_routes) {
+        const route = find(key);
+        if (route !== undefined) route.lastUseMs = nowMs;
       }
       if (isRepeated) return;
       for (const [key, requests, answers, answerMs, webSocketMs] of loads) {

@@ -15,6 +15,7 @@ import {
   type UpstreamOptions,
 } from './http1/upstream-pool.ts';
 import type { ConnectionTags, LiveConnections } from './live-connections.ts';
+import { isPeriodic } from './periodic-requests.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
 import type { Route } from './route.ts';
@@ -134,6 +135,7 @@ export function createForwarder(options: {
         return;
       }
       route.lastActivityMs = now();
+      if (!isPeriodic(request.method, request.path)) route.lastUseMs = route.lastActivityMs;
       const { responseHeadersToAdd } = forwardOptions;
       const exchange = new Exchange({
         req,
@@ -147,7 +149,10 @@ export function createForwarder(options: {
         request.body = new RequestBody(req, {
           limitBytes: config.max_body_size,
           keepBytes: retainedBytesOf(req),
-          onTraffic: () => exchange.touch(),
+          onTraffic() {
+            exchange.touch();
+            route.lastUseMs = route.lastActivityMs;
+          },
         });
       }
       liveConnections.add(exchange);

@@ -5,6 +5,8 @@ import { atEndOfTurn } from '../../platform/concurrency/turns.ts';
 export interface SocketPairOwner {
   /** The upstream has sent something, which is on its way to the client. */
   upstreamSent(chunk: Buffer): void;
+  /** The client has, to the upstream. */
+  clientSent(chunk: Buffer): void;
   /** One side sends no more, or is closed. */
   sideEnded(): void;
 }
@@ -56,6 +58,7 @@ function onData(this: PairedSocket, chunk: Buffer): void {
   const pair = this[pairKey];
   if (pair === undefined) return;
   if (this === pair.upstream) pair.owner.upstreamSent(chunk);
+  else pair.owner.clientSent(chunk);
   const other = otherOf(this, pair);
   if (!other.writable) return;
   if (other.writableCorked === 0) {

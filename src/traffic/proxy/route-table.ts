@@ -130,6 +130,7 @@ export function createRouteTable(
       const route = put(definition, former);
       if (former !== undefined) {
         route.lastActivityMs = former.lastActivityMs;
+        route.lastUseMs = former.lastUseMs;
         announceRemoval(former, route);
       }
       announceChange(route.key);

@@ -91,6 +91,8 @@ export interface Route {
   isReady: boolean;
   /** When traffic last went either way, by the monotonic clock; kept by the forwarders. */
   lastActivityMs: number;
+  /** When a visitor last sent something that no page sends by itself, by the same clock; -Infinity before the first. */
+  lastUseMs: number;
   /** When the upstream last began an answer, by the monotonic clock; -Infinity before its first. */
   lastAnswerMs: number;
   /** Passes to the route that takes its place. */
@@ -142,6 +144,7 @@ export function createRoute(
     sessionIdAliases: definition.sessionIdAliases ?? [],
     isReady,
     lastActivityMs: nowMs,
+    lastUseMs: Number.NEGATIVE_INFINITY,
     lastAnswerMs: Number.NEGATIVE_INFINITY,
     load,
   };

@@ -44,3 +44,16 @@ test('writes a close frame as RFC 6455 §5.5.1 has it', () => {
   expect([...closeFrame(1001, 'bye')]).toEqual([0x88, 5, 0x03, 0xe9, 0x62, 0x79, 0x65]);
   expect(closeFrame(1001, 'x'.repeat(500))).toHaveLength(127);
 });
+
+test('tells frames with data from pings, pongs and closes', () => {
+  const control = [0x88, 0x89, 0x8a].map((opcode) => {
+    const bytes = frame(5, true);
+    bytes[0] = opcode;
+    return bytes;
+  });
+  const boundary = new FrameBoundary();
+  for (const each of control) boundary.push(each);
+  expect(boundary.hasData).toBe(false);
+  boundary.push(Buffer.concat([...control, frame(1, true)]));
+  expect(boundary.hasData).toBe(true);
+});

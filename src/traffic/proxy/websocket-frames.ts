@@ -8,6 +8,8 @@ export class FrameBoundary {
   #lengthBytesLeft = 0;
   #maskBytesLeft = 0;
   #payloadLeft = 0;
+  /** Whether a frame with data has begun, so no ping, pong or close (RFC 6455 §5.5). */
+  hasData = false;
 
   /** Whether the last frame is complete. */
   get isBetweenFrames(): boolean {
@@ -30,7 +32,10 @@ export class FrameBoundary {
 
   #readHeaderByte(byte: number): void {
     this.#headerBytes += 1;
-    if (this.#headerBytes === 1) return;
+    if (this.#headerBytes === 1) {
+      this.hasData ||= (byte & 0x08) === 0;
+      return;
+    }
     if (this.#headerBytes === 2) {
       const length = byte & 0x7f;
       this.#lengthBytesLeft = length === 126 ? 2 : length === 127 ? 8 : 0;

@@ -47,6 +47,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   readonly #clientKey: string;
   readonly #host: TunnelHost;
   readonly #boundary = new FrameBoundary();
+  readonly #clientFrames = new FrameBoundary();
   #state: 'connecting' | 'open' | 'closing' = 'connecting';
   #proxyRequest: ClientRequest | undefined;
   #detachClient: (() => void) | undefined;
@@ -99,6 +100,10 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
       this.#lastTrafficMs = nowMs;
       this.tags.route.lastActivityMs = nowMs;
     }
+    if (this.#clientFrames.hasData) {
+      this.#clientFrames.hasData = false;
+      this.tags.route.lastUseMs = nowMs;
+    }
     return nowMs - this.#lastTrafficMs;
   }
 
@@ -133,6 +138,10 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
 
   upstreamSent(chunk: Buffer): void {
     this.#boundary.push(chunk);
+  }
+
+  clientSent(chunk: Buffer): void {
+    this.#clientFrames.push(chunk);
   }
 
   sideEnded(): void {

@@ -20,6 +20,7 @@ import { type RouteLoad, type TakenLoad, takeLoad } from '../../traffic/proxy/ro
 import type { RouteTable } from '../../traffic/proxy/route-table.ts';
 import type { ServerLifecycle } from './server-lifecycle.ts';
 import type { ServerRoutes } from './server-routes.ts';
+import type { ServerWork } from './server-work.ts';
 import type { SpawnerSet } from './spawner-set.ts';
 
 /** How busy everything is, and was: measures every ten seconds what this instance runs and forwards. */
@@ -40,6 +41,7 @@ export function openLoads(
     readonly lifecycle: Pick<ServerLifecycle, 'units'>;
     readonly spawner: Pick<SpawnerSet, 'usage'>;
     readonly serverRoutes: Pick<ServerRoutes, 'loads'>;
+    readonly serverWork: Pick<ServerWork, 'take'>;
   },
 ) {
   const { metrics, log } = hub;
@@ -54,12 +56,17 @@ export function openLoads(
       state === 'running' && spawnerState !== undefined ? [{ id: server.id, spawnerState }] : [],
     );
     const usages = await hub.spawner.usage(running.map(({ spawnerState }) => spawnerState));
-    return new Map(
+    const measured = new Map(
       running.flatMap(({ id }, index) => {
         const usage = usages[index];
         return usage === undefined ? [] : [[id, usage] as const];
       }),
     );
+    hub.serverWork.take(
+      running.map(({ id }) => id),
+      measured,
+    );
+    return measured;
   }
 
   /** What the hub answered itself since this was called last. */

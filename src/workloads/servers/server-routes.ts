@@ -56,6 +56,8 @@ export function createServerRoutes(deps: {
   readonly basePath: string;
   readonly origins: Pick<Origins, 'urlOf'>;
   readonly accessOf: (server: Server) => AppAccess;
+  /** Whether it is known how much a server of this instance works, so that what it sends need not count as use. */
+  readonly isMeasured: (serverId: string) => boolean;
 }): ServerRoutes {
   const { routes, basePath, origins } = deps;
   const open = new Map<string, OpenRoute>();
@@ -129,11 +131,15 @@ export function createServerRoutes(deps: {
     *collectTraffic() {
       const sinceMs = collectedAtMs;
       collectedAtMs = monotonicMs();
-      for (const [prefix, { serverId, userId, openedAtMs }] of open) {
-        const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? Number.NEGATIVE_INFINITY;
+      for (const [prefix, { serverId, userId, remote, openedAtMs }] of open) {
+        const route = routes.find(prefix);
+        if (route === undefined) continue;
+        // The instance that runs a server measures it, and sees what it sends where that cannot be.
+        const isMeasured = remote !== undefined || deps.isMeasured(serverId);
+        const usedMs = isMeasured ? route.lastUseMs : route.lastActivityMs;
         // A new route is no visitor: a hub that starts would have all servers in use.
-        if (lastActivityMs >= sinceMs && lastActivityMs !== openedAtMs)
-          yield { serverId, userId, at: dateOf(lastActivityMs) };
+        if (usedMs >= sinceMs && usedMs !== openedAtMs)
+          yield { serverId, userId, at: dateOf(usedMs) };
       }
     },
   };

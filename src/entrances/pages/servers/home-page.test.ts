@@ -1,8 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { layout, now, server } from '../../../../test/support/pages-of-alice.ts';
+import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { type HomeView, homePage } from './home-page.ts';
 import { serverPage } from './server-page.ts';
 import type { ServerSummary, ShownServerState } from './server-summary.ts';
+
+/** A measurement of the processors alone. */
+const seriesOf = (cores: number): LoadSeries => ({
+  stepSeconds: 10,
+  figures: {
+    cpuCores: [cores],
+    memoryBytes: [null],
+    requestsPerSecond: [null],
+    responseSeconds: [null],
+    webSockets: [null],
+  },
+});
 
 describe('the home page', () => {
   const home = (view: Partial<HomeView>): string =>
@@ -105,15 +118,19 @@ describe('the home page', () => {
   });
 
   test('the page of a server tells which limit will stop it or has, and keeps it for who may', () => {
-    const of = (summary: ServerSummary, extend = true): string =>
+    const of = (summary: ServerSummary, extend = true, cores?: number): string =>
       String(
         serverPage({
           layout,
           server: summary,
           setup: { profile: undefined, options: [], limits: {} },
           place: [],
-          load: { series: undefined, silent: [] },
+          load: {
+            series: cores === undefined ? undefined : seriesOf(cores),
+            silent: [],
+          },
           span: 'hour',
+          idleCores: 0.05,
           hasSpawnOptions: false,
           hasLastOptions: false,
           may: { open: true, start: true, stop: true, share: false, extend },
@@ -122,6 +139,9 @@ describe('the home page', () => {
     const at = new Date(now.getTime() + 8 * 60_000);
     const idle = server('running', { comingStop: { at, reason: 'idle_timeout' } });
     expect(of(idle)).toContain('in 8 minutes</time> unless it is used.');
+    expect(of(idle)).toContain('what it sends counts as use');
+    expect(of(idle, true, 0.02)).toContain('they take 2.0 % CPU, less than 5.0 %.');
+    expect(of(idle, true, 0.5)).toContain('counts as use: its processes take 50 % CPU.');
     expect(of(idle)).toContain('action="/hub/extend/alice"');
     expect(of(idle)).toContain('name="return_to" value="/hub/servers/alice"');
     expect(of(idle, false)).not.toContain('/hub/extend/');

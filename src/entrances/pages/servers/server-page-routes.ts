@@ -50,6 +50,7 @@ export function serverPageRoutes(
         lastFailure: server?.lastFailure,
         load: model.load,
         span: model.span,
+        idleCores: model.idleCores,
         output: outputOf(model),
         hasSpawnOptions: model.hasSpawnOptions,
         hasLastOptions: Object.keys(server?.userOptions ?? {}).length > 0,

@@ -1,6 +1,6 @@
 import type { LoadReport } from '../../../cluster/instances/load-reader.ts';
 import type { LoadSpan } from '../../../platform/metrics/load-history.ts';
-import { type Phrase, text } from '../../../platform/texts/text.ts';
+import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import type { ServerFailure } from '../../../workloads/servers/server.ts';
 import type { ServerSetup } from '../../../workloads/servers/server-setup.ts';
 import { adminLink } from '../elements/admin-link.ts';
@@ -33,6 +33,8 @@ export interface ServerPageView {
   readonly lastFailure?: ServerFailure | undefined;
   readonly load: LoadReport;
   readonly span: LoadSpan;
+  /** Cores from which on a server counts as used; 0 where they are not looked at. */
+  readonly idleCores: number;
   /** What it writes; undefined for who may not open it. */
   readonly output?: LiveOutputView | undefined;
   readonly hasSpawnOptions: boolean;
@@ -81,10 +83,11 @@ ${output !== undefined && liveOutput(output)}`,
 }
 
 /** Which time limit will stop it, or has stopped it. */
-function limits({ layout, server, may }: ServerPageView): HtmlValue {
+function limits(view: ServerPageView): HtmlValue {
+  const { layout, server, may } = view;
   if (server.comingStop !== undefined) {
     const { userName, name } = server;
-    return html`<div class="row"><p class="soft">${comingStopSentence(server, layout.now)}</p>${
+    return html`<div class="row"><p class="soft">${comingStopSentence(server, layout.now)}${server.comingStop.reason === 'idle_timeout' && html` ${workSentence(view)}`}</p>${
       may.extend &&
       extendForm(layout, server, {
         label: text`Extend`,
@@ -95,6 +98,17 @@ function limits({ layout, server, may }: ServerPageView): HtmlValue {
   }
   const sentence = limitSentence(server);
   return sentence !== '' && html`<p class="soft">${sentence}</p>`;
+}
+
+/** Whether it counts as used though its user does nothing, and why. */
+function workSentence({ load, idleCores }: ServerPageView): Text {
+  const cores = load.series?.figures.cpuCores.at(-1);
+  if (idleCores === 0 || typeof cores !== 'number') {
+    return text`How much it works is not known: what it sends counts as use.`;
+  }
+  return cores < idleCores
+    ? text`Its processes are idle: they take ${formatCpu(cores)} CPU, less than ${formatCpu(idleCores)}.`
+    : text`It works, which counts as use: its processes take ${formatCpu(cores)} CPU.`;
 }
 
 function ownerOf({ layout, server: { userName } }: ServerPageView): HtmlValue {
