@@ -169,6 +169,7 @@ async function sentKiB(address: string): Promise<number> {
     accept: 'text/html,*/*;q=0.8',
     'accept-encoding': 'gzip, deflate, br, zstd',
     'sec-fetch-mode': 'navigate',
+    'sec-fetch-site': 'same-origin',
     cookie: browser.cookieHeader(address),
   };
   const [answer] = (await once(request(address, { headers }).end(), 'response')) as [

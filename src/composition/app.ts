@@ -10,6 +10,7 @@ import { authorise } from '../operations/perform.ts';
 import { HubError } from '../platform/errors.ts';
 import { baseRedirectFor } from '../platform/http/base-path.ts';
 import { setBody } from '../platform/http/body.ts';
+import { compressPages, sendFile } from '../platform/http/compression.ts';
 import { hostCookies } from '../platform/http/cookies.ts';
 import { errorMiddleware } from '../platform/http/error-answers.ts';
 import { hostRedirects } from '../platform/http/origins.ts';
@@ -38,6 +39,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
       renderPage: createUserErrorPages(hub.pages, csrf),
     }),
   );
+  app.use(compressPages(hub));
   app.use(auditMiddleware(hub.audit));
   app.use(securityHeaders({ isHttps: hub.isHttps, imageSources: config.Hub.picture_origins }));
   if (origins.areSeparate) app.use(hostRedirects(origins));
@@ -148,7 +150,12 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
   }
 }
 
-function serveAsset(ctx: Context, assets: Assets, path: string, cacheControl?: string): void {
+function serveAsset(
+  ctx: Context,
+  assets: Assets,
+  path: string,
+  cacheControl?: string,
+): Promise<void> {
   const asset = assets.find(path);
   if (asset === undefined) throw new HubError('not_found', text`There is no such file.`);
   ctx.set('Cache-Control', cacheControl ?? asset.cacheControl);
@@ -156,7 +163,5 @@ function serveAsset(ctx: Context, assets: Assets, path: string, cacheControl?: s
     ctx.set('Content-Security-Policy', asset.contentSecurityPolicy);
   ctx.set('ETag', asset.etag);
   ctx.set('Content-Type', asset.contentType);
-  ctx.status = 200;
-  if (ctx.fresh) ctx.status = 304;
-  else ctx.body = asset.body;
+  return sendFile(ctx, asset.body);
 }
