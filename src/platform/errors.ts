@@ -98,20 +98,19 @@ export interface ConfigProblem {
   readonly position?: { readonly line: number; readonly column: number } | undefined;
 }
 
+/** A problem in one line: where it is in the file, its setting, and what is wrong. */
+export function describeProblem({ path, message, position: at }: ConfigProblem): string {
+  const place = at === undefined ? '' : `line ${at.line}:${at.column}: `;
+  return `${place}${path === '' ? '' : `${path}: `}${message}`;
+}
+
 /** Thrown with every problem of a configuration at once; the process ends with exit code 2. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[], source = 'the configuration') {
-    const lines = problems.map(({ path, message, position: at }) =>
-      [
-        '  ',
-        at === undefined ? '' : `line ${at.line}:${at.column}: `,
-        path === '' ? '' : `${path}: `,
-        message,
-      ].join(''),
-    );
+    const lines = problems.map((problem) => `  ${describeProblem(problem)}`);
     super(`${source} cannot be used:\n${lines.join('\n')}`);
     this.problems = problems;
   }

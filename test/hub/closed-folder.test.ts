@@ -33,8 +33,7 @@ describe.runIf(requires('root'))('a hub with programs in a folder closed to othe
 
     const { code, stderr } = await folder.run(['check']);
     expect(code).toBe(0);
-    for (const { setting, msg } of expected)
-      expect(stderr).toContain(`warning: ${setting}: ${msg}\n`);
+    for (const { setting, msg } of expected) expect(stderr).toContain(`: ${setting}: ${msg}\n`);
 
     await using hub = await folder.start();
     expect(hub.logged(/ cannot reach /)).toMatchObject(expected);

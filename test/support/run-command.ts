@@ -11,13 +11,15 @@ export interface Terminal {
   readonly typed?: string;
   readonly startHub?: StartHub;
   readonly env?: NodeJS.ProcessEnv;
+  /** How the program is called. */
+  readonly command?: string;
 }
 
 /** Runs one command of `hub` in a folder with a configuration, without a process of its own. */
 export async function runCommand(
   directory: string,
   args: readonly string[],
-  { piped, typed, startHub, env = {} }: Terminal = {},
+  { piped, typed, startHub, env = {}, command = 'hub' }: Terminal = {},
 ) {
   const output = { stdout: '', stderr: '' };
   const rawModes: boolean[] = [];
@@ -31,6 +33,7 @@ export async function runCommand(
     stdout: { write: (text: string) => (output.stdout += text) },
     stderr: { write: (text: string) => (output.stderr += text) },
     env,
+    command,
     directory,
     untilInterrupted: () => new AbortController().signal,
     reportFailure(description) {

@@ -787,7 +787,7 @@ export function samplePages(
       ...home,
       namedServers: undefined,
       server: server('stopped', { lastActivityAt: undefined }),
-      firstRun: { configFile: text('/srv/hub/hub.config.json'), isHttps: false },
+      firstRun: { configFile: text('/srv/hub/hub.config.json'), isHttps: false, command: 'hub' },
     }),
     'home-about-to-stop': homePage({
       ...home,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ConfigProblem } from '../../platform/errors.ts';
+import { type ConfigProblem, describeProblem } from '../../platform/errors.ts';
 import type { CheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
 import { runDoctor } from './doctor/doctor-command.ts';
@@ -28,7 +28,7 @@ export function formatWarnings(warnings: readonly ConfigProblem[]): string {
 }
 
 function format(label: string, problems: readonly ConfigProblem[]): string {
-  return problems.map(({ path, message }) => `${label}: ${path}: ${message}\n`).join('');
+  return problems.map((problem) => `${label}: ${describeProblem(problem)}\n`).join('');
 }
 
 function summarise({ config, plugins }: CheckedConfig): string {

@@ -2,7 +2,7 @@ import { roleWarnings } from '../../identity/rbac/validate-roles.ts';
 import type { SiteBranding } from '../../platform/branding/branding.ts';
 import { readBranding } from '../../platform/branding/read-branding.ts';
 import type { Config } from '../../platform/config/config.ts';
-import { loadConfig } from '../../platform/config/load.ts';
+import { type ConfigPlaces, inOrder, loadConfig } from '../../platform/config/load.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
 import { safeRedirectTarget } from '../../platform/http/redirect-target.ts';
 import { type PreparedPlugins, preparePlugins } from '../../plugin/host/prepare-plugins.ts';
@@ -34,11 +34,15 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
   const { file, env, directory } = options;
   const warnings: ConfigProblem[] = [];
   let plugins: PreparedPlugins | undefined;
+  let places: ConfigPlaces = { positionOf: () => undefined };
   const config = await loadConfig({
     file,
     env,
     ...(directory !== undefined && { directory }),
     onWarning: (warning) => warnings.push(warning),
+    onRead: (document) => {
+      places = document;
+    },
     checks: [
       checkServices,
       checkScopes,
@@ -64,5 +68,5 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ...(await checkAccountRisks(config)),
     ...(await checkLanguages(config, branding.own.branding)),
   );
-  return { config, plugins, branding: branding.own, warnings };
+  return { config, plugins, branding: branding.own, warnings: inOrder(warnings, places) };
 }

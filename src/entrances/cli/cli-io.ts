@@ -21,6 +21,8 @@ export interface CliIo {
   readonly startHub: StartHub;
   readonly startGateway: StartGateway;
   readonly openOperations: OpenOperations;
+  /** How the program is called: `hub` by default. */
+  readonly command?: string;
   /** Folder against which `--config` is resolved; the current one by default. */
   readonly directory?: string;
 }

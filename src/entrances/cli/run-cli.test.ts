@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { useCommandLine } from '../../../test/support/command-line.ts';
 import { ConfigError } from '../../platform/errors.ts';
+import { hubCommandOf } from '../../platform/files/program-folder.ts';
 
 const { directory, hub, writeConfig } = useCommandLine();
 
@@ -31,6 +32,20 @@ describe('hub', () => {
       expect(stderr).not.toBe('');
     },
   );
+
+  test.for([
+    ['/srv/hub/src/main.ts', 'npm run hub --'],
+    ['/srv/app/node_modules/.bin/hub', 'npx hub'],
+    ['/usr/local/bin/hub', 'hub'],
+  ] as const)('started as %s, names its commands as %s', async ([program, command]) => {
+    const called = { command: hubCommandOf(program) };
+    expect((await hub('reload', called)).stderr).toContain(`with: ${command} start\n`);
+    const { stdout } = await hub('--help', called);
+    expect(stdout).toContain(`Usage: ${command} [options]`);
+    expect(stdout).toContain(`\n  ${command} user add NAME --admin\n`);
+    expect((await hub('logs --help', called)).stdout).toContain(`  ${command} logs ada -f\n`);
+    expect((await hub('logs nobody', called)).stderr).toContain(`Users: ${command} user list`);
+  });
 });
 
 describe('hub check', () => {
@@ -84,7 +99,7 @@ describe('hub check', () => {
     writeConfig({ Authenticator: { allow_all: true, allowed_users: ['ada'] } });
     const { exitCode, stderr } = await hub('check');
     expect(exitCode).toBe(0);
-    expect(stderr).toMatch(/^warning: Authenticator\.allowed_users: /);
+    expect(stderr).toMatch(/^warning: line \d+:\d+: Authenticator\.allowed_users: /);
   });
 
   test('says which icons of services no page can show', async () => {
@@ -203,10 +218,10 @@ describe('hub check', () => {
   test('prints all texts, to begin a translation with', async () => {
     writeConfig({});
     const english = JSON.parse((await hub('texts')).stdout) as Record<string, string>;
-    expect(english).toMatchObject({ 'Log in': 'Log in', 'actor::By': 'By' });
+    expect(english).toMatchObject({ 'Log in': 'Log in', 'recipient::To': 'To' });
     const german = JSON.parse((await hub('texts --language de')).stdout);
     expect(Object.keys(german)).toEqual(Object.keys(english));
-    expect(german).toMatchObject({ 'Log in': 'Anmelden', 'actor::By': 'Von' });
+    expect(german).toMatchObject({ 'Log in': 'Anmelden', 'recipient::To': 'An' });
     const { exitCode, stderr } = await hub('texts -l ja');
     expect(exitCode).toBe(1);
     expect(stderr).toContain('There are en, de.');
@@ -227,7 +242,9 @@ describe('hub check', () => {
     });
     const separate = await hub('check');
     expect(separate.stdout).not.toContain('recommended');
-    expect(separate.stderr).toMatch(/^warning: Hub\.subdomain_host: .* is plain http/m);
+    expect(separate.stderr).toMatch(
+      /^warning: (?:line \d+:\d+: )?Hub\.subdomain_host: .* is plain http/m,
+    );
   });
 
   test('warns of programs that are not there, and of no others', async () => {
@@ -256,7 +273,10 @@ describe('hub check', () => {
     });
     const { exitCode, stderr } = await hub('check');
     expect(exitCode).toBe(0);
-    expect(stderr.split('\n').filter((line) => line.includes('command'))).toEqual([
+    const lines = stderr.split('\n').filter((line) => line.includes('command'));
+    const places = lines.map((line) => Number(/line \d+:(\d+): /.exec(line)?.[1]));
+    expect(places).toEqual(places.toSorted((one, other) => one - other));
+    expect(lines.map((line) => line.replace(/line \d+:\d+: /, ''))).toEqual([
       'warning: Hub.services[0].command: command not found in PATH: no-such-program',
       'warning: Spawner.cmd: command not found in PATH: jupyterhub-no-such',
       'warning: Spawner.profiles[3].cmd: command not found: /no/such/program',

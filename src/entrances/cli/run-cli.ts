@@ -31,26 +31,27 @@ export type ExitCode = 0 | 1 | 2;
  * configuration is wrong (with every problem on standard error), 1 for anything else.
  */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
+  const program = createProgram(io);
   try {
-    await createProgram(io).parseAsync([...args], { from: 'user' });
+    await program.parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
-    io.reportFailure(describeFailure(error));
+    io.reportFailure(asCalled(describeFailure(error), program, io));
     return error instanceof ConfigError ? 2 : 1;
   }
 }
 
 export function createProgram(io: CliIo): Command {
-  const program = new Command('hub')
+  const program: Command = new Command('hub')
     .description(
       "One program on one port: login, OAuth 2 provider, gateway, users' servers, shared services.",
     )
     .version(readVersion(), '-V, --version')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void io.stdout.write(text),
-      writeErr: (text) => void io.stderr.write(text),
+      writeOut: (text) => void io.stdout.write(asCalled(text, program, io)),
+      writeErr: (text) => void io.stderr.write(asCalled(text, program, io)),
     })
     .showSuggestionAfterError()
     .addHelpText('after', '\nFirst steps:\n  hub init\n  hub start');
@@ -76,6 +77,16 @@ export function createProgram(io: CliIo): Command {
   addTestPluginsCommand(program, io);
   addCompletionCommands(program, io);
   return program;
+}
+
+/** A text with the commands in it as they are called where the program was started: `npx hub check`. */
+function asCalled(text: string, program: Command, { command = 'hub' }: CliIo): string {
+  const names = program.commands.map((each) => each.name()).join('|');
+  const commands = new RegExp(
+    `(?<=^|[\\s"\`'(])(?<!\\b(?:[Tt]he|[Aa]|[Nn]o) )hub(?= (?:${names}|\\[options\\])(?![\\w-]))`,
+    'gm',
+  );
+  return text.replaceAll(commands, command);
 }
 
 function describeFailure(error: unknown): string {

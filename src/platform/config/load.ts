@@ -26,7 +26,12 @@ export interface LoadConfigOptions {
   readonly checks?: readonly ConfigCheck[];
   /** Told what works but is probably a mistake. */
   readonly onWarning?: (warning: ConfigProblem) => void;
+  /** Told where settings stand in the file. */
+  readonly onRead?: (places: ConfigPlaces) => void;
 }
+
+/** Where the settings of a file stand in it. */
+export type ConfigPlaces = Pick<JsoncDocument, 'positionOf'>;
 
 const secondsPerDay = 86_400;
 
@@ -40,6 +45,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
   const document = readJsonc(readText(file));
   if (document.value === undefined) throw new ConfigError(document.problems, file);
 
+  options.onRead?.(document);
   const warnings: ConfigProblem[] = [];
   const secrets = resolveKnownSecrets(document.value, { env: options.env, directory });
   const sections = parseSections(secrets.value);
@@ -55,19 +61,24 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
     problems.push(...found);
     warnings.push(...findWarnings(config));
   }
-  if (problems.length > 0) throw new ConfigError(inOrder(problems, document), file);
+  if (problems.length > 0) throw new ConfigError(inOrder(firstOfEach(problems), document), file);
   if (config === undefined) throw new TypeError('a configuration without problems has sections');
   for (const warning of warnings) options.onWarning?.(warning);
   return config;
 }
 
-/** The first of each setting, where it is in the file and in that order. */
-function inOrder(
+/** One problem of each setting: what else is wrong with it may follow from the first. */
+function firstOfEach(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  const bySetting = Map.groupBy(problems, ({ path }) => path || Symbol('file'));
+  return [...bySetting.values()].flatMap(([first]) => first ?? []);
+}
+
+/** Problems where they are in the file and in that order. */
+export function inOrder(
   problems: readonly ConfigProblem[],
-  { positionOf }: Pick<JsoncDocument, 'positionOf'>,
+  { positionOf }: ConfigPlaces,
 ): ConfigProblem[] {
-  return [...Map.groupBy(problems, ({ path }) => path || Symbol('file')).values()]
-    .flatMap(([first]) => first ?? [])
+  return problems
     .map((problem) => ({ position: positionOf(problem.path), ...problem }))
     .toSorted(
       ({ position: a }, { position: b }) =>

@@ -16,3 +16,9 @@ function findPackage(folder: string): string {
   if (parent === folder) throw new Error(`${import.meta.dirname} belongs to no package`);
   return findPackage(parent);
 }
+
+/** How `hub` is called where it was started as `program`: from its sources, from the packages of a folder, or from the path. */
+export function hubCommandOf(program: string): string {
+  if (program.endsWith('.ts')) return 'npm run hub --';
+  return program.includes('/node_modules/') ? 'npx hub' : 'hub';
+}

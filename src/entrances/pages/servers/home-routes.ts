@@ -1,4 +1,5 @@
 import type { Config } from '../../../platform/config/config.ts';
+import { hubCommandOf } from '../../../platform/files/program-folder.ts';
 import type { ListPage } from '../../../platform/store/page-edge.ts';
 import { localizedPhrase, type Phrase, text } from '../../../platform/texts/text.ts';
 import type { Server } from '../../../workloads/servers/server.ts';
@@ -16,9 +17,11 @@ export function homeRoutes(
   deps: {
     readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'file'>;
     readonly servers: Pick<UserServers, 'isConfigured' | 'prefixOf'>;
+    /** Command line of the hub without a command. */
+    readonly program?: readonly string[];
   },
 ): void {
-  const { config, servers } = deps;
+  const { config, servers, program = [] } = deps;
   const urlOf = (server: Pick<Server, 'userName' | 'name'>) =>
     pages.urlOf(servers.prefixOf(server));
 
@@ -78,7 +81,11 @@ export function homeRoutes(
       services: linksTo(model.services, pages, language),
       lastLogin: model.lastLogin,
       firstRun: model.isFirstRun
-        ? { configFile: config.file, isHttps: config.publicUrl.protocol === 'https:' }
+        ? {
+            configFile: config.file,
+            isHttps: config.publicUrl.protocol === 'https:',
+            command: hubCommandOf(program.at(-1) ?? ''),
+          }
         : undefined,
       limitWarningSeconds: config.Spawner.limit_warning_seconds,
     });
