@@ -77,7 +77,13 @@ export const openAccounts = (served: Served) =>
     }))
     .with((hub) => ({ passwordCallers: createPasswordCallers(hub) }))
     .with(openAdministration)
-    .with((hub) => ({ userImports: createUserImports({ ...hub, names: hub.userNames }) }))
+    .with((hub) => ({
+      userImports: createUserImports({
+        ...hub,
+        names: hub.userNames,
+        addedUsers: hub.keyv.space<string>('added-users'),
+      }),
+    }))
     .with(openSharing).grown;
 
 function openSecondFactors(

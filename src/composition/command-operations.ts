@@ -87,9 +87,17 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     });
   }
 
+  let keyv: ReturnType<typeof openKeyv> | undefined;
+  async function keySpaces() {
+    keyv ??= openKeyv({ url: Hub.keyv_url, database, directory, log }).then((each) =>
+      opened.use(each),
+    );
+    return keyv;
+  }
+
   async function openLockouts(): Promise<Lockouts> {
-    const keyv = opened.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
-    const throttles = createLoginThrottles(Authenticator, { keyv, now: database.now });
+    const options = { keyv: await keySpaces(), now: database.now };
+    const throttles = createLoginThrottles(Authenticator, options);
     return createLockouts(Object.values(throttles), database.audit);
   }
 
@@ -147,6 +155,10 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
       accounts,
       groupMembers,
       acting,
+      addedUsers: {
+        get: async (id) => (await keySpaces()).space<string>('added-users').get(id),
+        set: async (...entry) => (await keySpaces()).space<string>('added-users').set(...entry),
+      },
       roleAdministration: createRoleAdministration({
         ...stores,
         acting,

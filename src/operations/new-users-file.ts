@@ -1,4 +1,5 @@
 import type { NewUser } from '../identity/accounts/user-imports.ts';
+import { letOthers } from '../platform/concurrency/let-others.ts';
 import { HubError } from '../platform/errors.ts';
 import { readCsv } from '../platform/protocol/csv.ts';
 import { text } from '../platform/texts/text.ts';
@@ -34,8 +35,8 @@ const yes = /^(?:1|true|yes|y|x|ja|j|wahr|admin|administrator)$/i;
  * Reads a list of user names, or a table whose first line may name its columns; else they are the name, and then the
  * display name, e-mail address, groups and roles as far as there are columns. Throws `bad_request` for what is neither.
  */
-export function readNewUsers(typed: string): NewUsersFile {
-  const { lines, unclosed } = readCsv(typed);
+export async function readNewUsers(typed: string): Promise<NewUsersFile> {
+  const { lines, unclosed } = await readCsv(typed);
   if (unclosed !== undefined)
     throw new HubError('bad_request', text`Line ${unclosed}: a quotation mark is not closed.`);
   if (lines.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
@@ -51,10 +52,11 @@ export function readNewUsers(typed: string): NewUsersFile {
   const hasHeadings = named.size > 0;
   const columns = hasHeadings ? named : columnsByPlace([first, ...others]);
   const used = new Set(columns.values());
-  const users = lines.slice(hasHeadings ? 1 : 0).map(({ line, cells }) => ({
-    line,
-    ...userOf((column) => cells[columns.get(column) ?? -1] ?? ''),
-  }));
+  const users: NewUsersFile['users'][number][] = [];
+  for (const { line, cells } of lines.slice(hasHeadings ? 1 : 0)) {
+    await letOthers(line);
+    users.push({ line, ...userOf((column) => cells[columns.get(column) ?? -1] ?? '') });
+  }
   const hasAdmins = users.some(({ isAdmin }) => isAdmin);
   return {
     users,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { maxNewUsers } from '../identity/accounts/accounts.ts';
 import type { Batches, BatchReport } from '../identity/accounts/batches.ts';
 import type { Invitations } from '../identity/accounts/invitations.ts';
-import { importVerdicts, type UserImports } from '../identity/accounts/user-imports.ts';
+import { importVerdicts, type UserImports, undoMs } from '../identity/accounts/user-imports.ts';
 import type { InvitationStore } from '../identity/users/invitation-store.ts';
 import type { UserInfoStore } from '../identity/users/user-info-store.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
@@ -21,9 +21,6 @@ export interface Deps {
   /** Milliseconds since 1970, by the clock of the database. */
   readonly now: () => number;
 }
-
-/** How long users that were made together can be taken back. */
-const undoMs = 3_600_000;
 
 const wantedUser = z.object({
   name: z.string(),
@@ -102,7 +99,8 @@ export const userImportOperations = [
     audit: ['user.delete'],
     log: 'import of users undone',
     tag: 'users',
-    summary: 'Delete users who were created within the last hour and have not been here',
+    summary:
+      'Delete users whom the caller imported within the last hour and who have not been here',
     scopes: ['delete:users'],
     needsRecentLogin: true,
     body: z.object({ usernames: z.array(z.string()).min(1).max(maxNewUsers) }),
@@ -118,11 +116,10 @@ export const userImportOperations = [
         ),
       },
     },
-  }).handle(async ({ body, caller }, { userImports, now }: Pick<Deps, 'userImports' | 'now'>) => {
-    const since = new Date(now() - undoMs);
+  }).handle(async ({ body, caller }, { userImports }: Pick<Deps, 'userImports'>) => {
     const results: { name: string; result: 'deleted' | 'kept'; reason?: string }[] = [];
     for (const name of body.usernames) {
-      const problem = await problemOf(() => userImports.undo(caller, name, since));
+      const problem = await problemOf(() => userImports.undo(caller, name));
       results.push({ name, result: problem === undefined ? 'deleted' : 'kept', ...problem });
     }
     return {

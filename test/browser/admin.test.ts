@@ -55,7 +55,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
   async function downloadedLinks(page: Page): Promise<ReadonlyMap<string, string>> {
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download invitation links' }).click();
-    const { lines } = readCsv(await readFile(await (await downloading).path(), 'utf8'));
+    const { lines } = await readCsv(await readFile(await (await downloading).path(), 'utf8'));
     return new Map(lines.slice(1).map(({ cells: [name = '', , url = ''] }) => [name, url]));
   }
 

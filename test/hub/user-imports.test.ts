@@ -113,7 +113,7 @@ describe('a pasted table of users', () => {
     const shown = await ada.request(url);
     const file = await submitTo(ada, shown, '/hub/admin/import-users', { act: 'links' });
     expect(file.headers['content-disposition']).toContain('links.csv');
-    const { lines } = readCsv(file.body);
+    const { lines } = await readCsv(file.body);
     expect(lines).toHaveLength(62);
     const link = lines.find(({ cells }) => cells[0] === 's7')?.cells;
     expect(link).toEqual([
@@ -194,14 +194,34 @@ describe('users by the list over the API', () => {
 
   test('are undone within an hour, but for those who have been here', async () => {
     await importByApi(adminToken, [{ name: 'wrong1' }, { name: 'wrong2' }]);
-    const body = JSON.stringify({ usernames: ['wrong1', 'bob', 'nobody'] });
-    const answer = await hub.api('/user-imports', adminToken, { method: 'DELETE', body });
-    expect(await answer.json()).toEqual([
+    // Added otherwise, and by another.
+    await hub.api('/users/single', adminToken, { method: 'POST' });
+    await create(ada, 'ofada');
+    const undo = async (...usernames: string[]) => {
+      const body = JSON.stringify({ usernames });
+      const answer = await hub.api('/user-imports', adminToken, { method: 'DELETE', body });
+      return answer.json();
+    };
+    const reason = 'No import of yours created this account within the last hour.';
+    expect(await undo('wrong1', 'bob', 'nobody', 'single', 'ofada')).toEqual([
       { name: 'wrong1', result: 'deleted' },
       { name: 'bob', result: 'kept', reason: 'This account is in use.' },
       { name: 'nobody', result: 'kept', reason: 'There is no such user.' },
+      { name: 'single', result: 'kept', reason },
+      { name: 'ofada', result: 'kept', reason },
     ]);
     expect([await exists('wrong1'), await exists('wrong2')]).toEqual([false, true]);
+    // The name is that of another account by now.
+    await hub.api('/users/wrong2', adminToken, { method: 'DELETE' });
+    await hub.api('/users/wrong2', adminToken, { method: 'POST' });
+    expect(await undo('wrong2')).toEqual([{ name: 'wrong2', result: 'kept', reason }]);
+  });
+
+  test('can be 100,000, with what is wrong in the last of them', async () => {
+    const names = Array.from({ length: 99_999 }, (_, index) => `p${index.toString(36)}`);
+    const shown = textOf(await preview(ada, [...names, 'bob'].join('\n')));
+    expect(shown).toMatch(/99,?999 users will be created\. 1 line is left out\./);
+    expect(shown).toContain('100000 bob Exists already');
   });
 
   test('are not there at all where their group is refused after they were made', async () => {

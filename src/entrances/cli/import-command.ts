@@ -33,7 +33,7 @@ export function addImportCommand(user: Command, io: CliIo): void {
     .description('create the users of a list, with their groups, roles and e-mail addresses')
     .argument('<file>', 'list of names or CSV file')
     .option('-y, --yes', 'do not ask')
-    .option('--undo', 'delete the users of the list who were created within the last hour')
+    .option('--undo', 'delete the users of the list whom this command created within the last hour')
     .addHelpText('after', help);
   performing(
     command,
@@ -94,7 +94,8 @@ async function readUsers(path: string) {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw new HubError('bad_request', `${path} cannot be read: ${reasonOf(error)}`);
   });
-  return readNewUsers(decodeCsv(bytes)).users.map(({ line, ...user }) => ({
+  const { users } = await readNewUsers(decodeCsv(bytes));
+  return users.map(({ line, ...user }) => ({
     line,
     name: user.name,
     display_name: user.displayName,

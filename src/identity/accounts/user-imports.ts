@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { letOthers } from '../../platform/concurrency/let-others.ts';
 import { HubError } from '../../platform/errors.ts';
 import { joined, type Phrase, text } from '../../platform/texts/text.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
@@ -45,11 +45,14 @@ export interface UserImports {
   /** Creates one with all that is said of them, or not. Throws `conflict` or `bad_request` for what `judge` refuses. */
   add(caller: Caller, may: May, wanted: NewUser): Promise<string>;
   /**
-   * Deletes a user that was made at or after a time and has not been here since. Throws `conflict` for any other, and
-   * as `Accounts.delete`.
+   * Deletes a user that the caller added at or after a time, an hour ago at most, and who has not been here since.
+   * Throws `conflict` for any other, and as `Accounts.delete`.
    */
-  undo(caller: Caller, userName: string, madeSince: Date): Promise<void>;
+  undo(caller: Caller, userName: string, madeSince?: Date): Promise<void>;
 }
+
+/** How long users that were added can be taken back. */
+export const undoMs = 3_600_000;
 
 /** How many names one query asks for. */
 const namesAtOnce = 500;
@@ -64,8 +67,13 @@ export function createUserImports(deps: {
   readonly roleAdministration: Pick<RoleAdministration, 'assign' | 'fixedMembers'>;
   readonly userProfiles: Pick<UserProfiles, 'change'>;
   readonly acting: ActingOnUsers;
+  /** Who added a user, by the id of that account. */
+  readonly addedUsers: {
+    get(userId: string): Promise<string | undefined>;
+    set(userId: string, by: string, lifetimeMs: number): Promise<unknown>;
+  };
 }): UserImports {
-  const { users, groups, roles, accounts, acting } = deps;
+  const { users, groups, roles, accounts, acting, addedUsers } = deps;
 
   async function existing(names: readonly string[]): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
@@ -171,6 +179,7 @@ export function createUserImports(deps: {
       const { created } = await accounts.create(caller, [judged.name], { isAdmin });
       for (const user of created) {
         try {
+          await addedUsers.set(user.id, keyOf(caller), undoMs);
           if (displayName !== undefined || email !== undefined)
             await deps.userProfiles.change(caller, user, { displayName, email });
           for (const group of wanted.groups)
@@ -189,18 +198,21 @@ export function createUserImports(deps: {
     },
 
     async undo(caller, userName, madeSince) {
-      const { createdAt, lastActivityAt } = await users.getByName(userName);
-      if (createdAt < madeSince || lastActivityAt !== undefined)
+      const { id, createdAt, lastActivityAt } = await users.getByName(userName);
+      if (lastActivityAt !== undefined)
         throw new HubError('conflict', text`This account is in use.`);
+      const isTheirs = (await addedUsers.get(id)) === keyOf(caller);
+      if (!isTheirs || (madeSince !== undefined && createdAt < madeSince))
+        throw new HubError(
+          'conflict',
+          text`No import of yours created this account within the last hour.`,
+        );
       await accounts.delete(caller, userName);
     },
   };
 }
 
-/** Lets the hub answer others between the parts of a long list. */
-async function letOthers(index: number): Promise<void> {
-  if (index % namesAtOnce === namesAtOnce - 1) await setImmediate();
-}
+const keyOf = ({ owner: { kind, name } }: Caller) => `${kind}:${name}`;
 
 const isFormula = (typed: string) => /^[=+\-@]/.test(typed);
 

@@ -35,9 +35,9 @@ export function adminUserImportRoutes(
 
   form('/admin/new-users', 'checkNewUsers', {
     isUnfinished: (sent) => sent.get('edit') === 'true',
-    body: (sent) => bodyOf(readNewUsers(typedIn(sent))),
-    done({ sent, result: verdicts }) {
-      const file = readNewUsers(typedIn(sent));
+    body: async (sent) => bodyOf(await readNewUsers(typedIn(sent))),
+    async done({ sent, result: verdicts }) {
+      const file = await readNewUsers(typedIn(sent));
       return {
         show: (layout) => newUsersPreviewPage({ layout, typed: typedIn(sent), file, verdicts }),
       };
@@ -46,7 +46,7 @@ export function adminUserImportRoutes(
   });
 
   async function importUsers(chosen: Chosen): Promise<Next> {
-    const file = readNewUsers(typedIn(chosen.sent));
+    const file = await readNewUsers(typedIn(chosen.sent));
     // As it is by now, and with the rights of now.
     const verdicts = await chosen.read('checkNewUsers', { body: bodyOf(file) });
     const wanted = new Map(
