@@ -10,7 +10,6 @@ const root = join(import.meta.dirname, '..');
 const usedRemotely: Readonly<Record<string, string>> = {
   'LimitWatch.run': 'a timer does it; tests do it at once',
   'OutputLog.tail': 'the program has each line handed to it; tests read them',
-  'SigningKeys.sign': 'ID tokens will',
   'UseRecorder.flush': 'a timer does it; tests do it at once',
 };
 

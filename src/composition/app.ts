@@ -79,6 +79,8 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
   );
   for (const path of oauth.metadataPaths) operation.get(path, oauth.metadata);
   operation.get(pathOf(endpoints.keySet), oauth.keySet);
+  operation.get(pathOf(endpoints.userInfo), oauth.userInfo);
+  operation.post(pathOf(endpoints.postUserInfo), oauth.userInfo);
   operation.post(pathOf(endpoints.token), oauth.token);
   operation.post(pathOf(endpoints.introspection), oauth.introspection);
   operation.post(pathOf(endpoints.revocation), oauth.revocation);

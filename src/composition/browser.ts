@@ -20,8 +20,13 @@ import {
 } from '../identity/oauth/endpoints/metadata-endpoint.ts';
 import { createRevocationEndpoint } from '../identity/oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../identity/oauth/endpoints/token-endpoint.ts';
+import { createUserInfoEndpoint } from '../identity/oauth/endpoints/userinfo-endpoint.ts';
 import { type CsrfProtection, createCsrfProtection } from '../identity/sessions/csrf.ts';
-import { createBrowserSessions, loginOf } from '../identity/sessions/session-middleware.ts';
+import {
+  authenticatedAtOf,
+  createBrowserSessions,
+  loginOf,
+} from '../identity/sessions/session-middleware.ts';
 import { createKeyedHash } from '../platform/crypto/hash.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
@@ -118,7 +123,10 @@ export function createOAuthEndpoints(
     findRole: (name) => hub.roles.findByName(name),
     currentLogin: async (ctx) => {
       const current = loginOf(ctx);
-      return current && { user: current.user, sessionId: current.session.sessionId };
+      if (current === undefined) return undefined;
+      const { user, session } = current;
+      const authenticatedAt = authenticatedAtOf(ctx);
+      return { user, sessionId: session.sessionId, authenticatedAt };
     },
     redirectToLogin: (ctx) => sendToLogin(ctx, hub),
     showConsent: (ctx, view) => showConsent(ctx, view, hub.pages),
@@ -130,6 +138,7 @@ export function createOAuthEndpoints(
     showAuthorization: authorization.show,
     decideAuthorization: authorization.decide,
     token: createTokenEndpoint({ ...hub, countRefusal }),
+    userInfo: createUserInfoEndpoint({ ...hub, countRefusal }),
     introspection: createIntrospectionEndpoint({ ...hub, issuer, countRefusal }),
     revocation: createRevocationEndpoint({ ...hub, countRefusal }),
     metadata: createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names }),

@@ -23,7 +23,10 @@ import { createClientAuthentication } from '../identity/oauth/clients/client-aut
 import { createClientRegistry } from '../identity/oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../identity/oauth/clients/client-secret.ts';
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
+import { issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
 import { createCodeExchange } from '../identity/oauth/grants/code-exchange.ts';
+import { createUserClaims } from '../identity/oauth/openid/claims.ts';
+import { createIdTokens, createSessionIdOf } from '../identity/oauth/openid/id-token.ts';
 import { createTokenIssuer } from '../identity/oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../identity/oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../identity/oauth/tokens/use-recorder.ts';
@@ -31,7 +34,7 @@ import { type Authorizer, createAuthorizer } from '../identity/rbac/authorizer.t
 import { createScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import { createLoginSessions } from '../identity/sessions/login-sessions.ts';
 import type { Config } from '../platform/config/config.ts';
-import { hashSecret } from '../platform/crypto/hash.ts';
+import { createKeyedHash, hashSecret } from '../platform/crypto/hash.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { serviceTitle } from '../platform/protocol/service-title.ts';
 import { createKeyvMutex } from '../platform/store/keyv-space.ts';
@@ -111,9 +114,11 @@ function openOAuth(hub: WithServices) {
       allowedScopes: Spawner.oauth_client_allowed_scopes,
     }),
   });
+  const userClaims = createUserClaims(hub);
   const useRecorder = hub.disposables.use(createUseRecorder({ accessTokens, log }));
   return {
     clients,
+    userClaims,
     titleOfService: (name: string) => {
       const service = registry.services().find((candidate) => candidate.name === name);
       return service && serviceTitle(service);
@@ -142,6 +147,12 @@ function openOAuth(hub: WithServices) {
     tokenIssuer: createTokenIssuer({ ...hub, settings: Hub }),
     exchangeCode: createCodeExchange({
       ...hub,
+      issueIdToken: createIdTokens({
+        ...hub,
+        userClaims,
+        issuer: issuerOf(hub.publicUrl),
+        sessionIdOf: createSessionIdOf(createKeyedHash(hub.secrets, 'openid-session')),
+      }),
       tokenLifetimeSeconds: Hub.oauth_token_expires_in ?? config.loginLifetimeSeconds,
       countGrant: hub.metrics.countGrant,
     }),

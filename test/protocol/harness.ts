@@ -23,10 +23,13 @@ import {
 } from '../../src/identity/oauth/endpoints/metadata-endpoint.ts';
 import { createRevocationEndpoint } from '../../src/identity/oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../../src/identity/oauth/endpoints/token-endpoint.ts';
+import { createUserInfoEndpoint } from '../../src/identity/oauth/endpoints/userinfo-endpoint.ts';
 import { createCodeExchange } from '../../src/identity/oauth/grants/code-exchange.ts';
 import { createSigningKeyStore } from '../../src/identity/oauth/keys/signing-key-store.ts';
 import { createSigningKeys } from '../../src/identity/oauth/keys/signing-keys.ts';
 import { OAuthError } from '../../src/identity/oauth/oauth-error.ts';
+import { createUserClaims } from '../../src/identity/oauth/openid/claims.ts';
+import { createIdTokens, createSessionIdOf } from '../../src/identity/oauth/openid/id-token.ts';
 import { createAccessTokenStore } from '../../src/identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../../src/identity/oauth/tokens/authorization-code-store.ts';
 import { createTokenIssuer } from '../../src/identity/oauth/tokens/token-issuer.ts';
@@ -42,8 +45,10 @@ import { defaultRoles } from '../../src/identity/rbac/role.ts';
 import { createRoleStore } from '../../src/identity/rbac/role-store.ts';
 import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.ts';
 import { createGroupStore } from '../../src/identity/users/group-store.ts';
+import { createUserInfoStore } from '../../src/identity/users/user-info-store.ts';
 import { createUserStore, type User } from '../../src/identity/users/user-store.ts';
 import { Secret } from '../../src/platform/config/secret.ts';
+import { createKeyedHash } from '../../src/platform/crypto/hash.ts';
 import { createSealer } from '../../src/platform/crypto/sealer.ts';
 import { HubError } from '../../src/platform/errors.ts';
 import { createErrorAnswers, errorMiddleware } from '../../src/platform/http/error-answers.ts';
@@ -95,6 +100,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const { basePath = '/', services = [wiki, forum], tokenLifetimeSeconds = 1_209_600 } = options;
   await using parts = new AsyncDisposableStack();
 
+  const secrets = [new Secret('0123456789abcdef0123456789abcdef')];
   let skippedMs = 0;
   const now = () => Date.now() + skippedMs;
 
@@ -183,8 +189,23 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
       useRecorder,
     }),
   );
+  const signingKeys = createSigningKeys({
+    store: createSigningKeyStore(database, { sealer: createSealer(secrets, 'signing-key') }),
+    database,
+    days: 90,
+    log,
+  });
+  const userInfo = createUserInfoStore(database);
+  const userClaims = createUserClaims({ users, userInfo, groups });
   const exchangeCode = createCodeExchange({
     authorizationCodes,
+    issueIdToken: createIdTokens({
+      signingKeys,
+      userClaims,
+      sessionIdOf: createSessionIdOf(createKeyedHash(secrets, 'openid-session')),
+      issuer,
+      now,
+    }),
     tokenLifetimeSeconds,
     log,
     now,
@@ -267,15 +288,9 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     `${oauth}/revoke`,
     createRevocationEndpoint({ clientAuthentication, accessTokens, countRefusal, log }),
   );
-  const signingKeys = createSigningKeys({
-    store: createSigningKeyStore(database, {
-      sealer: createSealer([new Secret('0123456789abcdef0123456789abcdef')], 'signing-key'),
-    }),
-    database,
-    days: 90,
-    log,
-  });
   router.get(`${oauth}/jwks`, createKeySetEndpoint({ signingKeys }));
+  const userInfoEndpoint = createUserInfoEndpoint({ tokenVerifier, userClaims, countRefusal });
+  router.get(`${oauth}/userinfo`, userInfoEndpoint).post(`${oauth}/userinfo`, userInfoEndpoint);
   const metadata = createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names });
   for (const path of metadataPaths(publicUrl)) router.get(path, metadata);
   router.get(`${basePath}hub/api/user`, async (ctx) => {
@@ -444,6 +459,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     userResource: `${issuer}/hub/api/user`,
     database,
     users,
+    userInfo,
     groups,
     roles,
     authorizer,

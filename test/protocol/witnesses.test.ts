@@ -53,6 +53,37 @@ describe.each(['/', '/team/'])('with the hub below %s', (basePath) => {
     });
   });
 
+  test('openid-client completes OpenID Connect: discovery, nonce, max_age, ID token and UserInfo', async () => {
+    await using hub = await startAuthorizationServer({ basePath });
+    const client = await openidClient.discovery(
+      new URL(hub.issuer),
+      'service-wiki',
+      undefined,
+      openidClient.ClientSecretPost(wiki.secret),
+      { execute: [openidClient.allowInsecureRequests, openidClient.enableNonRepudiationChecks] },
+    );
+    const [expectedNonce, expectedState] = [openidClient.randomNonce(), openidClient.randomState()];
+    const url = openidClient.buildAuthorizationUrl(client, {
+      redirect_uri: `${hub.origin}${basePath}services/wiki/oauth_callback`,
+      scope: 'openid profile groups',
+      nonce: expectedNonce,
+      state: expectedState,
+      max_age: '3600',
+    });
+    const tokens = await openidClient.authorizationCodeGrant(client, await visit(hub, url), {
+      expectedNonce,
+      expectedState,
+      maxAge: 3600,
+      idTokenExpected: true,
+    });
+    const { sub = '' } = tokens.claims() ?? {};
+    expect(await openidClient.fetchUserInfo(client, tokens.access_token, sub)).toEqual({
+      sub,
+      preferred_username: 'alice',
+      groups: [],
+    });
+  });
+
   test('oauth4webapi completes discovery, PKCE and the flow, and refuses another issuer', async () => {
     await using hub = await startAuthorizationServer({ basePath });
     const options = { [oauth.allowInsecureRequests]: true };

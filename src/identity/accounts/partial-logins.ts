@@ -19,6 +19,8 @@ export interface PartialLogin {
   readonly identityId: string;
   readonly step: LoginStep;
   readonly mustChangePassword: boolean;
+  /** As `LoggedIn` has it, before further steps. */
+  readonly amr?: readonly string[];
   /** Tells the password from any other that replaces it meanwhile, with which the login ends. */
   readonly passwordTag: string;
   /** Where the login leads, already checked. */
@@ -123,13 +125,14 @@ export function createPartialLogins(deps: {
     async begin(result, next) {
       const step = await nextStepOf(result);
       if (step === undefined) return undefined;
-      const { user, authenticator, identityId, mustChangePassword } = result;
+      const { user, authenticator, identityId, mustChangePassword, amr = [] } = result;
       return keep(user, {
         userId: user.id,
         authenticator,
         identityId,
         step,
         mustChangePassword,
+        amr,
         ...(next === undefined ? {} : { next }),
       });
     },
@@ -148,19 +151,20 @@ export function createPartialLogins(deps: {
       const hasNewPassword = login.passwordTag !== (await passwordTagOf(user));
       if (hasNewPassword && login.step !== 'new-password') return undefined;
       if (login.step === 'second-factor' && login.mustChangePassword) {
-        return keep(user, { ...login, step: 'new-password' });
+        return keep(user, { ...login, amr: withFactor(login), step: 'new-password' });
       }
       const hasFactor = (await secondFactors.find(user.id)) !== undefined;
       if (!hasFactor && (await rule.isRequiredOf(user))) {
         return login.step === 'set-up' ? undefined : keep(user, { ...login, step: 'set-up' });
       }
-      const { authenticator, identityId, next } = login;
+      const { authenticator, identityId, next, step, amr = [] } = login;
       const result: LoggedIn = {
         outcome: 'logged_in',
         user,
         identityId,
         authenticator,
         mustChangePassword: false,
+        amr: step === 'new-password' ? amr : withFactor(login),
       };
       return { outcome: 'complete', result, next };
     },
@@ -169,4 +173,9 @@ export function createPartialLogins(deps: {
       await take(key);
     },
   };
+}
+
+/** The step was one in which a second factor was used, or set up and tried. */
+function withFactor({ amr = [] }: PartialLogin): readonly string[] {
+  return [...new Set([...amr, 'mfa'])];
 }

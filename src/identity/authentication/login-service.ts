@@ -36,6 +36,8 @@ export interface LoggedIn {
   readonly mustChangePassword: boolean;
   /** Whether more than a password was asked for already. */
   readonly isMultiFactor?: boolean;
+  /** How the user showed who they are (RFC 8176), as far as it is known. */
+  readonly amr?: readonly string[];
   readonly upstreamSessionId?: string;
   readonly idToken?: string;
 }
@@ -130,6 +132,7 @@ export function createLoginService(deps: {
       return { outcome: 'refused', status: 403, message: labelForRefusal[reason] };
     }
     const { user, identityId } = admission;
+    const isMultiFactor = authenticated.isMultiFactor === true;
     log.info({ user: user.name, authenticator: via.name }, 'logged in');
     return {
       outcome: 'logged_in',
@@ -137,7 +140,11 @@ export function createLoginService(deps: {
       identityId,
       authenticator: via.name,
       mustChangePassword: authenticated.mustChangePassword === true,
-      isMultiFactor: authenticated.isMultiFactor === true,
+      isMultiFactor,
+      amr: [
+        ...(isForm(via.authenticator) && !isMultiFactor ? ['pwd'] : []),
+        ...(isMultiFactor ? ['mfa'] : []),
+      ],
       ...(authenticated.upstreamSessionId !== undefined && {
         upstreamSessionId: authenticated.upstreamSessionId,
       }),

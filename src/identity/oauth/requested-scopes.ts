@@ -7,6 +7,15 @@ import { expandScopes, resolveScopes, type ScopeSet } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { Client } from './clients/client.ts';
 import { OAuthError } from './oauth-error.ts';
+import {
+  isOpenidGrant,
+  openidGrants,
+  openidScope,
+  openidScopes,
+  openidScopesOf,
+  tellsInfo,
+  userInfoScope,
+} from './openid/claims.ts';
 
 /** Without these a client could not even tell who logged in, so every grant holds them. */
 export const identifyScopes = ['read:users:name!user', 'read:users:groups!user'] as const;
@@ -32,28 +41,47 @@ export type FindRole = (
 /**
  * Resolves the `scope` parameter into what the client gets (RFC 6749 §3.3): requested, allowed to the
  * client and held by the user. Asking for more than the client is allowed fails with `invalid_scope`;
- * what the user does not hold is left out, and the token response says so.
+ * what the user does not hold is left out, and the token response says so. With `openid` scopes that are not known are
+ * passed over (OpenID Connect Core 1.0 §3.1.2.1); `claims` are single ones that are asked for (§5.5).
  */
 export async function resolveRequestedScopes(
   requested: string | undefined,
   context: ScopeContext,
   findRole: FindRole,
+  claims: readonly string[] = [],
 ): Promise<readonly string[]> {
   const required = requiredScopes(context.client);
+  const tokens = requested === undefined ? [] : requireScopeTokens(requested);
+  const isOpenid = tokens.includes(openidScope);
   const names =
     requested === undefined
       ? context.client.allowedScopes
-      : requireScopeTokens(requested)
+      : tokens
           .filter((name) => name !== legacyIdentifyScope)
+          .filter((name) => !(isOpenid && openidScopes.includes(name)))
           .map((name) => readScopeToken(name, context.client));
   const optional = await replaceRoleNames(names, context, findRole);
-  if (requested !== undefined) requireAllowedScopes(optional, context);
+  if (requested !== undefined) requireAllowedScopes(optional, context, { isOpenid });
 
   const granted = new Set<string>(required);
   for (const scope of optional) {
     for (const part of grantedPartOf(scope, context)) granted.add(part);
   }
-  return [...granted];
+  if (!isOpenid) return [...granted];
+  const info = [...grantedPartOf(userInfoScope, context)];
+  const disclosed = openidGrants(tokens, claims, info.length > 0);
+  return [...granted, ...(tellsInfo(disclosed) ? info : []), ...disclosed];
+}
+
+/**
+ * The scopes that a client is disclosed it got. One of OpenID Connect is disclosed those of the protocol by their names, without
+ * what these stand for here.
+ */
+export function scopesToTell(client: Client, granted: readonly string[]): readonly string[] {
+  if (!granted.includes(openidScope)) return granted;
+  const implied = [...requiredScopes(client), userInfoScope];
+  const others = granted.filter((scope) => !isOpenidGrant(scope) && !implied.includes(scope));
+  return [...openidScopesOf(granted), ...others];
 }
 
 /** Scopes that belong to every grant of a client: identity and access to the client itself. */
@@ -69,6 +97,7 @@ export function coversScopes(
 ): boolean {
   // `inherit` grows with its user; a list that equals it today is less than it.
   if (scopes.includes('inherit') && !earlier.includes('inherit')) return false;
+  if (scopes.some((scope) => isOpenidGrant(scope) && !earlier.includes(scope))) return false;
   return includesAll(expand(earlier, context), expand(scopes, context), context.membership);
 }
 
@@ -107,7 +136,11 @@ async function replaceRoleNames(
  * Any scope outside what the client is allowed makes the whole request invalid. `inherit` among them
  * allows `inherit`, and nothing that is not listed.
  */
-function requireAllowedScopes(scopes: readonly string[], context: ScopeContext): void {
+function requireAllowedScopes(
+  scopes: readonly string[],
+  context: ScopeContext,
+  { isOpenid }: { readonly isOpenid: boolean },
+): void {
   const { client, membership } = context;
   const allowed = [...client.allowedScopes, ...requiredScopes(client)];
   const expandedAllowed = expand(
@@ -117,6 +150,7 @@ function requireAllowedScopes(scopes: readonly string[], context: ScopeContext):
   for (const scope of scopes) {
     const { scopes: wanted, unresolved } = resolveScopes([scope], expansion(context));
     if (unresolved.length > 0) {
+      if (isOpenid) continue;
       throw new OAuthError('invalid_scope', `The scope ${scope} is unknown or malformed.`);
     }
     if (allowed.includes(scope)) continue;

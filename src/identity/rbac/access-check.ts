@@ -34,6 +34,8 @@ export interface CallerToken {
   readonly clientId?: string;
   readonly sessionId?: string;
   readonly note: string;
+  /** As they were granted to an OpenID Connect client, with the claims that it may learn. */
+  readonly grantedScopes?: readonly string[];
   readonly expiresAt?: Date;
   /** The user's server whose own token this is. */
   readonly server?: { readonly userName: string; readonly serverName: string };

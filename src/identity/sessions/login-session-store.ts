@@ -24,7 +24,13 @@ export interface LoginSession {
   readonly idTokenSealed: string | undefined;
 }
 
-export type NewLoginSession = Omit<LoginSession, 'lastSeenAt'>;
+export interface NewLoginSession extends Omit<LoginSession, 'lastSeenAt'> {
+  /** How the user showed who they are (RFC 8176), as far as it is known. */
+  readonly amr?: readonly string[] | undefined;
+}
+
+/** By REFEDS, for a login in which more than one factor was used; others are not named. */
+const multiFactorAcr = 'https://refeds.org/profile/mfa';
 
 export type UpstreamSession = Partial<Pick<LoginSession, 'upstreamSessionId' | 'idTokenSealed'>>;
 
@@ -197,6 +203,7 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
 }
 
 async function insert(transaction: Kysely<Tables>, session: NewLoginSession): Promise<void> {
+  const { amr = [] } = session;
   await transaction
     .insertInto('login_sessions')
     .values({
@@ -211,6 +218,8 @@ async function insert(transaction: Kysely<Tables>, session: NewLoginSession): Pr
       user_agent: session.userAgent.slice(0, 400),
       upstream_session_id: session.upstreamSessionId ?? null,
       id_token_encrypted: session.idTokenSealed ?? null,
+      amr: amr.length === 0 ? null : JSON.stringify(amr),
+      acr: amr.includes('mfa') ? multiFactorAcr : null,
     })
     .execute();
 }

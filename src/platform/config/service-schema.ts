@@ -97,6 +97,10 @@ export const serviceSchema = z.strictObject({
       'Skip the consent page for this service. Unless set, the page is skipped where the gateway checks visitors ' +
         '(`"access": "gateway"`) and the service asks for no further scopes.',
     ),
+  oauth_id_token_alg: z
+    .enum(['RS256', 'ES256'])
+    .default('RS256')
+    .describe('What ID tokens for this service are signed with.'),
   health_path: z
     .string()
     .startsWith('/')

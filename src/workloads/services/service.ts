@@ -56,6 +56,7 @@ export interface Service {
   /** Scopes of which one is needed to use the service. */
   readonly accessScopes: readonly string[];
   readonly skipsConsent: boolean;
+  readonly idTokenAlgorithm: ServiceConfig['oauth_id_token_alg'];
   /** Path that tells whether the service is ready. */
   readonly healthPath: string;
   readonly readyTimeoutMs: number;
@@ -114,6 +115,7 @@ export function createService(
       (config.access === 'gateway' &&
         redirectUris.every((uri) => uri === gatewayCallback) &&
         config.oauth_client_allowed_scopes.length === 0),
+    idTokenAlgorithm: config.oauth_id_token_alg,
     healthPath: (stripsPrefix ? '/' : prefix) + (config.health_path ?? '/').slice(1),
     readyTimeoutMs: config.timeout * 1000,
     upstreamTimeoutMs:

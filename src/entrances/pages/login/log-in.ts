@@ -116,6 +116,7 @@ export function createLogIn(deps: {
       userAgent: ctx.get('User-Agent'),
       upstreamSessionId: result.upstreamSessionId,
       idToken: result.idToken,
+      amr: result.amr,
     });
     knownBrowser.save(ctx, result.user.name);
   }

@@ -6,6 +6,7 @@ import {
   serverClientId,
 } from '../../../platform/protocol/client-id.ts';
 import { serviceTitle } from '../../../platform/protocol/service-title.ts';
+import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
 import type { Client } from './client.ts';
 
 /** What a service of the configuration tells about itself as a client. */
@@ -20,6 +21,7 @@ export interface ServiceClientSource {
   readonly isPublic: boolean;
   readonly allowedScopes: readonly string[];
   readonly skipsConsent: boolean;
+  readonly idTokenAlgorithm?: SigningAlgorithm | undefined;
 }
 
 /** Looks up users' servers that may be clients. */
@@ -88,6 +90,7 @@ export function createClientRegistry({
 
 function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client {
   const { name, clientId, redirectUris, isPublic, allowedScopes, skipsConsent } = service;
+  const { idTokenAlgorithm } = service;
   const target = { kind: 'service', name } as const;
   return {
     clientId,
@@ -99,6 +102,7 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
     allowedScopes,
     accessScope: accessScopeFor(target),
     skipsConsent,
+    idTokenAlgorithm,
     identity: { clientId, service: name },
   };
 }

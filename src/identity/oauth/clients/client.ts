@@ -1,5 +1,6 @@
 import type { Phrase } from '../../../platform/texts/text.ts';
 import type { OAuthClientIdentity } from '../../rbac/owner.ts';
+import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
 
 /** A service or a user's server as OAuth client of the hub (RFC 6749 §2). */
 export interface Client {
@@ -19,6 +20,8 @@ export interface Client {
   /** What a user must hold to use the client at all. */
   readonly accessScope: string;
   readonly skipsConsent: boolean;
+  /** `RS256` unless given. */
+  readonly idTokenAlgorithm?: SigningAlgorithm | undefined;
   /** Whose server it is; undefined for a service. */
   readonly ownerUserName?: string;
   /** Id of the server; undefined for a service. */

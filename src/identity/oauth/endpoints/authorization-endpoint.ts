@@ -31,6 +31,8 @@ import type { CountRefusal } from './json-endpoint.ts';
 export interface CurrentLogin {
   readonly user: User;
   readonly sessionId: string;
+  /** When the user last showed who they are, as far as the browser's record says. */
+  readonly authenticatedAt?: Date | undefined;
 }
 
 /** What the authorization endpoint is made from. */
@@ -161,7 +163,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
 
   async function allow(ctx: Context, authorization: Authorization): Promise<void> {
     const { request, login, scopes } = authorization;
-    const { client, redirectUri, codeChallenge, target } = request;
+    const { client, redirectUri, codeChallenge, nonce, target } = request;
     const code = await authorizationCodes.create({
       clientId: client.clientId,
       userId: login.user.id,
@@ -169,6 +171,8 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
       redirectUri,
       scopes,
       codeChallenge,
+      nonce,
+      authenticatedAt: login.authenticatedAt,
     });
     log.info({ client: client.clientId, user: login.user.name, scopes }, 'authorization granted');
     redirect(ctx, authorizationResponseUrl(target, code));

@@ -21,6 +21,8 @@ export interface AuthorizationRequest {
   readonly scope: string | undefined;
   /** Challenge of the method S256. */
   readonly codeChallenge: string | undefined;
+  /** OpenID Connect Core 1.0 §3.1.2.1. */
+  readonly nonce: string | undefined;
   readonly target: AuthorizationResponseTarget;
 }
 
@@ -48,6 +50,7 @@ const otherParameters = [
   'state',
   'code_challenge',
   'code_challenge_method',
+  'nonce',
 ];
 
 /**
@@ -67,7 +70,8 @@ export async function readAuthorizationRequest(
     requireResponseTypeCode(parameters);
     const codeChallenge = requireS256CodeChallenge(parameters, client);
     const scope = parameterValue(parameters, 'scope');
-    return { request: { client, redirectUri, scope, codeChallenge, target } };
+    const nonce = parameterValue(parameters, 'nonce');
+    return { request: { client, redirectUri, scope, codeChallenge, nonce, target } };
   } catch (error) {
     if (error instanceof OAuthError) return { refused: { target, error } };
     throw error;

@@ -23,7 +23,12 @@ const bodyLimitBytes = 16 * 1024;
  * §5). `parameters` are those the endpoint knows: none may come twice, none may stand in the URL.
  */
 export function createJsonEndpoint(
-  options: { readonly parameters: readonly string[]; readonly countRefusal: CountRefusal },
+  options: {
+    readonly parameters: readonly string[];
+    readonly countRefusal: CountRefusal;
+    /** Whether a request without a body is refused; as it is unless given. */
+    readonly needsForm?: boolean;
+  },
   answer: (request: OAuthRequest) => Promise<object>,
 ): Middleware {
   const known = [...options.parameters, 'client_id', 'client_secret'];
@@ -34,7 +39,8 @@ export function createJsonEndpoint(
     ctx.set('Pragma', 'no-cache');
     try {
       rejectParametersInUrl(new URLSearchParams(ctx.querystring), known);
-      const form = await readForm(ctx);
+      const hasForm = options.needsForm !== false || isForm(ctx);
+      const form = hasForm ? await readForm(ctx) : new URLSearchParams();
       rejectRepeatedParameters(form, known);
       const { authorization } = ctx.req.headers;
       const body = await answer({ form, authorization, incoming: ctx.req });
@@ -49,6 +55,10 @@ export function createJsonEndpoint(
       setBody(ctx, response.body);
     }
   };
+}
+
+function isForm({ method, req }: Context): boolean {
+  return method === 'POST' && req.headers['content-type'] !== undefined;
 }
 
 /** Credentials in a URL end up in logs; they belong into the body (RFC 6749 §2.3.1). */

@@ -2,6 +2,7 @@ import type { Middleware } from 'koa';
 import { setBody } from '../../../platform/http/body.ts';
 import { signingAlgorithms } from '../keys/signing-key-store.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
+import { openidScopes, userClaimNames } from '../openid/claims.ts';
 
 /** Authorization server metadata (RFC 8414 §2, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
 export interface AuthorizationServerMetadata {
@@ -13,9 +14,12 @@ export interface AuthorizationServerMetadata {
   readonly introspection_endpoint_auth_methods_supported: readonly string[];
   readonly revocation_endpoint: string;
   readonly revocation_endpoint_auth_methods_supported: readonly string[];
+  readonly userinfo_endpoint: string;
   readonly jwks_uri: string;
   readonly subject_types_supported: readonly string[];
   readonly id_token_signing_alg_values_supported: readonly string[];
+  readonly claims_supported: readonly string[];
+  readonly request_uri_parameter_supported: boolean;
   readonly scopes_supported: readonly string[];
   readonly response_types_supported: readonly string[];
   readonly response_modes_supported: readonly string[];
@@ -28,6 +32,21 @@ export interface AuthorizationServerMetadata {
 const wellKnown = ['oauth-authorization-server', 'openid-configuration'].map(
   (name) => `/.well-known/${name}`,
 );
+
+/** Those of an ID token that are about the login. */
+const sessionClaimNames = [
+  'iss',
+  'aud',
+  'exp',
+  'iat',
+  'auth_time',
+  'nonce',
+  'acr',
+  'amr',
+  'azp',
+  'sid',
+  'at_hash',
+];
 
 /** The issuer identifier of the hub: its public URL without the slash at the end (RFC 8414 §2). */
 export function issuerOf(publicUrl: URL): string {
@@ -87,10 +106,13 @@ function authorizationServerMetadata(
     introspection_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'Bearer'],
     revocation_endpoint: endpoint('revoke'),
     revocation_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'none'],
+    userinfo_endpoint: endpoint('userinfo'),
     jwks_uri: endpoint('jwks'),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,
-    scopes_supported: scopeNames,
+    claims_supported: [...userClaimNames, ...sessionClaimNames],
+    request_uri_parameter_supported: false,
+    scopes_supported: [...new Set([...openidScopes, ...scopeNames])],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code'],

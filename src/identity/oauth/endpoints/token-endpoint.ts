@@ -4,6 +4,7 @@ import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import type { ExchangeCode } from '../grants/code-exchange.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
+import { scopesToTell } from '../requested-scopes.ts';
 import { type CountRefusal, createJsonEndpoint } from './json-endpoint.ts';
 
 /** A successful answer of the token endpoint (RFC 6749 §5.1). */
@@ -12,6 +13,8 @@ export interface TokenResponse {
   readonly token_type: 'Bearer';
   readonly expires_in: number;
   readonly scope: string;
+  /** OpenID Connect Core 1.0 §3.1.3.3. */
+  readonly id_token?: string;
 }
 
 const parameters = ['grant_type', 'code', 'redirect_uri', 'code_verifier', 'scope'];
@@ -32,7 +35,7 @@ export function createTokenEndpoint({
       const { form } = request;
       const client = await clientAuthentication.require(request);
       requireAuthorizationCodeGrant(form);
-      const { issued, accessToken, lifetimeSeconds } = await exchangeCode(client, {
+      const { issued, accessToken, lifetimeSeconds, idToken } = await exchangeCode(client, {
         code: requireParameter(form, 'code'),
         redirectUri: parameterValue(form, 'redirect_uri'),
         codeVerifier: parameterValue(form, 'code_verifier'),
@@ -41,7 +44,8 @@ export function createTokenEndpoint({
         access_token: issued.token,
         token_type: 'Bearer',
         expires_in: lifetimeSeconds,
-        scope: formatScopeList(accessToken.scopes),
+        scope: formatScopeList(scopesToTell(client, accessToken.scopes)),
+        ...(idToken !== undefined && { id_token: idToken }),
       };
     },
   );

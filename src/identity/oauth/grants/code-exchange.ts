@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Client } from '../clients/client.ts';
 import { OAuthError } from '../oauth-error.ts';
+import { openidScope } from '../openid/claims.ts';
+import type { IssueIdToken } from '../openid/id-token.ts';
 import type { IssuedAccessToken, NewAccessToken } from '../tokens/access-token.ts';
 import type { AuthorizationCode } from '../tokens/authorization-code.ts';
 import type {
@@ -21,6 +23,8 @@ export interface GrantedToken {
   readonly issued: IssuedAccessToken;
   readonly accessToken: NewAccessToken;
   readonly lifetimeSeconds: number;
+  /** For a client that asked for OpenID Connect. */
+  readonly idToken?: string;
 }
 
 /** Exchanges a code for an access token; throws OAuthError `invalid_grant` (RFC 6749 §5.2). */
@@ -29,12 +33,14 @@ export type ExchangeCode = (client: Client, presented: PresentedCode) => Promise
 /** The client's identity must be proven before it is called. */
 export function createCodeExchange({
   authorizationCodes,
+  issueIdToken,
   tokenLifetimeSeconds,
   countGrant,
   log,
   now = Date.now,
 }: {
   readonly authorizationCodes: Pick<AuthorizationCodeStore, 'exchange'>;
+  readonly issueIdToken: IssueIdToken;
   readonly tokenLifetimeSeconds: number;
   readonly countGrant?: (clientKind: Client['kind']) => void;
   readonly log: Logger;
@@ -64,13 +70,17 @@ export function createCodeExchange({
 
     const result = await authorizationCodes.exchange(code, decide);
     switch (result.outcome) {
-      case 'granted':
+      case 'granted': {
+        const { issued, accessToken, code: granted } = result;
         countGrant?.(client.kind);
+        const subject = { client, code: granted, accessToken: issued.token };
         return {
-          issued: result.issued,
-          accessToken: result.accessToken,
+          issued,
+          accessToken,
           lifetimeSeconds: tokenLifetimeSeconds,
+          ...(granted.scopes.includes(openidScope) && { idToken: await issueIdToken(subject) }),
         };
+      }
       case 'refused':
         log.info({ client: client.clientId }, result.error.message);
         throw result.error;

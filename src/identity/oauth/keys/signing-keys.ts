@@ -86,10 +86,14 @@ export function createSigningKeys(deps: {
     );
   }
 
-  const activeOf = (keys: readonly OpenedKey[], algorithm: SigningAlgorithm) =>
-    keys.findLast(
-      (key) => key.algorithm === algorithm && key.activeFrom.getTime() <= database.now(),
+  /** A lone one is active whatever the clock says: that of the instance that made it may be ahead. */
+  function activeOf(keys: readonly OpenedKey[], algorithm: SigningAlgorithm) {
+    const ofAlgorithm = keys.filter((key) => key.algorithm === algorithm);
+    return (
+      ofAlgorithm.findLast(({ activeFrom }) => activeFrom.getTime() <= database.now()) ??
+      ofAlgorithm[0]
     );
+  }
 
   async function makeMissing(): Promise<void> {
     const stored = await store.list();

@@ -73,7 +73,7 @@ describeEachDatabase('authorization code store', (open) => {
       taken = found;
       return grant(found);
     });
-    expect(taken).toEqual(code);
+    expect(taken).toMatchObject(code);
     expect(result.outcome).toBe('granted');
   });
 

@@ -8,7 +8,7 @@ import { deleteMadeWith } from '../../../platform/store/token-makers.ts';
 import type { OAuthError } from '../oauth-error.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import { insertAccessToken } from './access-token-store.ts';
-import type { AuthorizationCode } from './authorization-code.ts';
+import type { AuthorizationCode, GrantedCode } from './authorization-code.ts';
 
 /** Decides about a code that was just taken: the token it gives, or why it gives none. */
 export type ExchangeDecision =
@@ -20,6 +20,7 @@ export type ExchangeResult =
       readonly outcome: 'granted';
       readonly issued: IssuedAccessToken;
       readonly accessToken: NewAccessToken;
+      readonly code: GrantedCode;
     }
   | { readonly outcome: 'refused'; readonly error: OAuthError }
   /** Never made here, expired, taken before without giving a token, or its session has ended. */
@@ -68,6 +69,8 @@ export function createAuthorizationCodeStore({
             redirect_uri: code.redirectUri ?? null,
             scopes: JSON.stringify(code.scopes),
             code_challenge: code.codeChallenge ?? null,
+            nonce: code.nonce ?? null,
+            authenticated_at: code.authenticatedAt?.getTime() ?? null,
             created_at: createdAt,
             expires_at: createdAt + lifetimeSeconds * 1000,
             used_at: null,
@@ -112,26 +115,31 @@ export function createAuthorizationCodeStore({
         }
         const session = await transaction
           .selectFrom('login_sessions')
-          .select('session_id')
+          .select(['created_at', 'amr', 'acr'])
           .where('session_id', '=', row.session_id)
           .where('expires_at', '>', time)
           .executeTakeFirst();
         // A code made while its session was being ended must not outlive it.
         if (session === undefined) return { outcome: 'unknown' };
-        const decision = decide({
+        const granted: GrantedCode = {
           clientId: row.client_id,
           userId: row.user_id,
           sessionId: row.session_id,
           redirectUri: row.redirect_uri ?? undefined,
           scopes: JSON.parse(row.scopes) as string[],
           codeChallenge: row.code_challenge ?? undefined,
-        });
+          nonce: row.nonce ?? undefined,
+          authenticatedAt: new Date(row.authenticated_at ?? session.created_at),
+          amr: session.amr === null ? undefined : (JSON.parse(session.amr) as string[]),
+          acr: session.acr ?? undefined,
+        };
+        const decision = decide(granted);
         if (decision.outcome === 'refused') return decision;
         const { accessToken } = decision;
         const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
         const surplus = await endSurplus(transaction, row, issued.id);
         revokedIds = await deleteMadeWith(transaction, database, surplus);
-        return { outcome: 'granted', issued, accessToken };
+        return { outcome: 'granted', issued, accessToken, code: granted };
       });
       if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));
       return result;

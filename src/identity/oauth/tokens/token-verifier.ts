@@ -10,6 +10,7 @@ import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import { OAuthError } from '../oauth-error.ts';
+import { openidScope } from '../openid/claims.ts';
 import type { AccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
 import type { UseRecorder } from './use-recorder.ts';
@@ -121,6 +122,7 @@ function callerToken({
   id,
   clientId,
   sessionId,
+  scopes,
   note,
   expiresAt,
   server,
@@ -130,6 +132,7 @@ function callerToken({
     note,
     ...(clientId !== undefined && { clientId }),
     ...(sessionId !== undefined && { sessionId }),
+    ...(scopes.includes(openidScope) && { grantedScopes: scopes }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(server !== undefined && {
       server: { userName: server.userName, serverName: server.serverName },
