@@ -3,7 +3,7 @@ import { maxNewUsers } from '../identity/accounts/accounts.ts';
 import type { Batches, BatchReport } from '../identity/accounts/batches.ts';
 import type { Invitations } from '../identity/accounts/invitations.ts';
 import { importVerdicts, type UserImports, undoMs } from '../identity/accounts/user-imports.ts';
-import type { InvitationStore } from '../identity/users/invitation-store.ts';
+import type { InvitationState, InvitationStore } from '../identity/users/invitation-store.ts';
 import type { UserInfoStore } from '../identity/users/user-info-store.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
@@ -203,8 +203,8 @@ export const userImportOperations = [
 export interface ImportedUser {
   readonly name: string;
   readonly email: string | undefined;
-  /** `used`: has been here; `sent`: has a link that works. */
-  readonly state: 'used' | 'sent' | 'none';
+  /** `used`: has been here; `none`: has had no link. */
+  readonly state: InvitationState | 'none';
   /** When the link ends. */
   readonly expiresAt: Date | undefined;
 }
@@ -229,13 +229,13 @@ export async function followUpOf(
     const { items } = await users.list({ limit: maxNewUsers, onlyNames });
     const found = items.filter(({ createdAt }) => createdAt.getTime() >= report.startedAt);
     const ids = found.map(({ id }) => id);
-    const [infos, open] = await Promise.all([
+    const [infos, links] = await Promise.all([
       userInfo.ofAll(ids),
       invitationStore.listByUser(ids, new Date(deps.now())),
     ]);
     for (const { id, name, lastActivityAt } of found) {
-      const link = open.get(id)?.find(({ purpose }) => purpose === 'invitation');
-      const state = lastActivityAt !== undefined ? 'used' : link === undefined ? 'none' : 'sent';
+      const link = links.get(id)?.find(({ purpose }) => purpose === 'invitation');
+      const state = lastActivityAt !== undefined ? 'used' : (link?.state ?? 'none');
       made.push({ name, email: infos.get(id)?.email, state, expiresAt: link?.expiresAt });
     }
   }

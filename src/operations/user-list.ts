@@ -5,7 +5,7 @@ import type { Invitations } from '../identity/accounts/invitations.ts';
 import type { Caller } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import type { GroupStore } from '../identity/users/group-store.ts';
-import type { InvitationStore } from '../identity/users/invitation-store.ts';
+import type { InvitationStore, ListedInvitation } from '../identity/users/invitation-store.ts';
 import type { UserFilter } from '../identity/users/user-filters-store.ts';
 import { noInfo } from '../identity/users/user-info.ts';
 import type { UserInfoStore } from '../identity/users/user-info-store.ts';
@@ -111,7 +111,7 @@ async function rowsOf(listed: readonly User[], may: OperationRequest<never>['may
   const mayOf = (scope: string, name: string) => may(scope, { kind: 'user', name });
   const those = (scope: string) =>
     listed.filter(({ name }) => mayOf(scope, name)).map(({ id }) => id);
-  const [servers, infos, open, groups] = await Promise.all([
+  const [servers, infos, invitations, groups] = await Promise.all([
     deps.serverStore.listByUser(those('read:servers')),
     deps.userInfo.ofAll(those('read:users:info')),
     deps.invitationStore.listByUser(those('read:users'), new Date(deps.now())),
@@ -126,7 +126,7 @@ async function rowsOf(listed: readonly User[], may: OperationRequest<never>['may
       email,
       isAdmin: isAdmin && isRead,
       isSuspended: isSuspended && isRead,
-      isInvited: (open.get(id) ?? []).some(({ purpose }) => purpose === 'invitation'),
+      invitation: invitationIn(invitations.get(id), lastActivityAt),
       groups: groups.get(id),
       createdAt: isRead ? createdAt : undefined,
       lastActivityAt: mayOf('read:users:activity', name) ? lastActivityAt : undefined,
@@ -138,4 +138,14 @@ async function rowsOf(listed: readonly User[], may: OperationRequest<never>['may
       mayOpenServer: may('access:servers', { kind: 'server', userName: name, serverName: '' }),
     };
   });
+}
+
+/** What of a user's invitation is still to be done: none that was used, nor one that is not needed. */
+function invitationIn(
+  listed: readonly ListedInvitation[] = [],
+  lastActivityAt: Date | undefined,
+): 'sent' | 'expired' | undefined {
+  const state = listed.find(({ purpose }) => purpose === 'invitation')?.state;
+  if (state === 'sent') return state;
+  return state === 'expired' && lastActivityAt === undefined ? state : undefined;
 }

@@ -76,7 +76,7 @@ export const userPageOperations = [
     const user = await deps.users.getByName(params.name);
     const may = (scope: string) => mayDo(scope, { kind: 'user', name: user.name });
     const mayChange = may('admin:users');
-    const [profile, rights, identities, servers, sessions, credential, factor, open] =
+    const [profile, rights, identities, servers, sessions, credential, factor, links] =
       await Promise.all([
         may('read:users:info') ? deps.userProfiles.read(user) : undefined,
         rightsOf(user, mayDo, deps),
@@ -94,7 +94,7 @@ export const userPageOperations = [
         name: user.name,
         isAdmin: user.isAdmin,
         isSuspended: user.isSuspended,
-        isInvited: open.some(({ purpose }) => purpose === 'invitation'),
+        invitation: links.find(({ purpose }) => purpose === 'invitation'),
         createdAt: user.createdAt,
         lastActivityAt: user.lastActivityAt,
         systemAccount: mayChange ? user.systemAccount : undefined,

@@ -74,6 +74,9 @@ export const fieldByStatus: Readonly<Record<UserStatus, UserPart>> = {
   never_active: 'activity',
   administrator: 'account',
   suspended: 'account',
+  invited: 'account',
+  invitation_expiring: 'account',
+  invitation_expired: 'account',
 };
 
 const partBySort: Readonly<Partial<Record<UsersQuery['sort'], UserPart>>> = {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { changeDatabase } from '../support/hub-database.ts';
 import { submitTo } from '../support/pages.ts';
 import {
   acceptInvitation,
@@ -8,7 +9,7 @@ import {
   testPassword,
 } from '../support/password-hub.ts';
 import { runCommand } from '../support/run-command.ts';
-import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
+import { submitForm, submitLogin, type TestHub, until } from '../support/test-hub.ts';
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -31,6 +32,36 @@ test('an invitation lets a user choose a password and logs them in', async () =>
   expect(
     (await (await hub.logIn('carol', testPassword)).request(`${hub.url}hub/home`)).status,
   ).toBe(200);
+});
+
+test('a link that is not used is announced before it expires, and made again from the list of those', async () => {
+  await using hub = await createPasswordHub(['ada']);
+  await inviteUser(hub, 'gina');
+  const ada = await hub.logIn('ada', testPassword);
+  const shows = async (path: string, text: string) =>
+    until(async () => (await ada.request(`${hub.url}hub/admin${path}`)).body.includes(text), text);
+  const expiresIn = (days: number) =>
+    changeDatabase(hub, (database) => {
+      const at = Date.now() + days * 86_400_000;
+      database.exec(`update invitations set expires_at = ${at}`);
+    });
+  await shows('/users?show=invited', '<span class="tag">Invited</span>');
+  expect((await ada.request(`${hub.url}hub/admin`)).body).toContain('All well');
+  await expiresIn(1);
+  await shows('', '<a href="/hub/admin/users?show=invitation_expiring">1 invitation expires');
+  await expiresIn(-1);
+  await shows('/users/gina', 'Link has expired');
+  await shows('/users?show=invitation_expired', '<span class="tag">Invitation expired</span>');
+  const list = await ada.request(`${hub.url}hub/admin/users?show=invitation_expired`);
+  const asked = await submitTo(ada, list, '/hub/admin/act-on-users', {
+    act: 'invite',
+    whom: 'matching',
+  });
+  expect(asked.body).toContain('Make a link for 1 user?');
+  const made = await submitTo(ada, asked, '/hub/admin/act-on-users', {});
+  expect(made.body).toContain('hub/invitation?secret=');
+  await shows('/users/gina', 'Link works until');
+  expect((await ada.request(`${hub.url}hub/admin/users/gina`)).body).toContain('made by ada');
 });
 
 test('a link works once, also when two use it at the same moment', async () => {

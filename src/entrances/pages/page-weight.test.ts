@@ -77,7 +77,7 @@ test.each([10, 25, 50])(
         name: `user-${50_000 + index}`,
         leadsTo: 'user',
         isAdmin: false,
-        isInvited: false,
+
         isSuspended: false,
         groups: ['course-0007', 'everyone-of-the-first-year'],
         createdAt: longAgo,
@@ -99,6 +99,9 @@ test.each([10, 25, 50])(
         never_active: 0,
         administrator: 1,
         suspended: 0,
+        invited: 0,
+        invitation_expiring: 0,
+        invitation_expired: 0,
       },
       acts: [{ name: 'start', label: 'Start the servers of' }],
       mayAdd: true,

@@ -94,7 +94,8 @@ export function createInvitations(deps: {
 
     async revoke(caller, userName) {
       const user = await userFor(caller, userName);
-      const open = await store.listForUser(user.id, now());
+      const listed = await store.listForUser(user.id, now());
+      const open = listed.filter(({ state }) => state === 'sent');
       for (const { id } of open) await store.delete(id);
       return open.length;
     },

@@ -57,23 +57,26 @@ describeEachDatabase('the invitation store', (open) => {
     );
   });
 
-  test('lists the open links of many users at once', async () => {
+  test('lists the links of many users at once, and what has become of them', async () => {
     const { database, link, invitations } = await openStore();
     const bob = await createUserStore(database).create({ name: 'bob' });
     const { invitation } = await invitations.create(link);
     const { secret } = await invitations.create({ ...link, userId: bob.id });
     await invitations.takeInvitation(hashSecret(secret), before);
-    const open = new Map([[link.userId, [invitation]]]);
-    expect(await invitations.listByUser([link.userId, bob.id], before)).toEqual(open);
-    expect(await invitations.listByUser([bob.id], before)).toEqual(new Map());
-    expect(await invitations.listByUser([link.userId], expiresAt)).toEqual(new Map());
+    const listed = await invitations.listByUser([link.userId, bob.id], before);
+    expect(listed.get(link.userId)).toEqual([{ ...invitation, state: 'sent' }]);
+    const stateAt = async (userId: string, now: Date) =>
+      (await invitations.listForUser(userId, now)).map(({ state }) => state);
+    expect(await stateAt(bob.id, expiresAt)).toEqual(['used']);
+    expect(await stateAt(link.userId, expiresAt)).toEqual(['expired']);
   });
 
-  test('deletes what can no longer be used', async () => {
+  test('deletes what could not be used for a month', async () => {
     const { link, invitations } = await openStore();
     const { invitation } = await invitations.create(link);
-    expect(await invitations.deleteExpired(before)).toBe(0);
-    expect(await invitations.deleteExpired(expiresAt)).toBe(1);
+    const later = (from: Date) => new Date(from.getTime() + 30 * 86_400_000);
+    expect(await invitations.deleteExpired(later(before))).toBe(0);
+    expect(await invitations.deleteExpired(later(expiresAt))).toBe(1);
     expect(await invitations.delete(invitation.id)).toBe(false);
   });
 

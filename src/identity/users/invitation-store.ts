@@ -25,6 +25,14 @@ export interface Invitation {
   readonly expiresAt: Date;
 }
 
+/** `sent`: it can be used; `expired`: it was not used in time. */
+export type InvitationState = 'sent' | 'used' | 'expired';
+
+/** A link and what has become of it. */
+export interface ListedInvitation extends Invitation {
+  readonly state: InvitationState;
+}
+
 export interface InvitationStore {
   /**
    * Creates a link and gives its secret, which is stored as a hash only and shown this once. An
@@ -40,17 +48,20 @@ export interface InvitationStore {
   findInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
   /** Takes the link; of several who try at once, one gets it. */
   takeInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
-  /** Links of a user that may still be used. */
-  listForUser(userId: string, now: Date): Promise<Invitation[]>;
+  /** The last links of a user, one for each purpose, unless they ended long ago. */
+  listForUser(userId: string, now: Date): Promise<readonly ListedInvitation[]>;
   /** As `listForUser` for many, by the id of the user; users without an invitation are not in it. */
   listByUser(
     userIds: readonly string[],
     now: Date,
-  ): Promise<ReadonlyMap<string, readonly Invitation[]>>;
+  ): Promise<ReadonlyMap<string, readonly ListedInvitation[]>>;
   delete(id: string): Promise<boolean>;
-  /** Deletes what can no longer be used; tells how many. */
+  /** Deletes what could no longer be used 30 days ago; tells how many. */
   deleteExpired(now: Date): Promise<number>;
 }
+
+/** How long it is told what has become of a link. */
+const keptMs = 30 * 86_400_000;
 
 export function createInvitationStore(database: HubDatabase): InvitationStore {
   const { kysely, audit } = database;
@@ -63,13 +74,19 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
     const target = { kind: 'user', name } as const;
     await audit.record(transaction, { action, target, detail: { purpose } });
   }
-  const selectOpen = (now: Date) =>
-    kysely
+  async function listByUser(userIds: readonly string[], now: Date) {
+    const rows = await kysely
       .selectFrom('invitations')
       .selectAll()
-      .where('used_at', 'is', null)
-      .where('expires_at', '>', now.getTime())
-      .orderBy('created_at');
+      .where('user_id', 'in', textsOf(userIds, database))
+      .orderBy('created_at')
+      .execute();
+    return Map.groupBy(
+      rows.map((row) => ({ ...toInvitation(row), state: stateOf(row, now) })),
+      ({ userId }) => userId,
+    );
+  }
+
   return {
     async create({ userId, purpose, createdBy, expiresAt }) {
       const secret = randomSecret();
@@ -101,8 +118,12 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
     },
 
     async findInvitation(secretHash, now) {
-      const row = await selectOpen(now).where('secret_hash', '=', secretHash).executeTakeFirst();
-      return row && toInvitation(row);
+      const row = await kysely
+        .selectFrom('invitations')
+        .selectAll()
+        .where('secret_hash', '=', secretHash)
+        .executeTakeFirst();
+      return row && stateOf(row, now) === 'sent' ? toInvitation(row) : undefined;
     },
 
     async takeInvitation(secretHash, now) {
@@ -120,16 +141,10 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
       });
     },
 
-    async listByUser(userIds, now) {
-      const rows = await selectOpen(now)
-        .where('user_id', 'in', textsOf(userIds, database))
-        .execute();
-      return Map.groupBy(rows.map(toInvitation), ({ userId }) => userId);
-    },
+    listByUser,
 
     async listForUser(userId, now) {
-      const rows = await selectOpen(now).where('user_id', '=', userId).execute();
-      return rows.map(toInvitation);
+      return (await listByUser([userId], now)).get(userId) ?? [];
     },
 
     async delete(id) {
@@ -145,10 +160,11 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
     },
 
     async deleteExpired(now) {
+      const endedAt = now.getTime() - keptMs;
       const { numDeletedRows } = await kysely
         .deleteFrom('invitations')
         .where((where) =>
-          where.or([where('expires_at', '<=', now.getTime()), where('used_at', 'is not', null)]),
+          where.or([where('expires_at', '<=', endedAt), where('used_at', '<=', endedAt)]),
         )
         .executeTakeFirst();
       return Number(numDeletedRows);
@@ -164,6 +180,14 @@ export async function endLinksOf(transaction: Kysely<Tables>, userId: string): P
     .where('used_at', 'is', null)
     .executeTakeFirst();
   return Number(numDeletedRows);
+}
+
+function stateOf(
+  { used_at: usedAt, expires_at: expiresAt }: Row<'invitations'>,
+  now: Date,
+): InvitationState {
+  if (usedAt !== null) return 'used';
+  return expiresAt > now.getTime() ? 'sent' : 'expired';
 }
 
 function toInvitation(row: Row<'invitations'>): Invitation {

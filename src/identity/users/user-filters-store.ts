@@ -1,10 +1,4 @@
-import {
-  type ExpressionBuilder,
-  type Kysely,
-  type RawBuilder,
-  type SelectQueryBuilder,
-  sql,
-} from 'kysely';
+import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { leaseHasEnded } from '../../platform/store/lease-clock.ts';
 import { containing, hasInIt, textsOf } from '../../platform/store/queries.ts';
@@ -19,6 +13,9 @@ export const userStatuses = [
   'never_active',
   'administrator',
   'suspended',
+  'invited',
+  'invitation_expiring',
+  'invitation_expired',
 ] as const;
 export type UserStatus = (typeof userStatuses)[number];
 
@@ -46,7 +43,10 @@ export interface UserFilter {
 /** How many users a filter finds, and how many of them have each mark. */
 export type UserCounts = Readonly<Record<UserStatus | 'all', number>>;
 
-type Dialect = Pick<HubDatabase, 'dialect'>;
+/** An invitation that is not used within it expires soon. */
+const expiringMs = 2 * 86_400_000;
+
+type Dialect = Pick<HubDatabase, 'dialect' | 'now'>;
 
 /** Whether a filter leaves no one out. */
 export function findsAll({ nameFilter, onlyNames, groupName, status, serverState }: UserFilter) {
@@ -69,7 +69,7 @@ export function filterUsers<Output>(
   const { nameFilter, onlyNames, groupName, status, serverState } = filter;
   let filtered = query;
   if (status !== undefined)
-    filtered = filtered.where((where) => hasStatus(where, status, correlated.status));
+    filtered = filtered.where((where) => hasStatus(where, status, database, correlated.status));
   if (groupName !== undefined) {
     filtered = filtered.where((where) => isIn(where, groupName, correlated.group));
   }
@@ -87,7 +87,7 @@ export function filterUsers<Output>(
 
 /** Counts in one query; the `status` of the filter does not count. */
 export async function countUsers(
-  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'now'>,
   filter: Omit<UserFilter, 'status'>,
 ): Promise<UserCounts> {
   const { nameFilter, onlyNames, serverState } = filter;
@@ -100,7 +100,7 @@ export async function countUsers(
 
 /** Where each user is to be looked at, they are looked at once for all counts. */
 function countInOnePass(
-  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'now'>,
   filter: Omit<UserFilter, 'status'>,
 ) {
   return filterUsers(database.kysely.selectFrom('users'), filter, database).select((of) => [
@@ -108,7 +108,7 @@ function countInOnePass(
     ...userStatuses.map((status) =>
       of.fn
         .countAll<number>()
-        .filterWhere((where) => hasStatus(where, status))
+        .filterWhere((where) => hasStatus(where, status, database))
         .as(status),
     ),
   ]);
@@ -116,7 +116,7 @@ function countInOnePass(
 
 /** Of all users or the members of a group, without looking at one who is not counted. */
 function countByIndexes(
-  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'now'>,
   { groupName }: Pick<UserFilter, 'groupName'>,
 ) {
   const { kysely } = database;
@@ -124,7 +124,7 @@ function countByIndexes(
     ([undefined, ...userStatuses] as const).map((status) => {
       // All members may be of these two kinds; of the others few users are, who are looked up in the group.
       if (groupName !== undefined && (status === undefined || status === 'never_active')) {
-        return countMembers(kysely, groupName, status).as(status ?? 'all');
+        return countMembers(database, groupName, status).as(status ?? 'all');
       }
       return filterUsers(select.selectFrom('users'), { groupName, status }, database, {
         group: true,
@@ -135,7 +135,12 @@ function countByIndexes(
   );
 }
 
-function countMembers(kysely: Kysely<Tables>, groupName: string, status: UserStatus | undefined) {
+function countMembers(
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'now'>,
+  groupName: string,
+  status: UserStatus | undefined,
+) {
+  const { kysely } = database;
   const members = kysely
     .selectFrom('group_members')
     .select((of) => of.fn.countAll<number>().as('count'))
@@ -147,7 +152,7 @@ function countMembers(kysely: Kysely<Tables>, groupName: string, status: UserSta
         .selectFrom('users')
         .select('users.id')
         .where(sql<boolean>`users.id = group_members.user_id`)
-        .where((user) => hasStatus(user, status)),
+        .where((user) => hasStatus(user, status, database)),
     ),
   );
 }
@@ -156,6 +161,7 @@ function countMembers(kysely: Kysely<Tables>, groupName: string, status: UserSta
 function hasStatus(
   where: ExpressionBuilder<Tables, 'users'>,
   status: UserStatus,
+  database: Dialect,
   isCorrelated = false,
 ) {
   switch (status) {
@@ -173,7 +179,31 @@ function hasStatus(
       return sql<boolean>`users.admin = 1`;
     case 'suspended':
       return where('users.suspended_at', 'is not', null);
+    case 'invited':
+      return hasInvitation(where, sql<boolean>`expires_at > ${database.now()}`);
+    case 'invitation_expiring': {
+      const now = database.now();
+      return hasInvitation(
+        where,
+        sql<boolean>`expires_at > ${now} and expires_at <= ${now + expiringMs}`,
+      );
+    }
+    case 'invitation_expired':
+      // Those who came in another way need no link.
+      return where.and([
+        hasInvitation(where, sql<boolean>`expires_at <= ${database.now()}`),
+        where('users.last_activity_at', 'is', null),
+      ]);
   }
+}
+
+function hasInvitation(where: ExpressionBuilder<Tables, 'users'>, condition: RawBuilder<boolean>) {
+  const invited = where
+    .selectFrom('invitations')
+    .select('invitations.user_id')
+    .where(sql<boolean>`purpose = 'invitation' and used_at is null`)
+    .where(condition);
+  return where('users.id', 'in', invited);
 }
 
 function hasServer(

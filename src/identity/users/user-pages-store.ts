@@ -35,7 +35,7 @@ interface Deps {
 
 /** Lists users a page at a time. */
 export function createUserPages(
-  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'now'>,
   { countAll, countFound, forLong }: Deps,
 ): (options: UserListOptions) => Promise<ListPage<Row<'users'>>> {
   const { kysely } = database;

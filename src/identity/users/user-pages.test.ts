@@ -4,8 +4,10 @@ import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { endLease, enterInstance } from '../../../test/support/instances.ts';
 import { addServer } from '../../../test/support/server-rows.ts';
 import { userSorts } from '../../../test/support/user-sorts.ts';
+import { hashSecret } from '../../platform/crypto/hash.ts';
 import type { RowChange } from '../../platform/store/tables.ts';
 import { createGroupStore } from './group-store.ts';
+import { createInvitationStore, type InvitationPurpose } from './invitation-store.ts';
 import type { UserFilter } from './user-filters-store.ts';
 import { createUserStore } from './user-store.ts';
 
@@ -300,6 +302,9 @@ describeEachDatabase('lists of users', (open) => {
       never_active: 4,
       administrator: 1,
       suspended: 0,
+      invited: 0,
+      invitation_expiring: 0,
+      invitation_expired: 0,
     });
     expect(await users.countByStatus({ groupName: 'staff', nameFilter: 'e' })).toEqual({
       all: 1,
@@ -309,6 +314,9 @@ describeEachDatabase('lists of users', (open) => {
       never_active: 1,
       administrator: 1,
       suspended: 0,
+      invited: 0,
+      invitation_expiring: 0,
+      invitation_expired: 0,
     });
     expect(await users.countByStatus({ onlyNames: ['ann', 'cleo'] })).toMatchObject({
       all: 2,
@@ -324,5 +332,28 @@ describeEachDatabase('lists of users', (open) => {
     }
     await users.createMissing(['fay']);
     expect((await users.countByStatus({})).all).toBe(6);
+
+    // Links of a week, of a day, of yesterday; one that was used; one for another password.
+    const invitations = createInvitationStore(database);
+    const invite = async (
+      name: string,
+      days: number,
+      purpose: InvitationPurpose = 'invitation',
+    ) => {
+      const { id: userId } = await users.getByName(name);
+      const expiresAt = new Date(Date.now() + days * 86_400_000);
+      return invitations.create({ userId, purpose, createdBy: 'ann', expiresAt });
+    };
+    await invite('bob', 7);
+    await invite('cleo', 1);
+    await invite('dan', -1);
+    // She is here in another way.
+    await invite('ann', -1);
+    await invitations.takeInvitation(hashSecret((await invite('eve', 7)).secret), new Date());
+    await invite('fay', 7, 'password_reset');
+    expect(await namesOf({ status: 'invited' })).toBe('bob cleo');
+    expect(await namesOf({ status: 'invitation_expiring' })).toBe('cleo');
+    expect(await namesOf({ status: 'invitation_expired' })).toBe('dan');
+    expect(await namesOf({ status: 'invited', groupName: 'staff' })).toBe('bob');
   });
 });

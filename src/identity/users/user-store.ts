@@ -129,9 +129,13 @@ export function createUserStore(
   const countAll = () => counted.getOrLoad('all', count);
 
   /** The database as it is asked what may take long. */
-  async function forLong(): Promise<Pick<HubDatabase, 'kysely' | 'dialect'>> {
+  async function forLong(): Promise<Pick<HubDatabase, 'kysely' | 'dialect' | 'now'>> {
     const isLong = (await countAll()) >= manyUsers;
-    return { dialect: database.dialect, kysely: isLong ? database.longReads : kysely };
+    return {
+      dialect: database.dialect,
+      now: database.now,
+      kysely: isLong ? database.longReads : kysely,
+    };
   }
 
   async function countFound(filter: UserFilter): Promise<number> {

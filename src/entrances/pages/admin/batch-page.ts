@@ -108,7 +108,7 @@ ${table(
           ? text`Has logged in`
           : expiresAt === undefined
             ? text`No link that works`
-            : html`${text`Link works until`} ${timeElement(expiresAt, layout.now)}`,
+            : html`${state === 'sent' ? text`Link works until` : text`Link has expired`} ${timeElement(expiresAt, layout.now)}`,
     },
   ],
   made.slice(0, maxRows),

@@ -159,6 +159,14 @@ function concernsOf({
       },
       others,
     ),
+    ...one(countOf(users, 'invitation_expiring'), {
+      kind: 'warn',
+      what: message(
+        '{count, plural, one {# invitation expires within two days} other {# invitations expire within two days}}',
+        { count: countOf(users, 'invitation_expiring') },
+      ),
+      url: usersUrl(urls, { ...usualUsers, status: 'invitation_expiring' }),
+    }),
     ...one(lockouts, {
       kind: 'warn',
       what: message(

@@ -113,7 +113,7 @@ type Made = NonNullable<ModelOf<'viewBatch'>['followUp']>['made'];
 
 /** Links for those without one that works; new ones for all when there are none. */
 async function writeLinks(unused: Made, { perform, language }: Chosen): Promise<Next> {
-  const without = unused.filter(({ state }) => state === 'none');
+  const without = unused.filter(({ state }) => state !== 'sent');
   const rows: string[][] = [];
   for (const { name, email } of (without.length > 0 ? without : unused).slice(0, maxNewUsers)) {
     const { url } = (await perform({ params: { name } })) as ModelOf<'createInvitation'>;

@@ -1,3 +1,4 @@
+import type { ListedInvitation } from '../../../identity/users/invitation-store.ts';
 import {
   maxDisplayNameLength,
   maxEmailLength,
@@ -24,7 +25,7 @@ export interface AdminUserView {
   readonly user: {
     readonly name: string;
     readonly isAdmin: boolean;
-    readonly isInvited: boolean;
+    readonly invitation?: ListedInvitation | undefined;
     readonly isSuspended: boolean;
     readonly createdAt: Date;
     readonly lastActivityAt?: Date | undefined;
@@ -72,7 +73,7 @@ export function adminUserPage(view: AdminUserView): Html {
     title: user.name,
     tab: 'users',
     scripts: ['live-state.js'],
-    body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${user.isInvited && html` <span class="tag">${text`Invited`}</span>`}${user.isSuspended && html` <span class="tag">${text`Suspended`}</span>`}`, undefined, linkButton(view))}
+    body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${user.invitation?.state === 'sent' && html` <span class="tag">${text`Invited`}</span>`}${user.isSuspended && html` <span class="tag">${text`Suspended`}</span>`}`, undefined, linkButton(view))}
 ${facts(view)}
 ${profileForm(view)}
 <section class="block" id="servers" data-live-seconds="5"><h2>${text`Servers`}</h2>${serverTable(layout, servers)}</section>
@@ -91,7 +92,12 @@ function linkButton({ layout, user, password }: AdminUserView): HtmlValue {
   if (password === undefined) return false;
   return actionForm(layout, {
     action: layout.urls.adminUser(user.name, 'invitation'),
-    label: password === 'none' ? text`Make invitation link` : text`Make password-reset link`,
+    label:
+      password !== 'none'
+        ? text`Make password-reset link`
+        : user.invitation === undefined
+          ? text`Make invitation link`
+          : text`Make new invitation link`,
     style: 'primary',
   });
 }
@@ -108,11 +114,18 @@ function facts(view: AdminUserView): Html {
   return html`${portrait(view.profile?.shownPictureUrl)}<dl class="facts">
 ${view.profile && profileFacts(view.profile)}<dt>${text`Last activity`}</dt><dd>${timeElement(user.lastActivityAt, now)}</dd>
 <dt>${text`Created`}</dt><dd>${timeElement(user.createdAt, now)}</dd>
-${password !== undefined && html`<dt>${text`Password`}</dt><dd>${passwordWords[password]}</dd>`}
+${user.invitation && html`<dt>${text`Invitation`}</dt><dd>${invitationFacts(user.invitation, now)}</dd>\n`}${password !== undefined && html`<dt>${text`Password`}</dt><dd>${passwordWords[password]}</dd>`}
 ${user.systemAccount !== undefined && html`<dt>${text`System account`}</dt><dd>${user.systemAccount}</dd>`}
 <dt>${text`Second factor`}</dt><dd>${hasSecondFactor ? text`On` : text`Off`}</dd>
 ${identities.length > 0 && html`<dt>${text`Identities`}</dt><dd>${identities.map(({ label, display }) => html`<div>${label}: ${display}</div>`)}</dd>`}
 </dl>`;
+}
+
+/** What has become of it, and who made it. */
+function invitationFacts({ state, expiresAt, createdAt, createdBy }: ListedInvitation, now: Date) {
+  const made = html` <span class="soft">${text`made by ${createdBy}`} ${timeElement(createdAt, now)}</span>`;
+  if (state === 'used') return html`${text`Was used`}${made}`;
+  return html`${state === 'sent' ? text`Link works until` : text`Link has expired`} ${timeElement(expiresAt, now)}${made}`;
 }
 
 function profileFacts(profile: AdminProfile): Html {

@@ -13,7 +13,7 @@ describe('the list of users', () => {
   const row = {
     name: 'alice',
     isAdmin: false,
-    isInvited: false,
+
     isSuspended: false,
     createdAt: now,
     mayStart: true,
@@ -31,6 +31,9 @@ describe('the list of users', () => {
     never_active: 2,
     administrator: 1,
     suspended: 0,
+    invited: 0,
+    invitation_expiring: 0,
+    invitation_expired: 0,
   };
   const users = (view: Partial<AdminUsersView>, asked: Partial<UsersQuery> = {}): string =>
     String(
@@ -199,7 +202,7 @@ describe('one user', () => {
     String(
       adminUserPage({
         layout,
-        user: { name: 'bob', isAdmin: false, isInvited: false, isSuspended: false, createdAt: now },
+        user: { name: 'bob', isAdmin: false, isSuspended: false, createdAt: now },
         rights: { mayAddToGroup: false, giveAccessUrl: undefined, mayRevoke: false },
         identities: [],
         servers: [],
@@ -265,7 +268,7 @@ describe('one user', () => {
     expect(user({})).not.toContain('name="admin"');
     expect(
       user({
-        user: { name: 'bob', isAdmin: true, isInvited: false, isSuspended: false, createdAt: now },
+        user: { name: 'bob', isAdmin: true, isSuspended: false, createdAt: now },
       }),
     ).toContain('name="admin" value="false"');
   });

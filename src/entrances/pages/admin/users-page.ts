@@ -1,3 +1,4 @@
+import type { InvitationState } from '../../../identity/users/invitation-store.ts';
 import type { UserCounts, UserStatus } from '../../../identity/users/user-filters-store.ts';
 import {
   fieldByStatus,
@@ -42,8 +43,8 @@ export interface AdminUserRow {
   readonly displayName?: string | undefined;
   readonly email?: string | undefined;
   readonly isAdmin: boolean;
-  /** Has an unused invitation. */
-  readonly isInvited: boolean;
+  /** Of one that was not used. */
+  readonly invitation?: Exclude<InvitationState, 'used'> | undefined;
   readonly isSuspended: boolean;
   /** Undefined for those who may not read them. */
   readonly groups?: readonly string[] | undefined;
@@ -115,6 +116,12 @@ function userSearch({ layout, query, known }: AdminUsersView): Html {
   });
 }
 
+/** What stands at the name of who has not used an invitation. */
+const invitationWords = {
+  sent: text`Invited`,
+  expired: text`Invitation expired`,
+} as const satisfies Record<Exclude<InvitationState, 'used'>, Text>;
+
 const statusLabels = {
   failed: text`Failed`,
   running: text`Running`,
@@ -122,7 +129,18 @@ const statusLabels = {
   never_active: text`Never logged in`,
   administrator: text`Administrators`,
   suspended: text`Suspended`,
+  invited: text`Invited`,
+  invitation_expiring: text`Invitation expires soon`,
+  invitation_expired: text`Invitation expired`,
 } as const satisfies Record<UserStatus, Text>;
+
+/** They have a chip only where there are any. */
+const seldom = new Set<UserStatus>([
+  'suspended',
+  'invited',
+  'invitation_expiring',
+  'invitation_expired',
+]);
 
 function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html {
   const chip = (status: UserStatus | undefined): Html =>
@@ -130,8 +148,7 @@ function chips({ layout: { urls }, query, counts, known }: AdminUsersView): Html
   const statuses = (Object.keys(statusLabels) as UserStatus[]).filter(
     (status) =>
       known[fieldByStatus[status]] &&
-      // Seldom are there any: else one chip more for every eye.
-      (status !== 'suspended' || counts.suspended > 0 || status === query.status),
+      (!seldom.has(status) || counts[status] > 0 || status === query.status),
   );
   return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...statuses].map(chip)}${
     query.group !== undefined &&
@@ -184,8 +201,8 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     {
       ...sorting(view, 'name', text`Name`),
       style: 'name',
-      cell: ({ name, leadsTo, isAdmin, isInvited, isSuspended, ...info }) =>
-        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info, query)}`,
+      cell: ({ name, leadsTo, isAdmin, invitation, isSuspended, ...info }) =>
+        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${invitation && html` <span class="tag">${invitationWords[invitation]}</span>`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info, query)}`,
     },
     ...knownColumns(view),
     {
