@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Files that stand for one release. */
+interface Versions {
+  readonly version: string;
+  /** `Chart.yaml`. */
+  readonly chart: string;
+  /** `CHANGELOG.md`. */
+  readonly changelog: string;
+}
+
+/** Where another version stands than in `package.json`, a sentence for each. */
+export function versionProblems({ version, chart, changelog }: Versions): string[] {
+  const wrong = ['version', 'appVersion'].filter(
+    (name) => new RegExp(`^${name}: "?([^"\\s]+)`, 'm').exec(chart)?.[1] !== version,
+  );
+  const [, latest] = /^## .*?(\d+\.\d+\.\d+)/m.exec(changelog) ?? [];
+  return [
+    ...wrong.map((name) => `${name} of Chart.yaml is not ${version}`),
+    ...(latest === version ? [] : [`CHANGELOG.md begins with ${latest}, not ${version}`]),
+  ];
+}
+
+/** SHA-256 sums in hex of all files in a folder, by their paths in it, in order. */
+export function sumsOfFolder(folder: string): ReadonlyMap<string, string> {
+  const files = globSync('**/*', { cwd: folder, withFileTypes: true }).flatMap((file) =>
+    file.isFile() ? [join(file.parentPath, file.name).slice(folder.length + 1)] : [],
+  );
+  return new Map(
+    files.toSorted().map((file) => [
+      file,
+      createHash('sha256')
+        .update(readFileSync(join(folder, file)))
+        .digest('hex'),
+    ]),
+  );
+}
+
+/** Files that are not the same in both, by their sums. */
+export function differingFiles(
+  first: ReadonlyMap<string, string>,
+  second: ReadonlyMap<string, string>,
+): string[] {
+  const files = new Set([...first.keys(), ...second.keys()]);
+  return [...files].filter((file) => first.get(file) !== second.get(file)).toSorted();
+}

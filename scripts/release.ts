@@ -1,0 +1,50 @@
+/**
+ * Makes what a release consists of, in `release/`: the packages for npm, the chart, a list of what is in the hub
+ * (CycloneDX) and `SHA256SUMS`. Builds twice, and refuses what differs. Run with `npm run release`.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chart, helm } from './helm.ts';
+import { readJson } from './program.ts';
+import { differingFiles, sumsOfFolder, versionProblems } from './release-checks.ts';
+
+const root = join(import.meta.dirname, '..');
+const release = join(root, 'release');
+const built = ['dist', 'dist-client'];
+
+const problems = versionProblems({
+  version: String(readJson(join(root, 'package.json'))['version']),
+  chart: readFileSync(join(chart, 'Chart.yaml'), 'utf8'),
+  changelog: readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
+});
+if (problems.length > 0) throw new Error(problems.join('\n'));
+
+const differing = differingFiles(build(), build());
+if (differing.length > 0) throw new Error(`Two builds differ: ${differing.join(', ')}`);
+
+rmSync(release, { recursive: true, force: true });
+mkdirSync(release);
+for (const folder of built)
+  npm(['pack', join(root, folder), '--silent', '--pack-destination', release]);
+await helm('package', chart, '--destination', release);
+const bom = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
+writeFileSync(join(release, 'sbom.cdx.json'), npm(bom, join(root, 'dist')));
+const sums = [...sumsOfFolder(release)].map(([file, sum]) => `${sum}  ${file}\n`);
+writeFileSync(join(release, 'SHA256SUMS'), sums.join(''));
+console.log(sums.join(''));
+
+function build(): ReadonlyMap<string, string> {
+  npm(['run', '--silent', 'build']);
+  return new Map(
+    built.flatMap((folder) =>
+      [...sumsOfFolder(join(root, folder))].map(
+        ([file, sum]) => [`${folder}/${file}`, sum] as const,
+      ),
+    ),
+  );
+}
+
+function npm(args: readonly string[], cwd = root): string {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+}
