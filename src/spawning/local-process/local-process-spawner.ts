@@ -241,11 +241,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
    * nothing else, and others wait for it too.
    */
   function startInTurn(options: StartOptions): Promise<StartOutcome> {
-    return forkLimiter(async () => {
-      const begunAt = systemClock.monotonicMs();
-      const outcome = await startProcess(options);
-      await systemClock.sleep(Math.min(systemClock.monotonicMs() - begunAt, maxForkPauseMs));
-      return outcome;
+    return new Promise((resolve, reject) => {
+      void forkLimiter(async () => {
+        const begunAt = systemClock.monotonicMs();
+        await startProcess(options).then(resolve, reject);
+        await systemClock.sleep(Math.min(systemClock.monotonicMs() - begunAt, maxForkPauseMs));
+      });
     });
   }
 

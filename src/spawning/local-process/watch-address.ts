@@ -9,6 +9,8 @@ import type { SupervisedProcess } from '../processes/supervised-process.ts';
 import { isPortTaken, type ServerAddress } from './server-address.ts';
 
 const maxPollMs = 200;
+/** A start is noticed as much later as this is more than 1, in parts of its time. */
+const pollGrowth = 1.25;
 /** How often to scan all ports and processes of the machine, which costs more than one process. */
 const wideScanMs = 500;
 
@@ -40,9 +42,9 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   let nextWideScan = systemClock.monotonicMs() + wideScanMs;
 
   for (
-    let pollMs = 10;
+    let pollMs = 5;
     systemClock.monotonicMs() < deadline;
-    pollMs = Math.min(pollMs * 2, maxPollMs)
+    pollMs = Math.min(pollMs * pollGrowth, maxPollMs)
   ) {
     if (signal.aborted) {
       await process.stop({ graceMs: 0 });
