@@ -1,7 +1,7 @@
 import Koa from 'koa';
 import { callerMiddleware, createLiveCallers } from '../entrances/api/caller-middleware.ts';
 import type { Entrance } from '../entrances/pages/forms/binding.ts';
-import { createConfirmLogin } from '../entrances/pages/login/confirm-login.ts';
+import { type ConfirmLogin, createConfirmLogin } from '../entrances/pages/login/confirm-login.ts';
 import { sendToLogin } from '../entrances/pages/login/external-login-routes.ts';
 import { createLogIn } from '../entrances/pages/login/log-in.ts';
 import { createPendingForms } from '../entrances/pages/login/pending-forms.ts';
@@ -71,13 +71,13 @@ export const openBrowser = (accounted: Accounted) =>
         }),
         kept: hub.keyv.space('pending-forms'),
       }),
-      oauth: createOAuthEndpoints(hub),
       callerMiddleware: callerMiddleware({
         ...hub,
         tokens: hub.tokenVerifier,
         hasCurrentLogin: hub.revalidation.hasCurrentLogin,
       }),
-    })).grown;
+    }))
+    .with((hub) => ({ oauth: createOAuthEndpoints(hub) })).grown;
 
 function openSessions(hub: Accounted & { readonly app: Koa; readonly csrf: CsrfProtection }) {
   const { config, keyv, secrets, urls } = hub;
@@ -112,7 +112,11 @@ function openSessions(hub: Accounted & { readonly app: Koa; readonly csrf: CsrfP
 
 /** The authorization server over HTTP. */
 export function createOAuthEndpoints(
-  hub: Accounted & { readonly csrf: CsrfProtection; readonly pages: PageContext },
+  hub: Accounted & {
+    readonly csrf: CsrfProtection;
+    readonly pages: PageContext;
+    readonly confirmLogin: ConfirmLogin;
+  },
 ) {
   const { publicUrl, catalogue } = hub;
   const issuer = issuerOf(publicUrl);
@@ -126,9 +130,13 @@ export function createOAuthEndpoints(
       if (current === undefined) return undefined;
       const { user, session } = current;
       const authenticatedAt = authenticatedAtOf(ctx);
-      return { user, sessionId: session.sessionId, authenticatedAt };
+      return { user, sessionId: session.sessionId, authenticatedAt, acr: session.acr };
     },
-    redirectToLogin: (ctx) => sendToLogin(ctx, hub),
+    redirectToLogin: (ctx, url) => sendToLogin(ctx, hub, url),
+    async confirmLogin(ctx, next) {
+      const login = loginOf(ctx);
+      if (login !== undefined) await hub.confirmLogin.ask(ctx, login, { next });
+    },
     showConsent: (ctx, view) => showConsent(ctx, view, hub.pages),
     hasOpened: (ctx, { serverId: id }) => id !== undefined && hasOpenedServer(ctx, { id }),
     requireCsrf: (ctx, form) => hub.csrf.require(ctx, form.get('_csrf') ?? undefined),

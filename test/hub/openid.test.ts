@@ -1,5 +1,7 @@
 import * as openidClient from 'openid-client';
 import { expect, test } from 'vitest';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { usersOpenServices } from '../support/services.ts';
 
@@ -44,4 +46,40 @@ test('an app logs users in by the issuer, its id and its secret', async () => {
   });
   await hub.api('/users/ada/sessions', 'admin-service-token', { method: 'DELETE' });
   await expect(openidClient.fetchUserInfo(client, tokens.access_token, sub)).rejects.toThrow();
+});
+
+test('an app says who shall log in, in which language, and that they show again who they are', async () => {
+  await using hub = await createPasswordHub(['ada'], {
+    Hub: { services: [app], load_roles: usersOpenServices },
+  });
+  const authorize = (more: Record<string, string>) => {
+    const request = {
+      response_type: 'code',
+      client_id: 'service-grafana',
+      scope: 'openid',
+      ...more,
+    };
+    return `${hub.url}hub/api/oauth2/authorize?${new URLSearchParams(request)}`;
+  };
+  const newBrowser = new FakeBrowser();
+  const hints = { login_hint: 'ada"><b', ui_locales: 'de en' };
+  const { location = '' } = (await newBrowser.request(authorize(hints))).headers;
+  const loginForm = await newBrowser.request(new URL(location, hub.url).href);
+  expect(loginForm.body).toContain('lang="de"');
+  expect(loginForm.body).toContain('value="ada&quot;&gt;&lt;b"');
+  expect((await newBrowser.request(`${hub.url}hub/login`)).body).toContain('lang="en"');
+
+  const browser = await hub.logIn('ada', testPassword);
+  const asked = await browser.request(authorize({ prompt: 'login' }));
+  expect(asked.body).toContain('Confirm it’s you');
+  const wrong = await submitTo(browser, asked, '/hub/confirm-login', { password: 'wrong' });
+  expect(wrong.headers.location).toBeUndefined();
+  const right = await submitTo(browser, wrong, '/hub/confirm-login', { password: testPassword });
+  const back = await browser.request(new URL(right.headers.location ?? '', hub.url).href);
+  expect(back.headers.location).toContain(`${app.oauth_redirect_uri}?code=`);
+
+  const framed = await browser.request(authorize({ prompt: 'none', max_age: '0' }), {
+    headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
+  });
+  expect(framed.headers.location).toContain('error=login_required');
 });

@@ -216,11 +216,18 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     const sessionId = ctx.cookies.get('login') ?? '';
     const row = await database.kysely
       .selectFrom('login_sessions')
-      .select('user_id')
+      .select(['user_id', 'created_at', 'acr'])
       .where('session_id', '=', sessionId)
       .executeTakeFirst();
     const user = row && (await users.findById(row.user_id));
-    return user && { user, sessionId };
+    return (
+      user && {
+        user,
+        sessionId,
+        authenticatedAt: new Date(row.created_at),
+        acr: row.acr ?? undefined,
+      }
+    );
   };
 
   const countRefusal = () => undefined;
@@ -232,9 +239,14 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     authorizer,
     findRole: (name) => roles.findByName(name),
     currentLogin: loginOf,
-    redirectToLogin(ctx) {
-      ctx.redirect(`${basePath}hub/login?next=${encodeURIComponent(ctx.url)}`);
+    redirectToLogin(ctx, url) {
+      ctx.redirect(`${basePath}hub/login?next=${encodeURIComponent(url)}`);
     },
+    async confirmLogin(ctx, url) {
+      ctx.body = { confirm: url };
+    },
+    signingKeys,
+    now,
     titleOfService: () => undefined,
     hasOpened: () => false,
     showConsent(ctx, view) {
@@ -460,6 +472,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     database,
     users,
     userInfo,
+    signingKeys,
     groups,
     roles,
     authorizer,

@@ -102,6 +102,15 @@ export const endpoints = {
         .optional()
         .describe('Scopes separated by spaces; those of the client when left out.'),
       state: z.string().optional().describe('Sent back as it is.'),
+      prompt: z
+        .string()
+        .optional()
+        .describe('`none`, or some of `login consent select_account` (OpenID Connect Core 1.0).'),
+      max_age: z.string().optional().describe('Seconds since the user showed who they are.'),
+      login_hint: z.string().optional().describe('User name to begin with.'),
+      ui_locales: z.string().optional().describe('Languages of the pages, by preference.'),
+      id_token_hint: z.string().optional().describe('An ID token of the user who is meant.'),
+      claims: z.string().optional().describe('Single claims, as JSON.'),
       nonce: z.string().optional().describe('Repeated in the ID token (OpenID Connect Core 1.0).'),
       code_challenge: z.string().optional().describe('RFC 7636.'),
       code_challenge_method: z.literal('S256').optional(),

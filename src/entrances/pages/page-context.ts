@@ -202,7 +202,7 @@ export function createPageContext(deps: {
 
   const pages: PageContext = {
     urls,
-    languageOf: (ctx) => languageOf(deps.languages, ctx.req.headers),
+    languageOf: (ctx) => languageOf(deps.languages, ctx.req.headers, ctx.originalUrl),
     urlOf: origins.urlOf,
     layoutFor,
     formLayoutFor: async (ctx) => ({ ...(await layoutFor(ctx)), csrfToken: csrf.token(ctx) }),

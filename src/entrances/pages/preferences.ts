@@ -73,14 +73,29 @@ function isLanguageTag(value: string): boolean {
   return languageTag.test(value);
 }
 
-/** The language in which a browser is answered: what was chosen in it, else what it asks for. */
+/** A parameter of the authorization request that an address is or leads on to. */
+export function askedByApp(url: string, name: string): string | undefined {
+  if (!url.includes(name)) return undefined;
+  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1));
+  const next = query.get('next') ?? '';
+  const asked = query.get(name) ?? new URLSearchParams(next.slice(next.indexOf('?') + 1)).get(name);
+  return asked?.slice(0, 200);
+}
+
+/** The language in which a browser is answered: what was chosen in it, else what an app or the browser asks for. */
 export function languageOf(
   languages: Pick<Languages, 'find' | 'negotiate'>,
   headers: Pick<IncomingHttpHeaders, 'cookie' | 'accept-language'>,
+  url = '',
 ): Language {
   const { language } = readPreferences(headers.cookie);
   return (
     (language === undefined ? undefined : languages.find(language)) ??
-    languages.negotiate(headers['accept-language'])
+    languages.negotiate(
+      // OpenID Connect Core 1.0 §3.1.2.1: in the order of preference.
+      [askedByApp(url, 'ui_locales')?.replaceAll(' ', ','), headers['accept-language']]
+        .filter((wish) => wish !== undefined)
+        .join(',') || undefined,
+    )
   );
 }

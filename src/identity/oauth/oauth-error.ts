@@ -1,4 +1,7 @@
-/** Errors of the protocol, spelt as RFC 6749 (§4.1.2.1, §5.2) and RFC 6750 (§3.1) spell them. */
+/**
+ * Errors of the protocol, spelt as RFC 6749 (§4.1.2.1, §5.2), RFC 6750 (§3.1) and OpenID Connect Core 1.0 (§3.1.2.6)
+ * spell them.
+ */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -9,7 +12,13 @@ export type OAuthErrorCode =
   | 'access_denied'
   | 'unsupported_response_type'
   | 'invalid_token'
-  | 'insufficient_scope';
+  | 'insufficient_scope'
+  | 'login_required'
+  | 'consent_required'
+  | 'interaction_required'
+  | 'request_not_supported'
+  | 'request_uri_not_supported'
+  | 'registration_not_supported';
 
 export interface OAuthErrorOptions {
   readonly cause?: unknown;

@@ -22,6 +22,8 @@ export interface LoginSession {
   readonly userAgent: string;
   readonly upstreamSessionId: string | undefined;
   readonly idTokenSealed: string | undefined;
+  /** What the login is worth, as OpenID Connect names it. */
+  readonly acr?: string | undefined;
 }
 
 export interface NewLoginSession extends Omit<LoginSession, 'lastSeenAt'> {
@@ -268,5 +270,6 @@ function toLoginSession(row: Row<'login_sessions'>): LoginSession {
     userAgent: row.user_agent,
     upstreamSessionId: row.upstream_session_id ?? undefined,
     idTokenSealed: row.id_token_encrypted ?? undefined,
+    ...(row.acr !== null && { acr: row.acr }),
   };
 }

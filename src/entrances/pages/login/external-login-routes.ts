@@ -44,14 +44,15 @@ async function beginExternalLogin(
   ctx.body = '';
 }
 
-/** Sends a browser to log in and back here: to the provider at once, where that is the only way. */
+/** Sends a browser to log in and back to `url`: to the provider at once, where that is the only way. */
 export async function sendToLogin(
   ctx: Context,
   deps: ExternalLoginDeps & { readonly publicUrl: URL },
+  url: string,
 ): Promise<void> {
   const external = onlyExternalOf(deps.authenticators);
-  if (external === undefined) return deps.pages.redirectToLogin(ctx);
-  const next = safeRedirectTarget(ctx.originalUrl, deps.publicUrl);
+  if (external === undefined) return deps.pages.redirectToLogin(ctx, url);
+  const next = safeRedirectTarget(url, deps.publicUrl);
   await beginExternalLogin(ctx, { authenticator: external.name, next }, deps);
 }
 

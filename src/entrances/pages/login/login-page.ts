@@ -119,7 +119,10 @@ function formOf(
   method: Extract<LoginMethod, { kind: 'form' }>,
 ): Html {
   const { layout, next, typed, failedAuthenticator } = view;
-  const hasSent = failedAuthenticator === choice.authenticator;
+  const hasSent =
+    failedAuthenticator === undefined
+      ? typed !== undefined
+      : failedAuthenticator === choice.authenticator;
   const focused = hasSent
     ? method.fields.find((field) => field.type !== 'text')
     : index === 0 && method.fields[0];

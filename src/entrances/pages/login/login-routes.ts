@@ -20,6 +20,7 @@ import type { Authenticator, RequestAuthenticator } from '../../../plugin/host/a
 import { isForm, isRequest } from '../../../plugin/host/login-kinds.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
+import { askedByApp } from '../preferences.ts';
 import { interstitialRedirect } from './interstitial-redirect.ts';
 import { keepOpenerFor } from './keep-opener.ts';
 import type { LogIn } from './log-in.ts';
@@ -145,7 +146,7 @@ export function loginRoutes(
       ctx.redirect(pages.urls.loginWith(external.name, next));
       return;
     }
-    await show(ctx, { next });
+    await show(ctx, { next, typed: hintOf(next) });
   });
 
   router.post('/login', async (ctx) => {
@@ -236,4 +237,10 @@ function requestAuthenticators({
   return list.flatMap(({ name, authenticator }) =>
     isRequest(authenticator) ? { name, authenticator } : [],
   );
+}
+
+/** The user name that an app asks for, as if it had been typed (OpenID Connect Core 1.0 §3.1.2.1, `login_hint`). */
+function hintOf(next: string | undefined): URLSearchParams | undefined {
+  const username = askedByApp(next ?? '', 'login_hint');
+  return username === undefined ? undefined : new URLSearchParams({ username });
 }

@@ -10,6 +10,7 @@ import type { Client } from '../clients/client.ts';
 import { isLoopbackUri } from '../clients/redirect-uri.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
+import { answeredRequestUrl, type OpenidRequest } from '../openid/openid-request.ts';
 import {
   coversScopes,
   type FindRole,
@@ -33,6 +34,7 @@ export interface CurrentLogin {
   readonly sessionId: string;
   /** When the user last showed who they are, as far as the browser's record says. */
   readonly authenticatedAt?: Date | undefined;
+  readonly acr?: string | undefined;
 }
 
 /** What the authorization endpoint is made from. */
@@ -42,7 +44,15 @@ export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly findRole: FindRole;
   readonly currentLogin: (ctx: Context) => Promise<CurrentLogin | undefined>;
-  readonly redirectToLogin: (ctx: Context) => void | Promise<void>;
+  /** Leads back to `url`, path and query. */
+  readonly redirectToLogin: (ctx: Context, url: string) => void | Promise<void>;
+  /**
+   * Answers with the page on which users show again who they are, which leads back to `url`. Throws
+   * `recent_login_required` where there is none.
+   */
+  readonly confirmLogin: (ctx: Context, url: string) => Promise<void>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** Answers with the page; its form posts `decision=allow` or `deny` to the same URL. */
   readonly showConsent: (ctx: Context, view: ConsentView) => void | Promise<void>;
   /** What a service is called on pages. */
@@ -73,7 +83,11 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
 
   const show = async (ctx: Context): Promise<void> => {
     await answer(ctx, async (authorization) => {
-      if (await maySkipConsent(ctx, authorization)) await allow(ctx, authorization);
+      const { prompts = noPrompts } = authorization.request.openid ?? {};
+      const isAsked = prompts.has('consent') || prompts.has('select_account');
+      if (!isAsked && (await maySkipConsent(ctx, authorization))) await allow(ctx, authorization);
+      else if (prompts.has('none'))
+        throw new OAuthError('consent_required', 'The user has not consented to this yet.');
       else await deps.showConsent(ctx, consentViewOf(authorization));
     });
   };
@@ -104,18 +118,40 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
       return redirect(ctx, authorizationErrorUrl(refused.target, refused.error));
     }
     const login = await deps.currentLogin(ctx);
-    if (login === undefined) return await deps.redirectToLogin(ctx);
+    const isSilent = request.openid?.prompts.has('none') === true;
+    if (login === undefined && !isSilent) {
+      return await deps.redirectToLogin(ctx, answeredRequestUrl(ctx.originalUrl));
+    }
     try {
+      if (login === undefined) throw loginRequired();
+      if (request.openid !== undefined && !meets(login, request.openid)) {
+        if (isSilent) throw loginRequired();
+        return await deps.confirmLogin(ctx, answeredRequestUrl(ctx.originalUrl));
+      }
       await act(await authorize(request, login));
-    } catch (error) {
+    } catch (thrown) {
+      const error = request.openid === undefined ? thrown : asOAuthError(thrown, isSilent);
       if (!(error instanceof OAuthError)) throw error;
       deps.countRefusal(error.error);
       log.info(
-        { client: request.client.clientId, user: login.user.name, error: error.error },
+        { client: request.client.clientId, user: login?.user.name, error: error.error },
         'authorization refused',
       );
       redirect(ctx, authorizationErrorUrl(request.target, error));
     }
+  }
+
+  /** Whether a login is recent enough. Throws where only another one would do. */
+  function meets(
+    { user, authenticatedAt, acr }: CurrentLogin,
+    { prompts, maxAgeSeconds, subjects, acrValues }: OpenidRequest,
+  ): boolean {
+    if (subjects.some((subject) => subject !== user.id)) throw loginRequired();
+    if (acrValues.length > 0 && !acrValues.includes(acr ?? '')) {
+      throw new OAuthError('interaction_required', 'The login is not as strong as acr asks for.');
+    }
+    const ageMs = deps.now() - (authenticatedAt?.getTime() ?? Number.NEGATIVE_INFINITY);
+    return !prompts.has('login') && !(maxAgeSeconds !== undefined && ageMs >= maxAgeSeconds * 1000);
   }
 
   async function authorize(
@@ -135,7 +171,8 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     }
     const { catalogue } = authorizer;
     const scopeContext = { client, owner, grantedScopes, membership, catalogue };
-    const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole);
+    const { claims } = request.openid ?? {};
+    const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole, claims);
     return { request, login, scopes, scopeContext };
   }
 
@@ -179,6 +216,18 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   }
 
   return { show, decide };
+}
+
+const noPrompts: OpenidRequest['prompts'] = new Set();
+
+const loginRequired = () => new OAuthError('login_required', 'The user must log in.');
+
+/** What the client hears in place of a page: where none may be shown, or none would help. */
+function asOAuthError(error: unknown, isSilent: boolean): unknown {
+  if (!(error instanceof HubError)) return error;
+  if (error.code === 'recent_login_required') return loginRequired();
+  if (!isSilent || error.code !== 'forbidden') return error;
+  return new OAuthError('access_denied', 'The user may not use this client.');
 }
 
 /**

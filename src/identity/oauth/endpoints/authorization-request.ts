@@ -3,8 +3,14 @@ import { type Text, text } from '../../../platform/texts/text.ts';
 import type { Client } from '../clients/client.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import { absoluteRedirectUri, isRegisteredRedirectUri } from '../clients/redirect-uri.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { AuthorizationResponseTarget } from '../oauth-error-response.ts';
+import {
+  type OpenidRequest,
+  openidParameters,
+  readOpenidRequest,
+} from '../openid/openid-request.ts';
 import { isS256CodeChallenge } from '../pkce.ts';
 import {
   findRepeatedParameter,
@@ -23,6 +29,8 @@ export interface AuthorizationRequest {
   readonly codeChallenge: string | undefined;
   /** OpenID Connect Core 1.0 §3.1.2.1. */
   readonly nonce: string | undefined;
+  /** Undefined for plain OAuth. */
+  readonly openid: OpenidRequest | undefined;
   readonly target: AuthorizationResponseTarget;
 }
 
@@ -40,6 +48,7 @@ export type AuthorizationRequestReading =
 export interface AuthorizationRequestContext {
   readonly clients: Pick<ClientRegistry, 'find'>;
   readonly issuer: string;
+  readonly signingKeys: Pick<SigningKeys, 'verify'>;
 }
 
 const redirectionParameters = ['client_id', 'redirect_uri'];
@@ -51,6 +60,7 @@ const otherParameters = [
   'code_challenge',
   'code_challenge_method',
   'nonce',
+  ...openidParameters,
 ];
 
 /**
@@ -71,7 +81,8 @@ export async function readAuthorizationRequest(
     const codeChallenge = requireS256CodeChallenge(parameters, client);
     const scope = parameterValue(parameters, 'scope');
     const nonce = parameterValue(parameters, 'nonce');
-    return { request: { client, redirectUri, scope, codeChallenge, nonce, target } };
+    const openid = await readOpenidRequest(parameters, client, context);
+    return { request: { client, redirectUri, scope, codeChallenge, nonce, openid, target } };
   } catch (error) {
     if (error instanceof OAuthError) return { refused: { target, error } };
     throw error;

@@ -3,6 +3,7 @@ import { setBody } from '../../../platform/http/body.ts';
 import { signingAlgorithms } from '../keys/signing-key-store.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { openidScopes, userClaimNames } from '../openid/claims.ts';
+import { prompts } from '../openid/openid-request.ts';
 
 /** Authorization server metadata (RFC 8414 §2, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
 export interface AuthorizationServerMetadata {
@@ -19,7 +20,9 @@ export interface AuthorizationServerMetadata {
   readonly subject_types_supported: readonly string[];
   readonly id_token_signing_alg_values_supported: readonly string[];
   readonly claims_supported: readonly string[];
+  readonly claims_parameter_supported: boolean;
   readonly request_uri_parameter_supported: boolean;
+  readonly prompt_values_supported: readonly string[];
   readonly scopes_supported: readonly string[];
   readonly response_types_supported: readonly string[];
   readonly response_modes_supported: readonly string[];
@@ -111,7 +114,9 @@ function authorizationServerMetadata(
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,
     claims_supported: [...userClaimNames, ...sessionClaimNames],
+    claims_parameter_supported: true,
     request_uri_parameter_supported: false,
+    prompt_values_supported: prompts,
     scopes_supported: [...new Set([...openidScopes, ...scopeNames])],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],

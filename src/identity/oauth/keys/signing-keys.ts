@@ -20,6 +20,8 @@ export interface SigningKeys {
   keySet(): Promise<{ readonly keys: readonly object[] }>;
   /** A JWT (RFC 7519), signed off the main thread. */
   sign(claims: JWTPayload, algorithm: SigningAlgorithm): Promise<string>;
+  /** The claims of a JWT that one of these keys signed for the issuer, also of an expired one. */
+  verify(token: string, issuer: string): Promise<JWTPayload | undefined>;
   /** Makes keys that are missing or due, and deletes those that have ended: for one process at a time. */
   maintain(): Promise<void>;
   /** Says in the log which keys were lost with a cookie secret, and what to do. */
@@ -132,6 +134,26 @@ export function createSigningKeys(deps: {
       return new SignJWT(claims)
         .setProtectedHeader({ alg: algorithm, kid: signing.id, typ: 'JWT' })
         .sign(signing.key);
+    },
+
+    async verify(token, issuer) {
+      const { jwtVerify, errors } = await loadJose();
+      const keys = await current();
+      try {
+        const { payload } = await jwtVerify(
+          token,
+          ({ kid, alg }) => {
+            const found = keys.find(({ id, algorithm }) => id === kid && algorithm === alg);
+            if (found === undefined) throw new errors.JWKSNoMatchingKey();
+            return createPublicKey(found.key);
+          },
+          { issuer, algorithms: [...signingAlgorithms], clockTolerance: Number.MAX_SAFE_INTEGER },
+        );
+        return payload;
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return undefined;
+        throw error;
+      }
     },
 
     async maintain() {
