@@ -14,6 +14,7 @@ import {
 import { requires } from '../../../test/support/requires.ts';
 import { fixtureApp } from '../../../test/support/server-hub.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
+import { until } from '../../../test/support/test-hub.ts';
 import { identifyProcess, isSameProcess } from '../../platform/process-table/process-table.ts';
 import { localProcessPlugin } from './local-process-plugin.ts';
 
@@ -35,6 +36,18 @@ describe('a local server', () => {
     await stop(spawner, server);
     expect(await spawner.poll(server.state)).toEqual({ running: false });
     expect(await server.exited).toEqual({ code: null, signal: 'SIGTERM' });
+  });
+
+  test('is measured with what has left its tree and its session', async () => {
+    const spawner = createSpawner();
+    const left = '(setsid sh -c "echo left; sleep 600; :" &); exec "$@"';
+    const command = ['sh', '-c', left, 'sh', ...fixtureApp('web-server')];
+    const server = await start(spawner, { command });
+    await seen('left');
+    // The shell and what it waits for.
+    const measured = async () => (await spawner.usage?.([server.state]))?.[0]?.processes;
+    await until(async () => (await measured()) === 3, 'all are measured');
+    await stop(spawner, server);
   });
 
   test('starts on a Unix socket that no other account can reach, gone afterwards', async () => {

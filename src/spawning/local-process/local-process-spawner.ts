@@ -13,7 +13,7 @@ import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
 import { createFindForeignProcess } from '../processes/port-owner.ts';
 import { endFamily, endProcessGroup } from '../processes/process-group.ts';
 import { newTag } from '../processes/process-tag.ts';
-import { measureUsage } from '../processes/process-usage.ts';
+import { measureServers } from '../processes/process-usage.ts';
 import { createSharedView, type ProcessView } from '../processes/process-view.ts';
 import { withSingleuserProgram } from '../processes/singleuser-program.ts';
 import {
@@ -384,9 +384,10 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     },
 
     async usage(states) {
-      const pids = states.map((state) => readServerState(state)?.pid ?? 0);
-      const usages = await measureUsage(pids.filter((pid) => pid > 0));
-      return pids.map((pid) => usages.get(pid));
+      const known = states.map(readServerState);
+      const servers = known.filter((state) => state !== undefined);
+      const usages = await measureServers(servers, { view, cgroups });
+      return known.map((state) => state && usages.get(state.pid));
     },
 
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,7 @@
 import type { Status } from 'pidusage';
 import { collectTrees, listProcesses } from '../../platform/process-table/process-table.ts';
+import type { Cgroups } from './cgroup.ts';
+import type { ProcessView } from './process-view.ts';
 
 /** What a process and everything it started use of the machine. */
 export interface ProcessUsage {
@@ -18,10 +20,19 @@ export interface ProcessUsage {
  */
 export async function measureUsage(
   leaders: readonly number[],
+  /** Further processes of a leader, with what they started. */
+  others: ReadonlyMap<number, readonly number[]> = new Map(),
 ): Promise<ReadonlyMap<number, ProcessUsage>> {
   if (leaders.length === 0) return new Map();
   try {
-    const trees = collectTrees(await listProcesses(), leaders);
+    const all = [...leaders, ...[...others.values()].flat()];
+    const found = collectTrees(await listProcesses(), all);
+    const trees = new Map(
+      leaders.map((leader) => {
+        const pids = [leader, ...(others.get(leader) ?? [])].flatMap((pid) => found.get(pid) ?? []);
+        return [leader, [...new Set(pids)]];
+      }),
+    );
     const figures = await readFigures([...new Set([...trees.values()].flat())]);
     return new Map(
       [...trees].flatMap(([leader, pids]) => {
@@ -61,4 +72,22 @@ function sumFigures(
     uptimeSeconds: Math.round(oldest / 1000),
     processes: known.length,
   };
+}
+
+/** The same for servers, with what has left the tree of its leader and carries its tag, or is in its cgroup. */
+export async function measureServers(
+  servers: readonly { readonly pid: number; readonly tag: string }[],
+  { view, cgroups }: { readonly view: ProcessView; readonly cgroups: Cgroups },
+): Promise<ReadonlyMap<number, ProcessUsage>> {
+  // At once, so that all without a cgroup share one look.
+  const others = await Promise.all(
+    servers.map(async ({ pid, tag }) => {
+      const members = cgroups.members(tag);
+      return [pid, members.length > 0 ? members : await view.taggedWith(tag)] as const;
+    }),
+  );
+  return measureUsage(
+    servers.map(({ pid }) => pid),
+    new Map(others),
+  );
 }
