@@ -1,0 +1,69 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startChromium } from '../support/chromium.ts';
+import { notebookOf } from '../support/notebook-document.ts';
+import { pathOf, requires } from '../support/requires.ts';
+import {
+  createServerHub,
+  getServer,
+  serverPath,
+  startServer,
+  untilServer,
+} from '../support/server-hub.ts';
+
+test.skipIf(!requires('jupyter-notebook', 'ipykernel', 'chromium'))(
+  'a notebook that calculates lives with its tab closed, and one in a forgotten tab does not',
+  async () => {
+    await using browser = await startChromium();
+    await using hub = await createServerHub({
+      Spawner: {
+        cmd: [
+          pathOf('jupyter-notebook'),
+          '--no-browser',
+          '--allow-root',
+          '--sock={socket}',
+          '--NotebookApp.base_url={prefix}',
+          '--NotebookApp.token=',
+          '--NotebookApp.allow_remote_access=1',
+        ],
+        ready_path: '/api',
+        start_timeout: 300,
+        http_timeout: 300,
+        idle_timeout_seconds: 60,
+      },
+    });
+
+    async function openNotebook(userName: string, code: string) {
+      const home = join(hub.directory, 'homes', userName);
+      await mkdir(home, { recursive: true });
+      await writeFile(join(home, 'a.ipynb'), JSON.stringify(notebookOf([code])));
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      await page.goto(`${hub.url}hub/login`);
+      await page.fill('[name=username]', userName);
+      await page.fill('[name=password]', 'test');
+      await page.press('[name=password]', 'Enter');
+      await page.waitForURL(`${hub.url}hub/home`);
+      const path = serverPath(userName);
+      await startServer(hub, path);
+      await untilServer(hub, path, ({ ready }) => ready, 'Jupyter is ready');
+      await page.goto(`${hub.url}user/${userName}/notebooks/a.ipynb`);
+      await page.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor({ timeout: 120_000 });
+      return page;
+    }
+
+    const working = await openNotebook('bob', 'while True: pass');
+    await working.locator('.cell .CodeMirror').first().click();
+    await working.keyboard.press('Shift+Enter');
+    await working.locator('#kernel_indicator_icon.kernel_busy_icon').waitFor();
+    await working.context().close();
+    await openNotebook('alice', '1 + 1');
+
+    const alice = serverPath('alice');
+    await untilServer(hub, alice, ({ stopped }) => stopped, 'the forgotten one is stopped');
+    expect(await getServer(hub, alice)).toMatchObject({ stop_reason: 'idle_timeout' });
+    expect(await getServer(hub, serverPath('bob'))).toMatchObject({ ready: true });
+  },
+  600_000,
+);
