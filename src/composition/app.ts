@@ -39,7 +39,6 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
       renderPage: createUserErrorPages(hub.pages, csrf),
     }),
   );
-  app.use(compressPages(hub));
   app.use(auditMiddleware(hub.audit));
   app.use(securityHeaders({ isHttps: hub.isHttps, imageSources: config.Hub.picture_origins }));
   if (origins.areSeparate) app.use(hostRedirects(origins));
@@ -125,6 +124,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
   app.use(api.routes());
 
   const pages = new Router({ prefix: hubPath.slice(0, -1), sensitive: true });
+  pages.use(compressPages(hub));
   routes.addPages(pages, hub);
   app.use(pages.routes());
 

@@ -120,7 +120,7 @@ function openOAuth(hub: WithServices) {
     clients,
     userClaims,
     titleOfService: (name: string) => {
-      const service = registry.services().find((candidate) => candidate.name === name);
+      const service = registry.find(name);
       return service && serviceTitle(service);
     },
     tokenVerifier: hub.disposables.use(

@@ -49,6 +49,16 @@ afterAll(async () => {
   await hub?.[Symbol.asyncDispose]();
 });
 
+test('pages and stylesheets are sent compressed', async () => {
+  const headers = { 'accept-encoding': 'br', 'sec-fetch-site': 'none' };
+  const login = await page('hub/login');
+  const [stylesheet = ''] = /\/hub\/static\/site\.[^"]+/.exec(login) ?? [];
+  for (const path of ['/hub/login', stylesheet]) {
+    const answer = await new FakeBrowser().request(new URL(path, hub.url).href, { headers });
+    expect(answer.headers['content-encoding'], path).toBe('br');
+  }
+});
+
 test('a hub without a look of its own has an icon at the address that browsers ask', async () => {
   for (const path of ['favicon.ico', 'hub/static/favicon.svg']) {
     const answer = await fetch(`${hub.url}${path}`);

@@ -50,9 +50,9 @@ export function createSigningKeys(deps: {
   const lifetimeMs = deps.days * 86_400_000;
   let known: Promise<readonly OpenedKey[]> | undefined;
   let making: Promise<void> | undefined;
-  database.onChange(({ kind }) => {
-    if (kind === 'signing_keys_changed' || kind === 'all') known = undefined;
-  });
+  database.onChange(() => {
+    known = undefined;
+  }, ['signing_keys_changed', 'all']);
 
   async function open(stored: readonly SigningKey[]): Promise<readonly OpenedKey[]> {
     const { exportJWK } = await loadJose();
