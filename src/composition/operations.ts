@@ -78,6 +78,7 @@ export function openOperations(hub: Visited) {
       return Math.max(0, config.Hub.gateways - following.filter(({ isLocal }) => isLocal).length);
     },
     serverCounts: createServerCountStore(database),
+    activeServerLimit: config.Hub.active_server_limit,
   };
   const perform = createPerform(deps, hub);
   const entrance = createCommandEntrance({ perform, catalogue, audit, isHub: true });

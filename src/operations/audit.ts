@@ -4,7 +4,7 @@ import type { UserStore } from '../identity/users/user-store.ts';
 import type { AuditEntry } from '../platform/audit/audit-event.ts';
 import { readPlace, readTime, writePlace } from '../platform/audit/audit-query.ts';
 import { HubError } from '../platform/errors.ts';
-import type { AuditStore } from '../platform/store/audit-store.ts';
+import type { AuditFilter, AuditStore } from '../platform/store/audit-store.ts';
 import { text } from '../platform/texts/text.ts';
 import { freeData, time, wholeNumber } from './models.ts';
 import { type ModelOf, operation, view } from './operation.ts';
@@ -28,6 +28,34 @@ const typedText = z
   .transform((typed) => typed.trim().slice(0, maxTextLength));
 
 const results = ['done', 'refused', 'failed'] as const;
+
+const activityFilter = z.object({
+  actor: typedText,
+  target: typedText,
+  action: typedText,
+  address: typedText,
+  since: typedText,
+  until: typedText,
+  result: z.enum(results).optional().catch(undefined),
+});
+
+function filterOf({
+  since,
+  until,
+  result,
+  ...names
+}: z.output<typeof activityFilter>): AuditFilter {
+  const [from, to] = [readTime(since), readTime(until)];
+  return {
+    ...Object.fromEntries(Object.entries(names).filter(([, typed]) => typed !== '')),
+    ...(result !== undefined && { result }),
+    ...(from !== undefined && { since: from }),
+    ...(to !== undefined && { until: to }),
+  };
+}
+
+/** Of a file: more is for the API. */
+const maxExported = 10_000;
 
 const entryModel = z
   .object({
@@ -144,29 +172,13 @@ export const auditOperations = [
     id: 'viewActivity',
     path: '/admin/activity',
     scopes: ['read:audit'],
-    query: z.object({
-      actor: typedText,
-      target: typedText,
-      action: typedText,
-      address: typedText,
-      since: typedText,
-      until: typedText,
-      after: typedText,
-      result: z.enum(results).optional().catch(undefined),
-    }),
+    query: activityFilter.extend({ after: typedText }),
   }).handle(async ({ query, caller, may }, { auditLog, users, logins }: Deps) => {
     const { actor, target, action, address, result, after } = query;
-    const [since, until] = [readTime(query.since), readTime(query.until)];
+    const filter = filterOf(query);
+    const { since, until } = filter;
     const { entries, next } = await auditLog.list({
-      filter: {
-        ...(actor !== '' && { actor }),
-        ...(target !== '' && { target }),
-        ...(action !== '' && { action }),
-        ...(address !== '' && { address }),
-        ...(result !== undefined && { result }),
-        ...(since !== undefined && { since }),
-        ...(until !== undefined && { until }),
-      },
+      filter,
       limit: activityPageLength,
       after: after === '' ? undefined : readPlace(after),
     });
@@ -192,6 +204,27 @@ export const auditOperations = [
       next: next && writePlace(next),
       isFirstPage: after === '',
     };
+  }),
+  operation({
+    id: 'exportActivity',
+    audience: 'page',
+    method: 'POST',
+    path: '/admin/activity.csv',
+    audit: { none: 'It reads.' },
+    tag: 'hub',
+    summary: 'Read the newest entries that match, for a file',
+    scopes: ['read:audit'],
+    body: activityFilter,
+    answers: { 200: { description: 'The entries.', schema: z.array(entryModel) } },
+  }).handle(async ({ body }, { auditLog }: Deps) => {
+    const found: AuditEntry[] = [];
+    let after: Parameters<AuditStore['list']>[0]['after'];
+    do {
+      const page = await auditLog.list({ filter: filterOf(body), limit: maxEntries, after });
+      found.push(...page.entries);
+      after = page.next;
+    } while (after !== undefined && found.length < maxExported);
+    return { status: 200, body: found.map(present) };
   }),
   view({
     id: 'viewLastChange',

@@ -7,6 +7,7 @@ import { type Caller, listFilter } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import type { AuditStore } from '../platform/store/audit-store.ts';
+import type { ServerCountStore } from '../workloads/servers/server-count-store.ts';
 import type { ServiceRegistry } from '../workloads/services/service-registry.ts';
 import { view } from './operation.ts';
 import { visibleServices } from './services.ts';
@@ -23,6 +24,9 @@ export interface Deps {
   readonly readiness: { check(): Promise<Readonly<Record<string, string | undefined>>> };
   readonly lockouts: Pick<Lockouts, 'list'>;
   readonly notices: Pick<NoticeStore, 'current'>;
+  readonly serverCounts: ServerCountStore;
+  /** `Hub.active_server_limit`. */
+  readonly activeServerLimit: number;
   readonly auditLog: Pick<AuditStore, 'list'>;
 }
 
@@ -41,6 +45,7 @@ export const overviewOperations = [
       return {
         users,
         hub,
+        servers: may('read:hub') ? await serversOf(deps) : undefined,
         services: rows && visibleServices({ rows, may }, deps).map(({ status }) => status),
         lockouts: may('admin:users') ? (await deps.lockouts.list()).length : undefined,
         maintenance: (await deps.notices.current()).maintenance,
@@ -56,6 +61,13 @@ async function usersOf(caller: Caller, { users, authorizer }: Pick<Deps, 'users'
   const any = { search: '', status: undefined, group: undefined, sort: 'name', size: 1 } as const;
   const filter = usersFilterFor(caller, await authorizer.membershipFor(scopes), any);
   return { counts: await users.countByStatus(filter), known: knownOfUsers(scopes) };
+}
+
+/** How many servers take a place of those that can run at once; undefined without a limit. */
+async function serversOf({ serverCounts, activeServerLimit: limit }: Deps) {
+  if (limit === 0) return undefined;
+  const { failed: _failed, ...active } = await serverCounts.countByState();
+  return { active: Object.values(active).reduce((sum, count) => sum + count, 0), limit };
 }
 
 async function hubOf({ directory, instance, missingGateways, readiness }: Deps): Promise<{

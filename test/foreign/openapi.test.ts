@@ -191,6 +191,8 @@ test('every operation answers as the description says, whatever it is sent', {
   await using hub: TestHub = await createPasswordHub(['ada'], {
     Hub: {
       allow_named_servers: true,
+      // Each world makes some in the name of one administrator.
+      api_token_limit_per_user: 0,
       active_server_limit: 2,
       cleanup_servers: true,
       services: [

@@ -5,6 +5,7 @@ import { endpoints } from '../../src/entrances/api/endpoints.ts';
 import { auditActionsOf, type OperationDeclaration } from '../../src/operations/operation.ts';
 import { operations } from '../../src/operations/operations.ts';
 import { auditActions } from '../../src/platform/audit/actions.ts';
+import { readCsv } from '../../src/platform/protocol/csv.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
@@ -201,6 +202,22 @@ test('whose activity it is can be logged out and suspended there, and what came 
   expect(ended.body).toContain('Not logged in anywhere.');
   expect((await submitTo(ada, ended, '/hub/admin/users/bob/suspend')).status).toBe(303);
   expect((await ada.request(page.url)).body).toContain('End suspension');
+});
+
+test('what the filter shows is exported as a file, beyond the page', async () => {
+  const ada = await hub.logIn('ada', testPassword);
+  const group = (name: string) =>
+    hub.api(`/groups/${name}`, 'admin-service-token', { method: 'POST', body: '{}' });
+  for (let index = 0; index < 60; index += 1) await group(`exported${index}`);
+  const page = await ada.request(`${hub.url}hub/admin/activity?action=group.create`);
+  const file = await submitTo(ada, page, '/hub/admin/activity.csv');
+  expect(file.headers['content-disposition']).toContain('activity.csv');
+  const { lines } = await readCsv(file.body);
+  expect(lines[0]?.cells.slice(0, 3)).toEqual(['time', 'actor_kind', 'actor']);
+  const rows = lines.slice(1).map(({ cells }) => cells);
+  expect(new Set(rows.map((cells) => cells[6]))).toEqual(new Set(['group.create']));
+  const made = rows.map((cells) => cells[8]);
+  expect(made).toEqual(expect.arrayContaining(['exported0', 'exported59']));
 });
 
 test('each operation that is no GET says what it is in the log, or why it is not', () => {

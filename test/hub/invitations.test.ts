@@ -51,7 +51,7 @@ test('a link that is not used is announced before it expires, and made again fro
   await shows('', '<a href="/hub/admin/users?show=invitation_expiring">1 invitation expires');
   await expiresIn(-1);
   await shows('/users/gina', 'Link has expired');
-  await shows('/users?show=invitation_expired', '<span class="tag">Invitation expired</span>');
+  await shows('/users?show=invitation_expired', 'title="Invitation expired">Expired</span>');
   const list = await ada.request(`${hub.url}hub/admin/users?show=invitation_expired`);
   const asked = await submitTo(ada, list, '/hub/admin/act-on-users', {
     act: 'invite',

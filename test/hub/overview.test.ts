@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { until } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 
 const command = [process.execPath, '-e', 'process.exit(1)'];
 
@@ -22,6 +23,18 @@ test('an administrator sees that all is well, or what is not, each with its list
   // An address of the list of users as it was once.
   const old = await ada.request(`${hub.url}hub/admin?search=ada`);
   expect([old.status, old.headers.location]).toEqual([302, '/hub/admin/users?search=ada']);
+});
+
+test('an administrator is warned before no more servers can run', async () => {
+  await using hub = await createPasswordHub(['ada'], {
+    Hub: { active_server_limit: 1 },
+    Spawner: { cmd: trivialApp() },
+  });
+  const ada = await hub.logIn('ada', testPassword);
+  const overview = async () => (await ada.request(`${hub.url}hub/admin`)).body;
+  expect(await overview()).toContain('All well');
+  await hub.api('/users/ada/server', 'admin-service-token', { method: 'POST', body: '{}' });
+  expect(await overview()).toContain('1 of the 1 servers that can run at once');
 });
 
 test('who administers a part has an overview of that part', async () => {

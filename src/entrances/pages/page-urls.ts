@@ -113,6 +113,7 @@ export interface PageUrls {
   adminService(serviceName: string, action?: AdminServiceAction): string;
   readonly adminInstances: string;
   readonly adminActivity: string;
+  readonly adminActivityExport: string;
   readonly adminLockouts: string;
   readonly adminAnnouncements: string;
   readonly adminMaintenance: string;
@@ -242,6 +243,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminService: (serviceName, action) => below('admin/services', serviceName, action),
     adminInstances: `${hub}admin/instances`,
     adminActivity: `${hub}admin/activity`,
+    adminActivityExport: `${hub}admin/activity.csv`,
     adminLockouts: `${hub}admin/lockouts`,
     adminAnnouncements: `${hub}admin/announcements`,
     adminMaintenance: `${hub}admin/maintenance`,

@@ -86,7 +86,7 @@ ${concerned(view)}
             isForAdministrators: true,
             sessions: view.about?.sessions,
           })
-    }${paging(view)}</section>`,
+    }${paging(view)}${entries.length > 0 && html`<div class="pages">${actionForm(layout, { action: layout.urls.adminActivityExport, label: text`Export as CSV`, style: 'small', fields: { ...filter } })}</div>`}</section>`,
   });
 }
 

@@ -29,6 +29,7 @@ export interface OverviewView {
         readonly problems: readonly string[];
       }
     | undefined;
+  readonly servers: { readonly active: number; readonly limit: number } | undefined;
   readonly lockouts: number | undefined;
   readonly maintenance: Notices['maintenance'];
   readonly latest: readonly AuditEntry[] | undefined;
@@ -68,6 +69,8 @@ ${auditTable(layout, latest, { caption: text`Latest activity`, isForAdministrato
 }
 
 const shownNames = 3;
+/** Of a limit. */
+const nearlyFull = 0.9;
 
 function concernItem({ kind, what, names = [], url }: Concern): Html {
   const more = names.length > shownNames ? ', …' : '';
@@ -78,6 +81,7 @@ function concernsOf({
   layout: { now, urls },
   users,
   services = [],
+  servers,
   hub,
   lockouts = 0,
   maintenance,
@@ -159,6 +163,11 @@ function concernsOf({
       },
       others,
     ),
+    ...one(Number(servers !== undefined && servers.active >= servers.limit * nearlyFull), {
+      kind: 'warn',
+      what: text`${servers?.active ?? 0} of the ${servers?.limit ?? 0} servers that can run at once`,
+      url: urls.adminServers,
+    }),
     ...one(countOf(users, 'invitation_expiring'), {
       kind: 'warn',
       what: message(

@@ -11,6 +11,7 @@ import {
   readServicesQuery,
   type ShownState,
   shownStates,
+  urgencyOf,
 } from '../services/services-query.ts';
 import { accessViewOf } from './access-routes.ts';
 import { adminServicePage } from './service-page.ts';
@@ -23,8 +24,11 @@ const pageSize = 25;
 export function adminServiceRoutes({ page, form, pages: { urls } }: BoundPages): void {
   page('/admin/services', 'viewServices', async ({ layout, model, search, language, may }) => {
     const query = readServicesQuery(search);
-    const positions = new Map(model.map(({ name, position }) => [name, position]));
-    const found = model.flatMap((service) => listedIn(service, query.search, language) ?? []);
+    const ordered = model.toSorted(
+      (one, other) => urgencyOf(one.status.state) - urgencyOf(other.status.state),
+    );
+    const positions = new Map(ordered.map(({ name }, index) => [name, index]));
+    const found = ordered.flatMap((service) => listedIn(service, query.search, language) ?? []);
     const shownAs = (show: ShownState | undefined) =>
       show === undefined ? found : found.filter(({ status }) => isShownAs(show, status.state));
     const positionOf = ({ status: { name } }: ListedService) => positions.get(name) ?? 0;

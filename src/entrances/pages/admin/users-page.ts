@@ -116,11 +116,11 @@ function userSearch({ layout, query, known }: AdminUsersView): Html {
   });
 }
 
-/** What stands at the name of who has not used an invitation. */
-const invitationWords = {
-  sent: text`Invited`,
-  expired: text`Invitation expired`,
-} as const satisfies Record<Exclude<InvitationState, 'used'>, Text>;
+/** What stands at the name of who has not used an invitation; the longer words are too wide in a row. */
+const invitationTags = {
+  sent: html`<span class="tag">${text`Invited`}</span>`,
+  expired: html`<span class="tag" title="${text`Invitation expired`}">${text`Expired`}</span>`,
+} as const satisfies Record<Exclude<InvitationState, 'used'>, Html>;
 
 const statusLabels = {
   failed: text`Failed`,
@@ -202,7 +202,7 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
       ...sorting(view, 'name', text`Name`),
       style: 'name',
       cell: ({ name, leadsTo, isAdmin, invitation, isSuspended, ...info }) =>
-        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${invitation && html` <span class="tag">${invitationWords[invitation]}</span>`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info, query)}`,
+        html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${invitation && html` ${invitationTags[invitation]}`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info, query)}`,
     },
     ...knownColumns(view),
     {

@@ -61,6 +61,12 @@ export function matchesSearch(
   return [name, title, description, group].some((each) => each?.toLowerCase().includes(sought));
 }
 
+/** What has a problem comes first in a list that is sorted by it. */
+export function urgencyOf(state: ServiceState): number {
+  if (isShownAs('crash_looping', state)) return 0;
+  return isShownAs('unhealthy', state) ? 1 : 2;
+}
+
 export function isShownAs(shown: ShownState, state: ServiceState): boolean {
   return (shownStates[shown] as readonly ServiceState[]).includes(state);
 }
