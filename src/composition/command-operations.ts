@@ -23,6 +23,8 @@ import {
 import { createPasswordHasher } from '../identity/authentication/password-hash.ts';
 import { createSealedSettings } from '../identity/authentication/sealed-settings.ts';
 import { createUserNameRules } from '../identity/authentication/user-name-rules.ts';
+import { createSigningKeyStore } from '../identity/oauth/keys/signing-key-store.ts';
+import { createSigningKeys, type SigningKeys } from '../identity/oauth/keys/signing-keys.ts';
 import { createTokenIssuer } from '../identity/oauth/tokens/token-issuer.ts';
 import { createAuthorizer } from '../identity/rbac/authorizer.ts';
 import { createScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
@@ -99,6 +101,14 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     const options = { keyv: await keySpaces(), now: database.now };
     const throttles = createLoginThrottles(Authenticator, options);
     return createLockouts(Object.values(throttles), database.audit);
+  }
+
+  async function openSigningKeys(): Promise<SigningKeys> {
+    const file = resolve(directory, Hub.cookie_secret_file);
+    const secrets = await loadCookieSecrets({ configured: Hub.cookie_secret, file });
+    const sealer = createSealer(secrets, 'signing-key');
+    const store = createSigningKeyStore(database, { sealer });
+    return createSigningKeys({ store, database, days: Hub.signing_key_days, log });
   }
 
   const userNames = createUserNameRules(Authenticator);
@@ -191,6 +201,11 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     tokenIssuer: createTokenIssuer({ now: database.now, accessTokens, authorizer, settings: Hub }),
     authorizer,
     notices: createNoticeStore(database),
+    signingKeys: {
+      list: async () => (await openSigningKeys()).list(),
+      rotate: async () => (await openSigningKeys()).rotate(),
+      revokeAll: async () => (await openSigningKeys()).revokeAll(),
+    },
     lockouts: {
       list: async () => (await openLockouts()).list(),
       lift: async (subject) => (await openLockouts()).lift(subject),

@@ -31,6 +31,7 @@ import { sessionOperations } from './sessions.ts';
 import { sharePageOperations } from './share-pages.ts';
 import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
+import { signingKeyOperations } from './signing-keys.ts';
 import { tokenOperations } from './tokens.ts';
 import { userBatchOperations } from './user-batches.ts';
 import { userImportOperations } from './user-imports.ts';
@@ -58,6 +59,7 @@ const lists = [
   invitationOperations,
   commandAccountOperations,
   lockoutOperations,
+  signingKeyOperations,
   serverOperations,
   serverPageOperations,
   homePageOperations,

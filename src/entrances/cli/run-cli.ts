@@ -11,6 +11,7 @@ import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addGatewayCommand } from './gateway-command.ts';
 import { addGroupCommands } from './group-commands.ts';
 import { addInitCommand } from './init-command.ts';
+import { addKeyCommands } from './key-commands.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
 import { addLogsCommand } from './logs-command.ts';
 import { addMaintenanceCommands } from './maintenance-commands.ts';
@@ -69,6 +70,7 @@ export function createProgram(io: CliIo): Command {
   addServiceCommands(program, io);
   addTokenCommand(program, io);
   addLockoutCommands(program, io);
+  addKeyCommands(program, io);
   addMaintenanceCommands(program, io);
   addSetupLinkCommand(program, io);
   addBackupCommands(program, io);

@@ -68,6 +68,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'maintenance.schedule': text`Maintenance scheduled`,
   'maintenance.end': text`Maintenance ended`,
   'key.create': text`Signing key made`,
+  'key.revoke': text`Signing keys revoked`,
   'hub.start': text`Hub started`,
   'hub.stop': text`Hub stopped`,
   'hub.shut_down': text`Hub shut down`,

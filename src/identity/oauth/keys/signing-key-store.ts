@@ -26,6 +26,8 @@ export interface SigningKeyStore {
    * sign until then has. Of several processes that do so at once, one succeeds.
    */
   add(key: SigningKey, former: string | undefined): Promise<void>;
+  /** Deletes all of them, whether they have ended or not. */
+  revokeAll(): Promise<void>;
   /** Deletes those that have ended. */
   purgeEnded(): Promise<void>;
 }
@@ -89,6 +91,17 @@ export function createSigningKeyStore(
           action: 'key.create',
           target: { kind: 'hub', name: alg },
           detail: { name: id, starts: activeFrom.toISOString() },
+        });
+      });
+      database.announceChange({ kind: 'signing_keys_changed' });
+    },
+
+    async revokeAll() {
+      await database.transaction(async (transaction) => {
+        const deleted = await transaction.deleteFrom('signing_keys').returning('id').execute();
+        await database.audit.record(transaction, {
+          action: 'key.revoke',
+          detail: { count: deleted.length },
         });
       });
       database.announceChange({ kind: 'signing_keys_changed' });

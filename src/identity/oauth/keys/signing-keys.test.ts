@@ -86,6 +86,21 @@ describeEachDatabase('signing keys', (open) => {
     expect(await idsOf(keys, 'ES256')).toEqual([next]);
   });
 
+  test('are rotated once by hand, and all end at once when they are revoked', async () => {
+    const database = await open();
+    const keys = instanceOn(database);
+    const [first] = await idsOf(keys, 'ES256');
+    await keys.rotate();
+    await keys.rotate();
+    expect(await idsOf(keys, 'ES256')).toHaveLength(2);
+    expect(await signerOf(keys)).toBe(first);
+    await keys.revokeAll();
+    const left = await idsOf(keys, 'ES256');
+    expect(left).toHaveLength(1);
+    expect(await signerOf(keys)).toBe(left[0]);
+    expect(left).not.toContain(first);
+  });
+
   test('lost with the cookie secret are replaced, and found again with it', async () => {
     const database = await open();
     const [former] = await idsOf(instanceOn(database), 'RS256');

@@ -22,6 +22,12 @@ export interface SigningKeys {
   sign(claims: JWTPayload, algorithm: SigningAlgorithm): Promise<string>;
   /** The claims of a JWT that one of these keys signed for the issuer, also of an expired one. */
   verify(token: string, issuer: string): Promise<JWTPayload | undefined>;
+  /** Those that have not ended, by the time from which they sign. */
+  list(): Promise<readonly SigningKey[]>;
+  /** Makes those that take over in a day, unless they are there. */
+  rotate(): Promise<void>;
+  /** Ends all of them at once, as after a leak, and makes new ones. */
+  revokeAll(): Promise<void>;
   /** Makes keys that are missing or due, and deletes those that have ended: for one process at a time. */
   maintain(): Promise<void>;
   /** Says in the log which keys were lost with a cookie secret, and what to do. */
@@ -124,6 +130,18 @@ export function createSigningKeys(deps: {
     }
   }
 
+  /** After those that will have signed for so long when the next take over. */
+  async function makeNext(ageMs: number): Promise<void> {
+    const now = database.now();
+    const keys = await current();
+    for (const { algorithm, activeFrom, endsAt } of keys) {
+      const dueMs = activeFrom.getTime() + ageMs;
+      const isDue = activeFrom.getTime() <= now && dueMs - noticeMs <= now;
+      if (endsAt === undefined && isDue)
+        await make(keys, algorithm, Math.max(now + noticeMs, dueMs));
+    }
+  }
+
   return {
     keySet: async () => ({ keys: (await current()).map(({ jwk }) => jwk) }),
 
@@ -156,14 +174,18 @@ export function createSigningKeys(deps: {
       }
     },
 
+    list: () => store.list(),
+
+    rotate: () => makeNext(0),
+
+    async revokeAll() {
+      await store.revokeAll();
+      known = undefined;
+      await current();
+    },
+
     async maintain() {
-      const now = database.now();
-      const keys = await current();
-      for (const { algorithm, activeFrom, endsAt } of keys) {
-        const isDue = activeFrom.getTime() + lifetimeMs - noticeMs <= now;
-        if (endsAt !== undefined || !isDue) continue;
-        await make(keys, algorithm, Math.max(now + noticeMs, activeFrom.getTime() + lifetimeMs));
-      }
+      await makeNext(lifetimeMs);
       await store.purgeEnded();
     },
 

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import type { SigningKeys } from '../identity/oauth/keys/signing-keys.ts';
+import { time } from './models.ts';
+import { operation } from './operation.ts';
+
+export interface Deps {
+  readonly signingKeys: Pick<SigningKeys, 'list' | 'rotate' | 'revokeAll'>;
+}
+
+const keyModel = z
+  .object({
+    id: z.string().describe('`kid` of the ID tokens that it signs.'),
+    algorithm: z.enum(['RS256', 'ES256']),
+    active_from: time,
+    ends_at: time.nullable().describe('Null for the newest of its algorithm.'),
+    lost: z.boolean().describe('Whether no cookie secret of the hub opens it.'),
+  })
+  .meta({ id: 'SigningKey' });
+
+/** The keys that sign ID tokens. */
+export const signingKeyOperations = [
+  operation({
+    id: 'listSigningKeys',
+    byCommand: true,
+    method: 'GET',
+    path: '/signing-keys',
+    tag: 'oauth',
+    summary: 'List the keys that sign ID tokens',
+    scopes: ['admin:users'],
+    answers: {
+      200: {
+        description: 'Those that have not ended.',
+        schema: z.object({ keys: z.array(keyModel) }),
+      },
+    },
+  }).handle(async (_request, { signingKeys }: Deps) => ({
+    status: 200,
+    body: {
+      keys: (await signingKeys.list()).map(({ id, algorithm, privateKey, activeFrom, endsAt }) => ({
+        id,
+        algorithm,
+        active_from: activeFrom.toISOString(),
+        ends_at: endsAt?.toISOString() ?? null,
+        lost: privateKey === undefined,
+      })),
+    },
+  })),
+  operation({
+    id: 'rotateSigningKeys',
+    byCommand: true,
+    method: 'POST',
+    path: '/signing-keys',
+    audit: ['key.create'],
+    log: 'next signing keys made',
+    tag: 'oauth',
+    summary: 'Make the next keys that sign ID tokens, which take over in a day',
+    scopes: ['admin:users'],
+    answers: { 204: { description: 'They are published, or were already.' } },
+  }).handle(async (_request, { signingKeys }: Deps) => {
+    await signingKeys.rotate();
+    return { status: 204 };
+  }),
+  operation({
+    id: 'revokeSigningKeys',
+    byCommand: true,
+    method: 'DELETE',
+    path: '/signing-keys',
+    audit: ['key.revoke', 'key.create'],
+    log: 'signing keys revoked',
+    tag: 'oauth',
+    summary: 'End every key that signs ID tokens at once, as after a leak, and make new ones',
+    scopes: ['admin:users'],
+    answers: { 204: { description: 'Apps refuse what the former keys signed once they notice.' } },
+  }).handle(async (_request, { signingKeys }: Deps) => {
+    await signingKeys.revokeAll();
+    return { status: 204 };
+  }),
+];
