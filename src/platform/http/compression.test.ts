@@ -22,7 +22,8 @@ async function open(isHttps: boolean) {
     ctx.type = ctx.path === '/json' ? 'json' : 'text/html; charset=utf-8';
     ctx.body = ctx.path === '/short' ? '<p>short</p>' : page;
   });
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  const handle = app.callback();
+  const server = createServer((req, res) => void handle(req, res)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
