@@ -25,6 +25,7 @@ import { createClientSecretVerifier } from '../identity/oauth/clients/client-sec
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
 import { issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
 import { createCodeExchange } from '../identity/oauth/grants/code-exchange.ts';
+import { createRefreshGrant } from '../identity/oauth/grants/refresh-grant.ts';
 import { createUserClaims } from '../identity/oauth/openid/claims.ts';
 import { createIdTokens, createSessionIdOf } from '../identity/oauth/openid/id-token.ts';
 import { createTokenIssuer } from '../identity/oauth/tokens/token-issuer.ts';
@@ -145,6 +146,7 @@ function openOAuth(hub: WithServices) {
       clientAddress: hub.clientAddress,
     }),
     tokenIssuer: createTokenIssuer({ ...hub, settings: Hub }),
+    answerGrants: { refresh_token: createRefreshGrant(hub) },
     exchangeCode: createCodeExchange({
       ...hub,
       issueIdToken: createIdTokens({

@@ -6,6 +6,7 @@ import { createAccountStore } from '../identity/authentication/account-store.ts'
 import { createSigningKeyStore } from '../identity/oauth/keys/signing-key-store.ts';
 import { createAccessTokenStore } from '../identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../identity/oauth/tokens/authorization-code-store.ts';
+import { createRefreshTokenStore } from '../identity/oauth/tokens/refresh-token-store.ts';
 import { createRoleChangeStore } from '../identity/rbac/role-change-store.ts';
 import { createRoleStore } from '../identity/rbac/role-store.ts';
 import { createLoginSessionStore } from '../identity/sessions/login-session-store.ts';
@@ -79,6 +80,7 @@ export function createPlainStores(database: HubDatabase) {
     loginSessions: createLoginSessionStore(database),
     accessTokens: createAccessTokenStore({ database }),
     authorizationCodes: createAuthorizationCodeStore({ database }),
+    refreshTokens: createRefreshTokenStore({ database }),
     serverList: createServerListStore(database),
     serverStore: createServerStore(database),
     startTimes: createStartTimes(database),

@@ -197,8 +197,8 @@ async function tokenOf(
   { users, accessTokens }: Pick<Deps, 'users' | 'accessTokens'>,
 ): Promise<AccessToken> {
   const user = await users.getByName(name);
-  const token = await accessTokens.findById(id);
-  if (token?.userId === user.id) return token;
+  const token = (await accessTokens.listOfUser(user.id)).find((each) => each.id === id);
+  if (token !== undefined) return token;
   throw new HubError('not_found', text`This user has no such token.`);
 }
 

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { generateSync } from 'otplib';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
+import { openDatabase } from '../../src/platform/store/open-database.ts';
 import { usePostgres } from '../support/databases.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain } from '../support/pages.ts';
@@ -18,18 +20,21 @@ import { managedService, untilState } from '../support/services.ts';
 import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
 
 const redirectUri = 'http://127.0.0.1:9/services/wiki/oauth_callback';
+const log = pino({ level: 'silent' });
 const clientSecret = 'wiki-secret-0123456789';
 
 describe.skipIf(!hasPostgres())('with two hubs on one database, an attacker', () => {
   const cluster = usePostgres();
   const stack = new AsyncDisposableStack();
+  let databaseUrl: string;
   let here: TestHub;
   let there: TestHub;
 
   beforeAll(async () => {
+    databaseUrl = await cluster().createDatabase();
     const config = passwordHubConfig({
       Hub: {
-        database_url: await cluster().createDatabase(),
+        database_url: databaseUrl,
         load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
         services: [
           await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
@@ -39,6 +44,7 @@ describe.skipIf(!hasPostgres())('with two hubs on one database, an attacker', ()
             api_token: clientSecret,
             oauth_redirect_uri: redirectUri,
             oauth_no_confirm: true,
+            oauth_grants: ['refresh'],
           },
         ],
       },
@@ -74,19 +80,25 @@ describe.skipIf(!hasPostgres())('with two hubs on one database, an attacker', ()
     return new URL(answer.headers.location ?? '').searchParams.get('code') ?? '';
   }
 
-  async function exchange(hub: TestHub, code: string): Promise<string | undefined> {
+  interface Tokens {
+    readonly access_token?: string;
+    readonly refresh_token?: string;
+  }
+
+  async function askTokens(hub: TestHub, form: Record<string, string>): Promise<Tokens> {
+    const client = { client_id: 'service-wiki', client_secret: clientSecret };
     const answer = await fetch(`${hub.apiUrl}/oauth2/token`, {
       method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'authorization_code',
-        code,
-        redirect_uri: redirectUri,
-        client_id: 'service-wiki',
-        client_secret: clientSecret,
-      }),
+      body: new URLSearchParams({ ...client, ...form }),
     });
-    return ((await answer.json()) as { access_token?: string }).access_token;
+    return (await answer.json()) as Tokens;
   }
+  const exchangeAll = (hub: TestHub, code: string) =>
+    askTokens(hub, { grant_type: 'authorization_code', code, redirect_uri: redirectUri });
+  const exchange = async (hub: TestHub, code: string) =>
+    (await exchangeAll(hub, code)).access_token;
+  const refresh = (hub: TestHub, refresh_token = '') =>
+    askTokens(hub, { grant_type: 'refresh_token', refresh_token });
 
   const statusWith = async (hub: TestHub, token: string) => (await hub.api('/user', token)).status;
   /** The hub that made the change refuses at once, the other as soon as it has heard of it. */
@@ -105,6 +117,30 @@ describe.skipIf(!hasPostgres())('with two hubs on one database, an attacker', ()
     const [token = '', ...others] = tokens.filter((each) => each !== undefined);
     expect([token === '', others]).toEqual([false, []]);
     await expectRefused(token);
+  });
+
+  test('has one good refresh token after 100 refreshes at once, and none after a logout', async () => {
+    const { browser } = await newUser();
+    const { refresh_token } = await exchangeAll(here, await codeFor(browser));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        refresh(index % 2 === 0 ? here : there, refresh_token),
+      ),
+    );
+    expect(answers.filter((each) => each.refresh_token === undefined)).toEqual([]);
+    await using database = await openDatabase(databaseUrl, { directory: '.', log });
+    const good = await database.kysely
+      .selectFrom('refresh_tokens')
+      .innerJoin('grants', 'grants.id', 'refresh_tokens.grant_id')
+      .select(['grant_id', 'used_at'])
+      .where('client_id', '=', 'service-wiki')
+      .where('used_at', 'is', null)
+      .execute();
+    expect(good).toHaveLength(1);
+    const [{ access_token = '', refresh_token: latest } = {}] = answers;
+    await browser.request(`${here.url}hub/logout`);
+    await expectRefused(access_token);
+    expect(await refresh(there, latest)).toMatchObject({ error: 'invalid_grant' });
   });
 
   test('uses neither code nor token at one once the user is deleted at the other', async () => {

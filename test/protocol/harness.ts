@@ -25,6 +25,7 @@ import { createRevocationEndpoint } from '../../src/identity/oauth/endpoints/rev
 import { createTokenEndpoint } from '../../src/identity/oauth/endpoints/token-endpoint.ts';
 import { createUserInfoEndpoint } from '../../src/identity/oauth/endpoints/userinfo-endpoint.ts';
 import { createCodeExchange } from '../../src/identity/oauth/grants/code-exchange.ts';
+import { createRefreshGrant } from '../../src/identity/oauth/grants/refresh-grant.ts';
 import { createSigningKeyStore } from '../../src/identity/oauth/keys/signing-key-store.ts';
 import { createSigningKeys } from '../../src/identity/oauth/keys/signing-keys.ts';
 import { OAuthError } from '../../src/identity/oauth/oauth-error.ts';
@@ -32,6 +33,7 @@ import { createUserClaims } from '../../src/identity/oauth/openid/claims.ts';
 import { createIdTokens, createSessionIdOf } from '../../src/identity/oauth/openid/id-token.ts';
 import { createAccessTokenStore } from '../../src/identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../../src/identity/oauth/tokens/authorization-code-store.ts';
+import { createRefreshTokenStore } from '../../src/identity/oauth/tokens/refresh-token-store.ts';
 import { createTokenIssuer } from '../../src/identity/oauth/tokens/token-issuer.ts';
 import {
   bearerChallenge,
@@ -210,6 +212,10 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     log,
     now,
   });
+  const refreshTokens = createRefreshTokenStore({ database, now });
+  const answerGrants = {
+    refresh_token: createRefreshGrant({ refreshTokens, users, authorizer, log, now }),
+  };
   const tokenIssuer = createTokenIssuer({ accessTokens, authorizer, now });
 
   const loginOf = async (ctx: Context) => {
@@ -293,12 +299,18 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   router.post(`${oauth}/authorize`, authorizationEndpoint.decide);
   router.post(
     `${oauth}/token`,
-    createTokenEndpoint({ clientAuthentication, exchangeCode, countRefusal }),
+    createTokenEndpoint({ clientAuthentication, exchangeCode, answerGrants, countRefusal }),
   );
   router.post(`${oauth}/introspect`, introspect);
   router.post(
     `${oauth}/revoke`,
-    createRevocationEndpoint({ clientAuthentication, accessTokens, countRefusal, log }),
+    createRevocationEndpoint({
+      clientAuthentication,
+      accessTokens,
+      refreshTokens,
+      countRefusal,
+      log,
+    }),
   );
   router.get(`${oauth}/jwks`, createKeySetEndpoint({ signingKeys }));
   const userInfoEndpoint = createUserInfoEndpoint({ tokenVerifier, userClaims, countRefusal });

@@ -23,6 +23,9 @@ export const identifyScopes = ['read:users:name!user', 'read:users:groups!user']
 /** What clients of JupyterHub before 2.0 ask for; identity is part of every grant. */
 const legacyIdentifyScope = 'identify';
 
+/** Lets a grant last beyond the login (OpenID Connect Core 1.0 §11), for clients that may ask that. */
+export const offlineScope = 'offline_access';
+
 /** Who asks, for whom, and what that user may do at this moment. */
 export interface ScopeContext {
   readonly client: Client;
@@ -57,13 +60,15 @@ export async function resolveRequestedScopes(
     requested === undefined
       ? context.client.allowedScopes
       : tokens
-          .filter((name) => name !== legacyIdentifyScope)
+          .filter((name) => name !== legacyIdentifyScope && name !== offlineScope)
           .filter((name) => !(isOpenid && openidScopes.includes(name)))
           .map((name) => readScopeToken(name, context.client));
   const optional = await replaceRoleNames(names, context, findRole);
   if (requested !== undefined) requireAllowedScopes(optional, context, { isOpenid });
 
   const granted = new Set<string>(required);
+  const isOffline = tokens.includes(offlineScope);
+  if (isOffline && context.client.mayOutliveLogin === true) granted.add(offlineScope);
   for (const scope of optional) {
     for (const part of grantedPartOf(scope, context)) granted.add(part);
   }
@@ -96,8 +101,9 @@ export function coversScopes(
   context: ScopeContext,
 ): boolean {
   // `inherit` grows with its user; a list that equals it today is less than it.
-  if (scopes.includes('inherit') && !earlier.includes('inherit')) return false;
   if (scopes.some((scope) => isOpenidGrant(scope) && !earlier.includes(scope))) return false;
+  for (const unlike of ['inherit', offlineScope])
+    if (scopes.includes(unlike) && !earlier.includes(unlike)) return false;
   return includesAll(expand(earlier, context), expand(scopes, context), context.membership);
 }
 

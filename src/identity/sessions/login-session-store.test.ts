@@ -129,6 +129,7 @@ describeEachDatabase('login session store', (open, dialect) => {
     const secret = await createAuthorizationCodeStore({ database }).create(code('one'));
     const exchange = codes.exchange(secret, () => ({
       outcome: 'granted',
+      mayRefresh: false,
       accessToken: token('one'),
     }));
     await isDone.promise;

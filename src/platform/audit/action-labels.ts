@@ -23,6 +23,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'token.create': text`Token created`,
   'token.revoke': text`Token revoked`,
   'oauth.authorize': text`Application authorized`,
+  'oauth.replay': text`Application shut out`,
   'user.create': text`User created`,
   'user.change': text`User changed`,
   'user_info.change': text`User info changed`,

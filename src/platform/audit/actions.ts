@@ -24,6 +24,8 @@ export const auditActions = {
   'token.create': 'An API token was made.',
   'token.revoke': 'Tokens were revoked; the detail says how many.',
   'oauth.authorize': 'A client got a code for a user, with or without a consent page.',
+  'oauth.replay':
+    'A refresh token was used twice, so that somebody else has it: the grant ended with its tokens.',
   'user.create': 'An account was made, also by a first login.',
   'user.change': 'Rights or the system account of a user were changed.',
   'user_info.change': 'The display name, e-mail address or picture of a user was changed by hand.',

@@ -86,6 +86,18 @@ export const serviceSchema = z.strictObject({
     .describe(
       'Whether it is a public client: an app on a device or in a browser, which can keep no secret. It has to use PKCE.',
     ),
+  oauth_grants: z
+    .array(z.enum(['refresh']))
+    .default([])
+    .describe(
+      'What the client may do beside a login by code. `refresh`: get a refresh token with each access token, which then lasts an hour; both end with the login.',
+    ),
+  oauth_offline: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the client may ask for `offline_access`: a refresh token that goes on after the user has logged out, until it is taken back or not used for 90 days.',
+    ),
   oauth_client_allowed_scopes: z
     .array(z.string())
     .default([])

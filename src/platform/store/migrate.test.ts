@@ -44,7 +44,7 @@ const tableNames = [
 ] as const satisfies readonly (keyof Tables)[];
 
 /** They came after the first version, which the fixtures are of. */
-type LaterTable = 'favourite_services' | 'signing_keys';
+type LaterTable = 'favourite_services' | 'signing_keys' | 'grants' | 'refresh_tokens';
 
 /** A table that is missing above fails to compile here. */
 const allTablesAreNamed: Exclude<
@@ -57,6 +57,7 @@ const allTablesAreNamed: Exclude<
 /** Columns that further steps add. */
 const addedColumns: Partial<Record<keyof Tables, Record<string, null>>> = {
   users: { colour: null, suspended_at: null },
+  access_tokens: { grant_id: null },
   login_sessions: { acr: null, amr: null },
   authorization_codes: { nonce: null, authenticated_at: null },
 };

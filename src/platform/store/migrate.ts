@@ -7,6 +7,7 @@ import { migration0002 } from './migrations/0002-suspended-users.ts';
 import { migration0003 } from './migrations/0003-favourite-services.ts';
 import { migration0004 } from './migrations/0004-audit-address.ts';
 import { migration0005 } from './migrations/0005-openid.ts';
+import { migration0006 } from './migrations/0006-grants.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -15,6 +16,7 @@ export const migrations: readonly Migration[] = [
   migration0003,
   migration0004,
   migration0005,
+  migration0006,
 ];
 
 /**

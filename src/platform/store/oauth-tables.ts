@@ -35,11 +35,33 @@ export interface AccessTokensTable {
   made_by: string | null;
   /** Hash of the authorization code it came from, so that a replayed code revokes it. */
   code_hash: string | null;
+  /** The grant that it was refreshed with, or that came with it; it ends with that one. */
+  grant_id: Generated<string | null>;
   scopes: string;
   note: string;
   created_at: number;
   last_used_at: number | null;
   expires_at: number | null;
+}
+
+/** What a user let a client have for as long as it refreshes its tokens. */
+export interface GrantsTable {
+  id: string;
+  user_id: string;
+  client_id: string;
+  /** The login that it ends with; null where the user let it last beyond. */
+  session_id: string | null;
+  scopes: string;
+  created_at: number;
+  /** When its tokens were last refreshed. */
+  last_used_at: number;
+}
+
+/** Refresh tokens of a grant, of which one is not used. */
+export interface RefreshTokensTable {
+  token_hash: string;
+  grant_id: string;
+  used_at: number | null;
 }
 
 /** Keys that sign ID tokens: of each algorithm one has no end, and is the newest. */

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { HubDatabase } from './database.ts';
 import type { Tables } from './tables.ts';
-import { deleteTokensOf } from './token-makers.ts';
+import { deleteGrants, deleteTokensOf } from './token-makers.ts';
 
-/** Deletes everything that a browser's login gave: its codes not yet exchanged, and its tokens. */
+/** Deletes everything that a browser's login gave: its codes not yet exchanged, its grants and its tokens. */
 export async function deleteSessionGrants(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'dialect'>,
@@ -12,6 +12,7 @@ export async function deleteSessionGrants(
   // Codes first: an exchange under way holds the row of its code, so this waits for it, and the token it
   // gave is there when the tokens go. Codes made later are refused because the session is gone.
   await transaction.deleteFrom('authorization_codes').where('session_id', '=', sessionId).execute();
+  await deleteGrants(transaction, database, { session_id: sessionId });
   // Those made with them belong to the session too; one that is being made is seen only now.
   await deleteTokensOf(transaction, database, 'session_id', sessionId);
 }

@@ -2,6 +2,8 @@ import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } f
 import type {
   AccessTokensTable,
   AuthorizationCodesTable,
+  GrantsTable,
+  RefreshTokensTable,
   SigningKeysTable,
 } from './oauth-tables.ts';
 import type {
@@ -34,6 +36,8 @@ export interface Tables {
   login_sessions: LoginSessionsTable;
   authorization_codes: AuthorizationCodesTable;
   access_tokens: AccessTokensTable;
+  grants: GrantsTable;
+  refresh_tokens: RefreshTokensTable;
   signing_keys: SigningKeysTable;
   servers: ServersTable;
   shares: SharesTable;

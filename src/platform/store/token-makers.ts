@@ -55,15 +55,38 @@ export async function forgetClient(
     .deleteFrom('authorization_codes')
     .where('client_id', '=', clientId)
     .executeTakeFirst();
+  const { grantIds } = await deleteGrants(transaction, database, { client_id: clientId });
   const tokens = await deleteTokensOf(transaction, database, 'client_id', clientId);
-  return numDeletedRows > 0n || tokens.length > 0;
+  return numDeletedRows > 0n || grantIds.length > 0 || tokens.length > 0;
 }
 
-/** Deletes the tokens of a session, client or service, and all that were made with them. Returns their ids. */
+/**
+ * Deletes grants with their refresh tokens, their access tokens and all that were made with these. Tells the ids of the
+ * grants and of the access tokens.
+ */
+export async function deleteGrants(
+  transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
+  which: Partial<Record<'id' | 'client_id' | 'user_id' | 'session_id', string>>,
+): Promise<{ readonly grantIds: string[]; readonly tokenIds: string[] }> {
+  // First: a refresh under way holds the row, so the token that it gives is there when the tokens go.
+  const grants = await transaction
+    .deleteFrom('grants')
+    .where((is) => is.and(which))
+    .returning('id')
+    .execute();
+  const grantIds = grants.map(({ id }) => id);
+  const tokenIds: string[] = [];
+  for (const id of grantIds)
+    tokenIds.push(...(await deleteTokensOf(transaction, database, 'grant_id', id)));
+  return { grantIds, tokenIds };
+}
+
+/** Deletes the tokens of a session, client, service or grant, and all that were made with them. Returns their ids. */
 export async function deleteTokensOf(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'dialect'>,
-  column: 'session_id' | 'client_id' | 'service_name',
+  column: 'session_id' | 'client_id' | 'service_name' | 'grant_id',
   value: string,
 ): Promise<string[]> {
   const tokens = await transaction

@@ -52,6 +52,8 @@ export interface Service {
   /** At least one; each is a path on the public origin or an absolute URI. */
   readonly redirectUris: readonly string[];
   readonly isPublic: boolean;
+  readonly grants: ServiceConfig['oauth_grants'];
+  readonly mayOutliveLogin: boolean;
   readonly allowedScopes: readonly string[];
   /** Scopes of which one is needed to use the service. */
   readonly accessScopes: readonly string[];
@@ -107,6 +109,8 @@ export function createService(
     clientId: clientIdOf(config),
     redirectUris,
     isPublic: config.oauth_public,
+    grants: config.oauth_grants,
+    mayOutliveLogin: config.oauth_offline,
     allowedScopes: config.oauth_client_allowed_scopes,
     accessScopes: accessScopesFor({ kind: 'service', name }),
     // The hub would ask for itself, unless the codes go elsewhere or the app is told more of its visitors.

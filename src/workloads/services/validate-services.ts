@@ -117,6 +117,8 @@ function checkForwarding(service: ServiceConfig, report: Report): void {
 function checkFields(service: ServiceConfig, report: Report): void {
   const { url, access, api_token, place } = service;
   checkForwarding(service, report);
+  if (service.oauth_offline && !service.oauth_grants.includes('refresh'))
+    report('oauth_offline', 'needs "refresh" among oauth_grants');
   if (api_token !== undefined && api_token.reveal().length <= maxRefusedSecretLength) {
     report('api_token', `must be longer than ${maxRefusedSecretLength} characters`);
   }

@@ -1,4 +1,5 @@
 import type { ConsentView } from '../../../identity/oauth/endpoints/consent-view.ts';
+import { offlineScope } from '../../../identity/oauth/requested-scopes.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import { icon } from '../elements/brand.ts';
 import { actionForm, csrfField, hiddenFields } from '../elements/form.ts';
@@ -35,7 +36,7 @@ ${scopeNames(scopes)}
 ${csrfField(layout)}${hiddenFields({ scopes: grantedScopes })}
 <div class="decision"><button class="button" name="decision" value="deny">${text`Deny`}</button><button class="button primary" name="decision" value="allow">${text`Allow`}</button></div>
 </form>
-<p class="small soft">${leavesHub && redirectHost !== '' && html`${text`Either way you continue to ${html`<b>${redirectHost}</b>`}.`} `}${text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
+<p class="small soft">${leavesHub && redirectHost !== '' && html`${text`Either way you continue to ${html`<b>${redirectHost}</b>`}.`} `}${grantedScopes.includes(offlineScope) ? text`What you allow goes on after you log out, until you take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.` : text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
 </div>
 <div class="aside">${text`You are ${userName}.`} ${actionForm(layout, { action: layout.urls.logout, label: text`Not you?`, style: 'plain' })}</div>`,
   });

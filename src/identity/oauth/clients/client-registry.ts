@@ -7,10 +7,10 @@ import {
 } from '../../../platform/protocol/client-id.ts';
 import { serviceTitle } from '../../../platform/protocol/service-title.ts';
 import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
-import type { Client } from './client.ts';
+import type { Client, ClientAbilities } from './client.ts';
 
 /** What a service of the configuration tells about itself as a client. */
-export interface ServiceClientSource {
+export interface ServiceClientSource extends ClientAbilities {
   readonly name: string;
   /** What it tells of itself; `title` is its display name. */
   readonly info?: Readonly<Record<string, unknown>>;
@@ -103,6 +103,8 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
     accessScope: accessScopeFor(target),
     skipsConsent,
     idTokenAlgorithm,
+    grants: service.grants,
+    mayOutliveLogin: service.mayOutliveLogin,
     identity: { clientId, service: name },
   };
 }

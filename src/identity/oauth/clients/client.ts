@@ -2,8 +2,18 @@ import type { Phrase } from '../../../platform/texts/text.ts';
 import type { OAuthClientIdentity } from '../../rbac/owner.ts';
 import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
 
+/** Ways in which a client may get tokens beside a code, as the configuration names them. */
+export type ClientGrant = 'refresh';
+
+/** What a client may do because its configuration says so. */
+export interface ClientAbilities {
+  readonly grants?: readonly ClientGrant[] | undefined;
+  /** Whether users may let its grants last beyond their login. */
+  readonly mayOutliveLogin?: boolean | undefined;
+}
+
 /** A service or a user's server as OAuth client of the hub (RFC 6749 §2). */
-export interface Client {
+export interface Client extends ClientAbilities {
   /** `service-<name>` unless configured otherwise, or `hub-user-<name>`. */
   readonly clientId: string;
   readonly kind: 'service' | 'server';

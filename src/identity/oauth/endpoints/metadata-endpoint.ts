@@ -4,6 +4,7 @@ import { signingAlgorithms } from '../keys/signing-key-store.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { openidScopes, userClaimNames } from '../openid/claims.ts';
 import { prompts } from '../openid/openid-request.ts';
+import { furtherGrants } from './token-endpoint.ts';
 
 /** Authorization server metadata (RFC 8414 §2, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
 export interface AuthorizationServerMetadata {
@@ -120,7 +121,7 @@ function authorizationServerMetadata(
     scopes_supported: [...new Set([...openidScopes, ...scopeNames])],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: ['authorization_code'],
+    grant_types_supported: ['authorization_code', ...Object.keys(furtherGrants)],
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
   };

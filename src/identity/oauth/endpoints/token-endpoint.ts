@@ -1,7 +1,9 @@
 import type { Middleware } from 'koa';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
+import type { ClientGrant } from '../clients/client.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import type { ExchangeCode } from '../grants/code-exchange.ts';
+import type { AnswerGrant } from '../grants/refresh-grant.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
 import { scopesToTell } from '../requested-scopes.ts';
@@ -15,43 +17,70 @@ export interface TokenResponse {
   readonly scope: string;
   /** OpenID Connect Core 1.0 §3.1.3.3. */
   readonly id_token?: string;
+  readonly refresh_token?: string;
 }
 
-const parameters = ['grant_type', 'code', 'redirect_uri', 'code_verifier', 'scope'];
+const parameters = [
+  'grant_type',
+  'code',
+  'redirect_uri',
+  'code_verifier',
+  'refresh_token',
+  'scope',
+];
 
-/** The token endpoint (RFC 6749 §3.2). The one grant is `authorization_code`. */
+/** Grant types beside `authorization_code`, and what a client has to be configured for to use them. */
+export const furtherGrants = { refresh_token: 'refresh' } as const satisfies Readonly<
+  Record<string, ClientGrant>
+>;
+
+/** The token endpoint (RFC 6749 §3.2). */
 export function createTokenEndpoint({
   clientAuthentication,
   exchangeCode,
+  answerGrants,
   countRefusal,
 }: {
   readonly clientAuthentication: ClientAuthentication;
   readonly exchangeCode: ExchangeCode;
+  readonly answerGrants: Readonly<Record<keyof typeof furtherGrants, AnswerGrant>>;
   readonly countRefusal: CountRefusal;
 }): Middleware {
+  const answer: AnswerGrant = async (client, form) => {
+    const type = requireParameter(form, 'grant_type');
+    if (type === 'authorization_code') {
+      return exchangeCode(client, {
+        code: requireParameter(form, 'code'),
+        redirectUri: parameterValue(form, 'redirect_uri'),
+        codeVerifier: parameterValue(form, 'code_verifier'),
+      });
+    }
+    if (!isFurtherGrant(type))
+      throw new OAuthError('unsupported_grant_type', 'The grant_type is not known.');
+    if (client.grants?.includes(furtherGrants[type]) !== true)
+      throw new OAuthError('unauthorized_client', 'The client may not use this grant_type.');
+    return answerGrants[type](client, form);
+  };
+
   return createJsonEndpoint(
     { parameters, countRefusal },
     async (request): Promise<TokenResponse> => {
       const { form } = request;
       const client = await clientAuthentication.require(request);
-      requireAuthorizationCodeGrant(form);
-      const { issued, accessToken, lifetimeSeconds, idToken } = await exchangeCode(client, {
-        code: requireParameter(form, 'code'),
-        redirectUri: parameterValue(form, 'redirect_uri'),
-        codeVerifier: parameterValue(form, 'code_verifier'),
-      });
+      const granted = await answer(client, form);
+      const { issued, accessToken, lifetimeSeconds, refreshToken, idToken } = granted;
       return {
         access_token: issued.token,
         token_type: 'Bearer',
         expires_in: lifetimeSeconds,
         scope: formatScopeList(scopesToTell(client, accessToken.scopes)),
         ...(idToken !== undefined && { id_token: idToken }),
+        ...(refreshToken !== undefined && { refresh_token: refreshToken }),
       };
     },
   );
 }
 
-function requireAuthorizationCodeGrant(form: URLSearchParams): void {
-  if (requireParameter(form, 'grant_type') === 'authorization_code') return;
-  throw new OAuthError('unsupported_grant_type', 'The only grant_type is authorization_code.');
+function isFurtherGrant(type: string): type is keyof typeof furtherGrants {
+  return Object.hasOwn(furtherGrants, type);
 }

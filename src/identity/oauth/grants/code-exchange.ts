@@ -25,10 +25,20 @@ export interface GrantedToken {
   readonly lifetimeSeconds: number;
   /** For a client that asked for OpenID Connect. */
   readonly idToken?: string;
+  /** For a client that may refresh the access token. */
+  readonly refreshToken?: string | undefined;
 }
 
 /** Exchanges a code for an access token; throws OAuthError `invalid_grant` (RFC 6749 §5.2). */
 export type ExchangeCode = (client: Client, presented: PresentedCode) => Promise<GrantedToken>;
+
+/** Of access tokens that the client can get another of without the user. */
+export const shortLifetimeSeconds = 3600;
+
+/** What a token is called that a user gave a client. */
+export function loginNote({ name }: Pick<Client, 'name'>): string {
+  return `Login to ${name}`;
+}
 
 /** The client's identity must be proven before it is called. */
 export function createCodeExchange({
@@ -47,6 +57,10 @@ export function createCodeExchange({
   readonly now?: () => number;
 }): ExchangeCode {
   return async (client, { code, redirectUri, codeVerifier }) => {
+    const mayRefresh = client.grants?.includes('refresh') === true;
+    const lifetimeSeconds = mayRefresh
+      ? Math.min(tokenLifetimeSeconds, shortLifetimeSeconds)
+      : tokenLifetimeSeconds;
     const decide = (authorizationCode: AuthorizationCode): ExchangeDecision => {
       try {
         verifyCodePresentation(authorizationCode, { client, redirectUri, codeVerifier });
@@ -57,13 +71,14 @@ export function createCodeExchange({
       const { userId, sessionId, scopes } = authorizationCode;
       return {
         outcome: 'granted',
+        mayRefresh,
         accessToken: {
           owner: { kind: 'user', userId },
           clientId: client.clientId,
           sessionId,
           scopes,
-          note: `Login to ${client.name}`,
-          expiresAt: new Date(now() + tokenLifetimeSeconds * 1000),
+          note: loginNote(client),
+          expiresAt: new Date(now() + lifetimeSeconds * 1000),
         },
       };
     };
@@ -77,8 +92,9 @@ export function createCodeExchange({
         return {
           issued,
           accessToken,
-          lifetimeSeconds: tokenLifetimeSeconds,
           ...(granted.scopes.includes(openidScope) && { idToken: await issueIdToken(subject) }),
+          lifetimeSeconds,
+          refreshToken: result.refreshToken,
         };
       }
       case 'refused':

@@ -8,7 +8,7 @@ import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
 import { isForeignKeyViolation } from '../../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../../platform/store/tables.ts';
-import { deleteMadeWith, holdToken } from '../../../platform/store/token-makers.ts';
+import { deleteGrants, deleteMadeWith, holdToken } from '../../../platform/store/token-makers.ts';
 import { lockUser } from '../../../platform/store/user-lock.ts';
 import { userNameOf } from '../../../platform/store/user-name-of.ts';
 import { text } from '../../../platform/texts/text.ts';
@@ -28,9 +28,9 @@ export interface AccessTokenStore {
   countOfUser(userId: string): Promise<number>;
   findByHash(tokenHash: string): Promise<AccessToken | undefined>;
   findById(id: string): Promise<AccessToken | undefined>;
-  /** Newest first. */
+  /** With the grants that a client can refresh its tokens by, which are as tokens here. Newest first. */
   listOfUser(userId: string): Promise<AccessToken[]>;
-  /** What a user has granted to a client. */
+  /** What a user has granted to a client, with the grants. */
   listOfClientAndUser(clientId: string, userId: string): Promise<AccessToken[]>;
   /**
    * Each `revoke` ends tokens with all that were made with them, announces it, and returns how many
@@ -45,6 +45,12 @@ export interface AccessTokenStore {
   /** Removes expired tokens and codes. They are refused without it; it only keeps the tables small. */
   purgeExpired(): Promise<number>;
 }
+
+const dayMs = 24 * 3600 * 1000;
+/** A grant that is not used for so long has ended (RFC 9700 §4.14.2). */
+export const grantIdleMs = 90 * dayMs;
+/** For so long a used refresh token is known for one. */
+const usedKeptMs = 7 * dayMs;
 
 interface AccessTokenStoreOptions {
   readonly database: HubDatabase;
@@ -73,6 +79,31 @@ export function createAccessTokenStore({
   const newestFirst = () =>
     liveTokens().orderBy('access_tokens.created_at', 'desc').orderBy('access_tokens.id');
 
+  const grantsOf = async (
+    which: Partial<Record<'client_id' | 'user_id', string>>,
+  ): Promise<AccessToken[]> => {
+    const rows = await kysely
+      .selectFrom('grants')
+      .innerJoin('users', 'users.id', 'grants.user_id')
+      .selectAll('grants')
+      .select('users.name as user_name')
+      .where((is) => is.and(which))
+      .where('last_used_at', '>', now() - grantIdleMs)
+      .orderBy('grants.created_at', 'desc')
+      .execute();
+    return rows.map((row) => ({
+      id: row.id,
+      owner: { kind: 'user', name: row.user_name },
+      userId: row.user_id,
+      clientId: row.client_id,
+      ...(row.session_id !== null && { sessionId: row.session_id }),
+      scopes: JSON.parse(row.scopes) as string[],
+      note: 'Refresh token',
+      createdAt: new Date(row.created_at),
+      lastUsedAt: new Date(row.last_used_at),
+    }));
+  };
+
   const announced = (revokedIds: readonly string[]): number => {
     if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));
     return revokedIds.length;
@@ -83,6 +114,10 @@ export function createAccessTokenStore({
   ) =>
     announced(
       await database.transaction(async (transaction) => {
+        const { grantIds, tokenIds } =
+          values.client_id === undefined
+            ? { grantIds: [], tokenIds: [] }
+            : await deleteGrants(transaction, database, values);
         const revoked = await transaction
           .deleteFrom('access_tokens')
           .where((is) => is.and(values))
@@ -95,18 +130,20 @@ export function createAccessTokenStore({
               .as('user_name'),
           )
           .execute();
-        const ids = await deleteMadeWith(
+        const made = await deleteMadeWith(
           transaction,
           database,
           revoked.map(({ id }) => id),
         );
+        const ids = [...tokenIds, ...made];
         const [first] = revoked;
         // A server's own tokens come and go with it.
-        if (first !== undefined && values.server_id === undefined) {
-          const { id, client_id: client } = first;
-          const detail = { tokens: ids.length, ...(client !== null && { client }) };
-          const part = revoked.length === 1 ? { part: id } : {};
-          const name = first.user_name ?? first.service_name ?? '';
+        if (revoked.length + grantIds.length > 0 && values.server_id === undefined) {
+          const client = values.client_id ?? first?.client_id ?? undefined;
+          const detail = { tokens: ids.length, ...(client !== undefined && { client }) };
+          const part = revoked.length === 1 && first !== undefined ? { part: first.id } : {};
+          const ofGrants = async () => userNameOf(transaction, values.user_id ?? '');
+          const name = first?.user_name ?? first?.service_name ?? (await ofGrants()) ?? '';
           const target = { kind: 'token', name, ...part } as const;
           await database.audit.record(transaction, { action: 'token.revoke', target, detail });
         }
@@ -173,7 +210,7 @@ export function createAccessTokenStore({
 
     async listOfUser(userId) {
       const rows = await newestFirst().where('access_tokens.user_id', '=', userId).execute();
-      return rows.map(toAccessToken);
+      return [...(await grantsOf({ user_id: userId })), ...rows.map(toAccessToken)];
     },
 
     async listOfClientAndUser(clientId, userId) {
@@ -181,7 +218,8 @@ export function createAccessTokenStore({
         .where('client_id', '=', clientId)
         .where('access_tokens.user_id', '=', userId)
         .execute();
-      return rows.map(toAccessToken);
+      const grants = await grantsOf({ client_id: clientId, user_id: userId });
+      return [...grants, ...rows.map(toAccessToken)];
     },
 
     revoke: (id) => revokeWhere({ id }),
@@ -214,6 +252,14 @@ export function createAccessTokenStore({
         .deleteFrom('access_tokens')
         .where('expires_at', '<=', time)
         .executeTakeFirstOrThrow();
+      await kysely
+        .deleteFrom('grants')
+        .where('last_used_at', '<=', time - grantIdleMs)
+        .execute();
+      await kysely
+        .deleteFrom('refresh_tokens')
+        .where('used_at', '<=', time - usedKeptMs)
+        .execute();
       return Number(codes.numDeletedRows + tokens.numDeletedRows);
     },
   };
@@ -239,6 +285,7 @@ export async function insertAccessToken(
       session_id: token.sessionId ?? null,
       made_by: token.madeBy ?? null,
       code_hash: codeHash,
+      grant_id: token.grantId ?? null,
       scopes: JSON.stringify(token.scopes),
       note: token.note,
       created_at: now,
@@ -253,6 +300,29 @@ export async function insertAccessToken(
       });
     });
   return issued;
+}
+
+/** What one login may hold of one client: a client that lost its cookie gets another, and another. */
+export const maxTokensOfLogin = 20;
+
+/** Ends the oldest tokens of a login and client, or of a grant, beyond that; tells the ids of all that ended. */
+export async function endSurplus(
+  transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
+  which: Partial<Record<'client_id' | 'session_id' | 'grant_id', string>>,
+  newestId: string,
+): Promise<string[]> {
+  const others = await transaction
+    .selectFrom('access_tokens')
+    .select('id')
+    .where((is) => is.and(which))
+    .where('id', '!=', newestId)
+    .orderBy('created_at', 'desc')
+    .execute();
+  const ids = others.slice(maxTokensOfLogin - 1).map(({ id }) => id);
+  if (ids.length > 0)
+    await transaction.deleteFrom('access_tokens').where('id', 'in', ids).execute();
+  return deleteMadeWith(transaction, database, ids);
 }
 
 type AccessTokenRow = Row<'access_tokens'> & {

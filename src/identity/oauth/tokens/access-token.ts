@@ -38,6 +38,8 @@ export interface NewAccessToken {
   readonly serverId?: string;
   readonly clientId?: string;
   readonly sessionId?: string;
+  /** Id of the grant that it ends with, of a client that may refresh its tokens. */
+  readonly grantId?: string;
   /** Id of the token it is made with: it ends with that one. */
   readonly madeBy?: string;
   readonly scopes: readonly string[];

@@ -9,6 +9,7 @@ import { createAuthorizationCodeStore, type ExchangeDecision } from './authoriza
 
 const grant = ({ userId, sessionId, scopes, clientId }: AuthorizationCode): ExchangeDecision => ({
   outcome: 'granted',
+  mayRefresh: false,
   accessToken: { owner: { kind: 'user', userId }, clientId, sessionId, scopes, note: '' },
 });
 const refuse = (): ExchangeDecision => ({

@@ -1,18 +1,22 @@
-import type { Kysely } from 'kysely';
 import { hashSecret } from '../../../platform/crypto/hash.ts';
 import { randomSecret } from '../../../platform/crypto/random.ts';
 import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
-import type { Row, Tables } from '../../../platform/store/tables.ts';
-import { deleteMadeWith } from '../../../platform/store/token-makers.ts';
+import { deleteGrants, deleteMadeWith } from '../../../platform/store/token-makers.ts';
 import type { OAuthError } from '../oauth-error.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
-import { insertAccessToken } from './access-token-store.ts';
+import { endSurplus, insertAccessToken } from './access-token-store.ts';
 import type { AuthorizationCode, GrantedCode } from './authorization-code.ts';
+import { endSurplusGrants, insertGrant } from './refresh-token-store.ts';
 
 /** Decides about a code that was just taken: the token it gives, or why it gives none. */
 export type ExchangeDecision =
-  | { readonly outcome: 'granted'; readonly accessToken: NewAccessToken }
+  | {
+      readonly outcome: 'granted';
+      readonly accessToken: NewAccessToken;
+      /** Whether the client may refresh it. */
+      readonly mayRefresh: boolean;
+    }
   | { readonly outcome: 'refused'; readonly error: OAuthError };
 
 export type ExchangeResult =
@@ -21,6 +25,7 @@ export type ExchangeResult =
       readonly issued: IssuedAccessToken;
       readonly accessToken: NewAccessToken;
       readonly code: GrantedCode;
+      readonly refreshToken: string | undefined;
     }
   | { readonly outcome: 'refused'; readonly error: OAuthError }
   /** Never made here, expired, taken before without giving a token, or its session has ended. */
@@ -103,13 +108,16 @@ export function createAuthorizationCodeStore({
           const revoked = await transaction
             .deleteFrom('access_tokens')
             .where('code_hash', '=', codeHash)
-            .returning('id')
+            .returning(['id', 'grant_id'])
             .execute();
           revokedIds = await deleteMadeWith(
             transaction,
             database,
             revoked.map(({ id }) => id),
           );
+          for (const id of new Set(revoked.flatMap(({ grant_id }) => grant_id ?? []))) {
+            revokedIds.push(...(await deleteGrants(transaction, database, { id })).tokenIds);
+          }
           if (revokedIds.length === 0) return { outcome: 'unknown' };
           return { outcome: 'replayed', revokedCount: revokedIds.length };
         }
@@ -135,37 +143,19 @@ export function createAuthorizationCodeStore({
         };
         const decision = decide(granted);
         if (decision.outcome === 'refused') return decision;
-        const { accessToken } = decision;
+        const { grant, refreshToken } = decision.mayRefresh
+          ? await insertGrant(transaction, row, time)
+          : {};
+        const { sessionId: _, ...unbound } = decision.accessToken;
+        const accessToken = grant === undefined ? decision.accessToken : { ...unbound, ...grant };
         const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
-        const surplus = await endSurplus(transaction, row, issued.id);
-        revokedIds = await deleteMadeWith(transaction, database, surplus);
-        return { outcome: 'granted', issued, accessToken, code: granted };
+        const { client_id, session_id } = row;
+        revokedIds = await endSurplus(transaction, database, { client_id, session_id }, issued.id);
+        revokedIds.push(...(await endSurplusGrants(transaction, database, row)));
+        return { outcome: 'granted', issued, accessToken, refreshToken, code: granted };
       });
       if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));
       return result;
     },
   };
-}
-
-/** What one login may hold of one client: a client that lost its cookie gets another, and another. */
-const maxTokensOfLogin = 20;
-
-/** Ends the oldest tokens that a login holds of a client beyond that; tells their ids. */
-async function endSurplus(
-  transaction: Kysely<Tables>,
-  code: Pick<Row<'authorization_codes'>, 'client_id' | 'session_id'>,
-  newestId: string,
-): Promise<string[]> {
-  const others = await transaction
-    .selectFrom('access_tokens')
-    .select('id')
-    .where('session_id', '=', code.session_id)
-    .where('client_id', '=', code.client_id)
-    .where('id', '!=', newestId)
-    .orderBy('created_at', 'desc')
-    .execute();
-  const ids = others.slice(maxTokensOfLogin - 1).map(({ id }) => id);
-  if (ids.length > 0)
-    await transaction.deleteFrom('access_tokens').where('id', 'in', ids).execute();
-  return ids;
 }

@@ -1,0 +1,88 @@
+import type { Logger } from 'pino';
+import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
+import { checkAccess } from '../../rbac/access-check.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { UserStore } from '../../users/user-store.ts';
+import type { Client } from '../clients/client.ts';
+import { OAuthError } from '../oauth-error.ts';
+import { openidGrants, openidScope, userInfoScope } from '../openid/claims.ts';
+import { parameterValue, requireParameter } from '../request-parameters.ts';
+import { requiredScopes, scopesToTell } from '../requested-scopes.ts';
+import type { RefreshTokenStore } from '../tokens/refresh-token-store.ts';
+import { type GrantedToken, loginNote, shortLifetimeSeconds } from './code-exchange.ts';
+
+/** Answers an access token request of one grant type; throws OAuthError (RFC 6749 §5.2). */
+export type AnswerGrant = (client: Client, form: URLSearchParams) => Promise<GrantedToken>;
+
+/** Refreshes an access token (RFC 6749 §6); each refresh token is good for one use. */
+export function createRefreshGrant({
+  refreshTokens,
+  users,
+  authorizer,
+  log,
+  now = Date.now,
+}: {
+  readonly refreshTokens: Pick<RefreshTokenStore, 'find' | 'refresh'>;
+  readonly users: Pick<UserStore, 'findById'>;
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership'>;
+  readonly log: Logger;
+  readonly now?: () => number;
+}): AnswerGrant {
+  /** Who may not use the client now gets no further tokens for it; it comes back with the right. */
+  async function mayUse(client: Client, userId: string): Promise<boolean> {
+    const user = await users.findById(userId);
+    if (user === undefined || user.isSuspended) return false;
+    const [scopes, membership] = await Promise.all([
+      authorizer.scopesOfOwner({ kind: 'user', name: user.name }),
+      authorizer.membership(),
+    ]);
+    return checkAccess(scopes, client.accessScope, undefined, membership) === 'granted';
+  }
+
+  return async (client, form) => {
+    const refreshToken = requireParameter(form, 'refresh_token');
+    const grant = await refreshTokens.find(refreshToken);
+    if (grant?.clientId !== client.clientId || !(await mayUse(client, grant.userId)))
+      throw invalidGrant();
+    const { userId, sessionId } = grant;
+    const accessToken = {
+      owner: { kind: 'user', userId },
+      clientId: client.clientId,
+      ...(sessionId !== undefined && { sessionId }),
+      scopes: narrowed(client, grant.scopes, parameterValue(form, 'scope')),
+      note: loginNote(client),
+      expiresAt: new Date(now() + shortLifetimeSeconds * 1000),
+    } as const;
+    const result = await refreshTokens.refresh(refreshToken, accessToken);
+    if (result.outcome === 'refreshed')
+      return { ...result, accessToken, lifetimeSeconds: shortLifetimeSeconds };
+    if (result.outcome === 'replayed') {
+      const { clientId } = client;
+      log.warn({ client: clientId, revoked: result.revokedCount }, 'refresh token replayed');
+    }
+    throw invalidGrant();
+  };
+}
+
+/** "The requested scope MUST NOT include any scope not originally granted" (RFC 6749 §6). */
+function narrowed(
+  client: Client,
+  granted: readonly string[],
+  requested: string | undefined,
+): readonly string[] {
+  if (requested === undefined) return granted;
+  const names = requested.split(' ');
+  const known = [...granted, ...scopesToTell(client, granted)].map((scope) =>
+    formatScopeList([scope]),
+  );
+  if (!names.every((name) => known.includes(name)))
+    throw new OAuthError('invalid_scope', 'The scope goes further than what was granted.');
+  const implied = names.includes(openidScope)
+    ? [...openidGrants(names, [], true), ...requiredScopes(client), userInfoScope]
+    : [];
+  return granted.filter((scope) => [...implied, ...names].includes(formatScopeList([scope])));
+}
+
+function invalidGrant(): OAuthError {
+  return new OAuthError('invalid_grant', 'The refresh token is invalid, or was used before.');
+}
