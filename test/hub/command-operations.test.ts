@@ -190,6 +190,10 @@ describe.each(['sqlite', 'postgres'] as const)('before the first start, on %s', 
         stderr: 'No user and no address has to wait.\n',
       });
       expect((await hub('lockouts lift user bob')).stderr).toContain('no failed logins');
+      expect((await hub('keys rotate')).exitCode).toBe(0);
+      const keyLine = /^[\w-]{16}\t(?:RS|ES)256\t\S+Z\t(?:-|\S+Z)$/;
+      const keyLines = (await hub('keys list')).stdout.trimEnd().split('\n');
+      expect(keyLines.map((line) => keyLine.test(line))).toEqual([true, true, true, true]);
       const invited = await hub('user invite ada');
       expect(invited.stdout).toMatch(/^http:\S+\/hub\/invitation\?secret=[\w-]{43}\n$/);
       expect(invited.stderr).toMatch(/^For ada, once, until .* UTC\.\n$/);

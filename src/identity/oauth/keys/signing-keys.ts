@@ -132,8 +132,8 @@ export function createSigningKeys(deps: {
 
   /** After those that will have signed for so long when the next take over. */
   async function makeNext(ageMs: number): Promise<void> {
-    const now = database.now();
     const keys = await current();
+    const now = database.now();
     for (const { algorithm, activeFrom, endsAt } of keys) {
       const dueMs = activeFrom.getTime() + ageMs;
       const isDue = activeFrom.getTime() <= now && dueMs - noticeMs <= now;
