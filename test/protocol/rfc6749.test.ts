@@ -410,12 +410,17 @@ describe('token endpoint', () => {
   test.each([
     'password',
     'client_credentials',
-    'refresh_token',
     'implicit',
     'urn:ietf:params:oauth:grant-type:jwt-bearer',
   ])('§5.2 unsupported_grant_type for %s', async (grant_type) => {
     const response = await hub.post('token', { grant_type, code: 'x' }, asWiki);
     expect([response.status, await errorOf(response)]).toEqual([400, 'unsupported_grant_type']);
+  });
+
+  test('§5.2 unauthorized_client for a grant that the client may not use', async () => {
+    const form = { grant_type: 'refresh_token', refresh_token: 'x' };
+    const response = await hub.post('token', form, asWiki);
+    expect([response.status, await errorOf(response)]).toEqual([400, 'unauthorized_client']);
   });
 
   test('refuses a body over its limit', async () => {
