@@ -24,6 +24,7 @@ import { createClientRegistry } from '../identity/oauth/clients/client-registry.
 import { createClientSecretVerifier } from '../identity/oauth/clients/client-secret.ts';
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
 import { issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
+import { createClientCredentialsGrant } from '../identity/oauth/grants/client-credentials-grant.ts';
 import { createCodeExchange } from '../identity/oauth/grants/code-exchange.ts';
 import { createRefreshGrant } from '../identity/oauth/grants/refresh-grant.ts';
 import { createUserClaims } from '../identity/oauth/openid/claims.ts';
@@ -146,7 +147,10 @@ function openOAuth(hub: WithServices) {
       clientAddress: hub.clientAddress,
     }),
     tokenIssuer: createTokenIssuer({ ...hub, settings: Hub }),
-    answerGrants: { refresh_token: createRefreshGrant(hub) },
+    answerGrants: {
+      refresh_token: createRefreshGrant(hub),
+      client_credentials: createClientCredentialsGrant(hub),
+    },
     exchangeCode: createCodeExchange({
       ...hub,
       issueIdToken: createIdTokens({

@@ -24,6 +24,7 @@ import {
 import { createRevocationEndpoint } from '../../src/identity/oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../../src/identity/oauth/endpoints/token-endpoint.ts';
 import { createUserInfoEndpoint } from '../../src/identity/oauth/endpoints/userinfo-endpoint.ts';
+import { createClientCredentialsGrant } from '../../src/identity/oauth/grants/client-credentials-grant.ts';
 import { createCodeExchange } from '../../src/identity/oauth/grants/code-exchange.ts';
 import { createRefreshGrant } from '../../src/identity/oauth/grants/refresh-grant.ts';
 import { createSigningKeyStore } from '../../src/identity/oauth/keys/signing-key-store.ts';
@@ -214,6 +215,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   });
   const refreshTokens = createRefreshTokenStore({ database, now });
   const answerGrants = {
+    client_credentials: createClientCredentialsGrant({ accessTokens, authorizer, now }),
     refresh_token: createRefreshGrant({ refreshTokens, users, authorizer, log, now }),
   };
   const tokenIssuer = createTokenIssuer({ accessTokens, authorizer, now });

@@ -189,14 +189,14 @@ export const endpoints = {
     id: 'exchangeCode',
     method: 'POST',
     path: '/oauth2/token',
-    audit: ['oauth.replay'],
+    audit: ['oauth.replay', 'token.create'],
     tag: 'oauth',
-    summary: 'Get an access token (RFC 6749 §4.1.3, §6)',
+    summary: 'Get an access token (RFC 6749 §4.1.3, §4.4, §6)',
     description:
-      'For a code or a refresh token, each good for one use by the client that it was issued to.',
+      'For a code or a refresh token, each good for one use by the client that it was issued to; or for a service itself.',
     scopes: 'public',
     body: z.object({
-      grant_type: z.enum(['authorization_code', 'refresh_token']),
+      grant_type: z.enum(['authorization_code', 'refresh_token', 'client_credentials']),
       code: z.string().optional(),
       refresh_token: z.string().optional(),
       redirect_uri: z.string().optional(),

@@ -119,6 +119,8 @@ function checkFields(service: ServiceConfig, report: Report): void {
   checkForwarding(service, report);
   if (service.oauth_offline && !service.oauth_grants.includes('refresh'))
     report('oauth_offline', 'needs "refresh" among oauth_grants');
+  if (service.oauth_public && service.oauth_grants.includes('client_credentials'))
+    report('oauth_grants', '"client_credentials" is for a client with a secret');
   if (api_token !== undefined && api_token.reveal().length <= maxRefusedSecretLength) {
     report('api_token', `must be longer than ${maxRefusedSecretLength} characters`);
   }

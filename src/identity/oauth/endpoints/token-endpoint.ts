@@ -30,9 +30,10 @@ const parameters = [
 ];
 
 /** Grant types beside `authorization_code`, and what a client has to be configured for to use them. */
-export const furtherGrants = { refresh_token: 'refresh' } as const satisfies Readonly<
-  Record<string, ClientGrant>
->;
+export const furtherGrants = {
+  refresh_token: 'refresh',
+  client_credentials: 'client_credentials',
+} as const satisfies Readonly<Record<string, ClientGrant>>;
 
 /** The token endpoint (RFC 6749 §3.2). */
 export function createTokenEndpoint({
