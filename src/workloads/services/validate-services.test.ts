@@ -85,6 +85,18 @@ describe('validating services', () => {
       'rules[1]',
       /can never match: rules\[0\]/,
     ],
+    [
+      'offline access without refresh tokens',
+      [{ name: 'a', oauth_offline: true }],
+      'oauth_offline',
+      /needs "refresh"/,
+    ],
+    [
+      'tokens of its own for a client that proves nothing',
+      [{ name: 'a', oauth_public: true, oauth_grants: ['client_credentials'] }],
+      'oauth_grants',
+      /for a client with a secret/,
+    ],
     ['an unknown user', [{ name: 'a', command: 'x', user: 'bob' }], 'user', /no user "bob".*"a"/],
     [
       'a cwd that is no directory',
