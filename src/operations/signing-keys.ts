@@ -48,6 +48,7 @@ export const signingKeyOperations = [
   operation({
     id: 'rotateSigningKeys',
     byCommand: true,
+    needsRecentLogin: true,
     method: 'POST',
     path: '/signing-keys',
     audit: ['key.create'],
@@ -63,6 +64,7 @@ export const signingKeyOperations = [
   operation({
     id: 'revokeSigningKeys',
     byCommand: true,
+    needsRecentLogin: true,
     method: 'DELETE',
     path: '/signing-keys',
     audit: ['key.revoke', 'key.create'],

@@ -43,6 +43,8 @@ export interface WorldOptions {
   readonly servers: 'none' | 'stopped' | 'running';
   /** Whether it is the named server of the owner that runs; the default one otherwise. */
   readonly isNamed: boolean;
+  /** Whether the users have tokens, which each of them needs who calls or whose token is named; true unless given. */
+  readonly hasTokens?: boolean;
   readonly hasLogins: boolean;
   readonly hasFailures: boolean;
   readonly hasInvitation: boolean;
@@ -79,10 +81,13 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   }
 
   const createUser = async (name: string): Promise<WorldUser> => {
-    const { id, token } = (await post(`/users/${name}/tokens`, { note: 'inherits' })) as {
-      id: string;
-      token: string;
-    };
+    const { id, token } =
+      options.hasTokens === false
+        ? { id: 'no-token', token: 'no-token' }
+        : ((await post(`/users/${name}/tokens`, { note: 'inherits' })) as {
+            id: string;
+            token: string;
+          });
     if (options.hasLogins) {
       const { secret } = await inviteUser(hub, name);
       await acceptInvitation(hub, secret, testPassword);
@@ -114,11 +119,11 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     server,
     service: options.hasService ? service : 'wiki',
     role,
-    adminToken: await tokenOf(hub, 'ada'),
+    adminToken: await sharedTokens(hub).admin,
     adminServiceToken: adminToken,
     plainServiceToken: 'plain-service-token',
     gatewayToken: 'edge-service-token',
-    revokedToken: await revokedTokenOf(hub),
+    revokedToken: await sharedTokens(hub).revoked,
     freeName: `free${worlds}`,
   };
 }
@@ -129,13 +134,21 @@ async function sessionOf(hub: TestHub, name: string): Promise<string> {
   return sessions[0]?.id ?? 'no-session';
 }
 
-const revokedTokens = new WeakMap<TestHub, Promise<string>>();
+interface SharedTokens {
+  readonly admin: Promise<string>;
+  readonly revoked: Promise<string>;
+}
 
-/** One for all worlds of a hub: nothing can be done with it, nor to it. */
-function revokedTokenOf(hub: TestHub): Promise<string> {
-  const made = revokedTokens.get(hub) ?? makeRevokedToken(hub);
-  revokedTokens.set(hub, made);
-  return made;
+const tokensOfHubs = new WeakMap<TestHub, SharedTokens>();
+
+/** For all worlds of a hub: no operation is done to them. */
+function sharedTokens(hub: TestHub): SharedTokens {
+  const tokens = tokensOfHubs.get(hub) ?? {
+    admin: tokenOf(hub, 'ada'),
+    revoked: makeRevokedToken(hub),
+  };
+  tokensOfHubs.set(hub, tokens);
+  return tokens;
 }
 
 async function makeRevokedToken(hub: TestHub): Promise<string> {

@@ -215,7 +215,8 @@ test.runIf(process.getuid?.() === 0)(
     first.signal('SIGKILL');
     await said.until('listening');
     const answers = await Promise.all([...underWay, visit()]);
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+    // 504 where the hub was silent for too long before it died.
+    for (const { status } of answers) expect([503, 504]).toContain(status);
 
     other.kill('SIGKILL');
     expect((await sent).slice(0, 1_000)).toBe('');

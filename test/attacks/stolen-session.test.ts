@@ -265,6 +265,8 @@ test('every change asks for a recent login, but for what ends things or is over 
       'writeLinks',
       'replaceProxy',
       'createTokenByPassword',
+      'postUserInfo',
+      'exportActivity',
       // Of OAuth clients; what they get ends with the login.
       'decideAuthorization',
       'exchangeCode',

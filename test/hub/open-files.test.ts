@@ -6,7 +6,7 @@ import { requires } from '../support/requires.ts';
 import { adminToken } from '../support/server-hub.ts';
 import { until } from '../support/test-hub.ts';
 
-const complaint = /limit of open files/;
+const complaint = /limit of \d+ open files/;
 
 test.skipIf(!requires('prlimit'))(
   'clients that take all connections leave some to servers and services, and are told',

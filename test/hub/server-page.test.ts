@@ -81,7 +81,7 @@ describe('the page of a server', () => {
     await startServer(hub, alice, { user_options: { profile: 'small' } });
     await untilServer(hub, alice, ({ failure }) => failure !== null, 'it has failed');
     const failed = (await pageOf(owner)).body;
-    expect(failed).toMatch(/Why it failed[\s\S]*exit code 3[\s\S]*no good/);
+    expect(failed).toMatch(/Why it failed[\s\S]*code 3\)[\s\S]*no good/);
     expect(failed).toContain('Small &amp; cheap');
     expect((await owner.open(`${hub.url}hub/home`)).body).toContain(
       'href="/hub/servers/alice">View error</a>',

@@ -42,7 +42,7 @@ describe('hub', () => {
     expect((await hub('reload', called)).stderr).toContain(`with: ${command} start\n`);
     const { stdout } = await hub('--help', called);
     expect(stdout).toContain(`Usage: ${command} [options]`);
-    expect(stdout).toContain(`\n  ${command} user add NAME --admin\n`);
+    expect(stdout).toContain(`\n  ${command} init\n`);
     expect((await hub('logs --help', called)).stdout).toContain(`  ${command} logs ada -f\n`);
     expect((await hub('logs nobody', called)).stderr).toContain(`Users: ${command} user list`);
   });

@@ -167,8 +167,9 @@ test('a server whose port another program of its account takes gets another one'
         return { HUB_SERVICE_URL: url };
       },
     });
-    expect(urls).toHaveLength(2);
-    expect(server.url).toBe(urls[1]);
+    // Some other program may have taken the second one too.
+    expect(urls.length).toBeGreaterThanOrEqual(2);
+    expect(server.url).toBe(urls.at(-1));
     expect(await isReady(server)).toMatchObject({ ready: true });
   } finally {
     for (const thief of thieves) {
@@ -227,8 +228,9 @@ describe.runIf(requires('root'))('a server of a system user', () => {
           return { HUB_SERVICE_URL: url };
         },
       });
-      expect(urls).toHaveLength(2);
-      expect(server.url).toBe(urls[1]);
+      // Some other program may have taken the second one too.
+      expect(urls.length).toBeGreaterThanOrEqual(2);
+      expect(server.url).toBe(urls.at(-1));
     } finally {
       for (const thief of thieves) thief.kill('SIGKILL');
     }

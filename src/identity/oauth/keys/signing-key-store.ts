@@ -73,7 +73,13 @@ export function createSigningKeyStore(
           .updateTable('signing_keys')
           .set({ ends_at: lastEnd })
           .where('alg', '=', alg)
-          .where((is) => is.or([is('ends_at', 'is', null), is('ends_at', '>', lastEnd)]))
+          // By its id: one that another process has just made as the first is none that came before.
+          .where((is) =>
+            is.or([
+              ...(former === undefined ? [] : [is('id', '=', former)]),
+              is('ends_at', '>', lastEnd),
+            ]),
+          )
           .execute();
         const { numInsertedOrUpdatedRows = 0n } = await transaction
           .insertInto('signing_keys')
