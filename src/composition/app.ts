@@ -49,8 +49,15 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
     await next();
   });
 
+  const { keySet, userInfo, token, revocation } = endpoints;
+  // What is asked there is proved by a token or a code, never by a cookie: a page of a client may ask as any program may.
+  const openToOrigins = new Set([
+    ...oauth.metadataPaths,
+    ...[keySet, userInfo, token, revocation].map(pathOf),
+  ]);
   app.use(async (ctx, next) => {
-    // Programs in browsers may ask which headers they can send; the answer allows no other origin.
+    if (openToOrigins.has(ctx.path)) ctx.set('Access-Control-Allow-Origin', '*');
+    // Programs in browsers may ask which headers they can send; the answer allows no other origin elsewhere.
     if (ctx.method === 'OPTIONS' && ctx.path.startsWith(apiPath)) {
       ctx.set('Access-Control-Allow-Headers', 'accept, content-type, authorization');
     }

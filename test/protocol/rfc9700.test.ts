@@ -163,7 +163,7 @@ test('§4.15 a client cannot be mistaken for a user', async () => {
     { grant_type: 'client_credentials', scope: 'read:users' },
     basic('service-wiki', wiki.secret),
   );
-  expect(await errorOf(response)).toBe('unsupported_grant_type');
+  expect(await errorOf(response)).toBe('unauthorized_client');
 });
 
 test('§4.16 MUST prevent clickjacking', async () => {
