@@ -52,9 +52,6 @@ export default defineConfig({
     // Node.js runs the sources itself, as it does outside of the tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     pool: 'forks',
-    // Several processes that each collect garbage in four threads on two cores wait for one another; and with much room
-    // for young objects there is less to collect.
-    execArgv: ['--single-threaded-gc', '--min-semi-space-size=16', '--max-semi-space-size=64'],
     // What a file imports is loaded once for all that a worker runs, which is most of what a short one costs.
     isolate: false,
     unstubEnvs: true,
