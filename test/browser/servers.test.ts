@@ -92,13 +92,13 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     const page = await logIn('bob');
     await page.goto(`${hub.url}hub/spawn`);
     await choose(page, 'Broken');
-    await page.getByText('with exit code 4').waitFor();
+    await page.getByText('exited (code 4)').waitFor();
     expect(await page.getByText('something is missing').count()).toBe(1);
     const before = await page.locator('time').getAttribute('datetime');
     await page.getByRole('button', { name: 'Try again with the same options' }).click();
     const failedAgain = page.locator(`time:not([datetime="${before}"])`);
     await failedAgain.waitFor();
-    await page.getByText('with exit code 4').waitFor();
+    await page.getByText('exited (code 4)').waitFor();
 
     await page.goto(`${hub.url}hub/home`);
     await page.getByRole('link', { name: 'View error' }).click();
@@ -119,7 +119,7 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await page.goto(`${hub.url}hub/spawn`);
     await page.getByRole('radio', { name: 'Broken' }).check();
     await page.getByRole('button', { name: /starten/ }).click();
-    await page.getByText('hat sich mit Exitcode 4 beendet').first().waitFor();
+    await page.getByText('hat sich beendet (Code 4)').first().waitFor();
     await page.getByRole('button', { name: 'Mit denselben Optionen erneut versuchen' }).waitFor();
 
     await page.goto(`${hub.url}hub/spawn`);

@@ -203,7 +203,7 @@ describe.runIf(canRunPods())('servers in pods', () => {
       (server) => server.failure !== null,
       'the start has failed',
     );
-    expect(failure?.message).toContain('exit code 4');
+    expect(failure?.message).toContain('(code 4)');
     expect(failure?.output).toEqual(['no licence here']);
   });
 
