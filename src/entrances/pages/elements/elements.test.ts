@@ -158,7 +158,7 @@ test('an address breaks before its port and after its slashes only', () => {
     '<code>http://127.0.0.1<wbr>:9000/<wbr>a/<wbr>b</code>',
   );
   expect(String(addressElement('http+unix://%2Frun%2Fx.sock'))).toBe(
-    '<code>http+unix://%2Frun%2Fx.sock</code>',
+    '<code>/run/<wbr>x.sock</code>',
   );
   expect(String(addressElement('http://a/<b>'))).toContain('&lt;b&gt;');
 });
