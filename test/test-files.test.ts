@@ -31,14 +31,20 @@ const started = new RegExp(
   `\\b(?:spawn|spawnSync|exec|execFile|execFileSync|execSync|promisify\\(execFile\\))\\)?\\(\\s*['"\`](?:/[\\w./-]+/)?(${programNames.join('|')})['"\`]`,
   'g',
 );
+/** In a line for a shell: behind what ends the command before it, or `exec`. */
+const startedByShell = new RegExp(
+  `['"\`](?:[^'"\`\\n]*[(;|&] *|[^'"\`\\n]*\\bexec )(${programNames.join('|')}) [\\w$"'-]`,
+  'g',
+);
 /** Any of the system's, whether it is listed yet or not. */
 const atItsPath = /['"`]\/usr\/s?bin\/([\w.-]+)['"`]/g;
 
 /** Runs that are started by name, where only `pathOf()` knows whether the test has asked for them. */
 function startProblems({ path, text }: TestFile): string[] {
-  return [...text.matchAll(started), ...text.matchAll(atItsPath)].map(
-    ([, name]) => `${path} starts ${name} by its name: pathOf('${name}')`,
-  );
+  const patterns = [started, startedByShell, atItsPath];
+  return patterns
+    .flatMap((pattern) => [...text.matchAll(pattern)])
+    .map(([, name]) => `${path} starts ${name} by its name: pathOf('${name}')`);
 }
 
 /** What depends on how fast the machine is; bench/ measures, and a deadline of `until()` ends a hang. */
@@ -59,6 +65,7 @@ test('a program that not every machine has is started by way of pathOf(), which 
   expect(problemsOf("const child = spawn('promtool', args);")).toHaveLength(1);
   expect(problemsOf("promisify(execFile)(\n  'curl',")).toHaveLength(1);
   expect(problemsOf("const program = '/usr/sbin/nginx';")).toHaveLength(1);
+  expect(problemsOf(`const left = '(setsid sh -c "sleep 600" &); exec "$@"';`)).toHaveLength(1);
   expect(problemsOf("execFileSync('/usr/bin/new-program', args);")).toHaveLength(1);
   expect(problemsOf("spawn(pathOf('promtool'), args); spawn('sh', ['-c', 'true']);")).toEqual([]);
 });

@@ -142,7 +142,7 @@ test.skipIf(!requires('curl', 'python3'))(
       async () => (await ada.open(notes)).body.includes('Only for us'),
       'the app answers',
     );
-    const [, asking = ''] = /\(`(curl -H 'Accept[^`]*)`\)/.exec(checkout.text) ?? [];
+    const [, asking = ''] = /\(`(\w+ -H 'Accept[^`]*)`\)/.exec(checkout.text) ?? [];
     const { output: refused } = await checkout.run(asking.replace('curl', 'curl -si'));
     expect(refused).toMatch(/^HTTP\/1.1 401/);
     const { output: sent } = await checkout.run(

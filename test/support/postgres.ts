@@ -287,7 +287,7 @@ const outputOnly: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
 /** Arguments of `unshare` that mount a disk and become the server, under its own account. */
 function onSmallDisk(directory: string, mebibytes: number, command: readonly string[]): string[] {
   mkdirSync(directory, { recursive: true });
-  const script = `mount -t tmpfs -o size=${mebibytes}m tmpfs ${directory} && chown postgres ${directory} && exec setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"`;
+  const script = `mount -t tmpfs -o size=${mebibytes}m tmpfs ${directory} && chown postgres ${directory} && exec ${pathOf('setpriv')} --reuid=postgres --regid=postgres --clear-groups -- "$@"`;
   return ['--mount', 'sh', '-c', script, 'sh', ...command];
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ConfigProblem } from '../errors.ts';
 import { hubSection } from './hub-schema.ts';
+import { formatPath } from './problem-path.ts';
 import { recover } from './recover.ts';
 import { describeIssues } from './schema-problems.ts';
 import { authenticatorSection, proxySection, spawnerSection } from './sections-schema.ts';
@@ -42,7 +43,7 @@ export function parseSections(root: unknown): SectionsResult {
   }
   for (const [name, section] of Object.entries(pluginSections)) {
     if (typeof section !== 'object' || section === null || Array.isArray(section)) {
-      problems.push({ path: name, message: 'must be an object' });
+      problems.push({ path: formatPath([name]), message: 'must be an object' });
     }
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { canRunPods } from '../../../test/support/kubernetes-api.ts';
 import { podOf, useKubernetesSpawners } from '../../../test/support/kubernetes-spawners.ts';
+import { pathOf } from '../../../test/support/requires.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import { testHubId } from '../../../test/support/test-spawner.ts';
 import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
@@ -37,7 +38,10 @@ describe.runIf(canRunPods())('what pods use', () => {
         request({ serverId, objectName: serverId, command: ['sh', '-c', `echo ready; ${script}`] }),
       );
     const burning = await start('burns', 'while :; do :; done');
-    const holding = await start('holds', 'exec perl -e \'$held = "x" x 60_000_000; sleep 600\'');
+    const holding = await start(
+      'holds',
+      `exec ${pathOf('perl')} -e '$held = "x" x 60_000_000; sleep 600'`,
+    );
     const states = [burning.state, { pod: 'of no server' }, holding.state];
 
     const before = await asked();

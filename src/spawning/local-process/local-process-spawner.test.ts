@@ -11,7 +11,7 @@ import {
   silentLog,
   useLocalSpawners,
 } from '../../../test/support/local-spawners.ts';
-import { requires } from '../../../test/support/requires.ts';
+import { pathOf, requires } from '../../../test/support/requires.ts';
 import { fixtureApp } from '../../../test/support/server-hub.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import { until } from '../../../test/support/test-hub.ts';
@@ -38,17 +38,20 @@ describe('a local server', () => {
     expect(await server.exited).toEqual({ code: null, signal: 'SIGTERM' });
   });
 
-  test('is measured with what has left its tree and its session', async () => {
-    const spawner = createSpawner();
-    const left = '(setsid sh -c "echo left; sleep 600; :" &); exec "$@"';
-    const command = ['sh', '-c', left, 'sh', ...fixtureApp('web-server')];
-    const server = await start(spawner, { command });
-    await seen('left');
-    // The shell and what it waits for.
-    const measured = async () => (await spawner.usage?.([server.state]))?.[0]?.processes;
-    await until(async () => (await measured()) === 3, 'all are measured');
-    await stop(spawner, server);
-  });
+  test.runIf(requires('setsid'))(
+    'is measured with what has left its tree and its session',
+    async () => {
+      const spawner = createSpawner();
+      const left = `(${pathOf('setsid')} sh -c "echo left; sleep 600; :" &); exec "$@"`;
+      const command = ['sh', '-c', left, 'sh', ...fixtureApp('web-server')];
+      const server = await start(spawner, { command });
+      await seen('left');
+      // The shell and what it waits for.
+      const measured = async () => (await spawner.usage?.([server.state]))?.[0]?.processes;
+      await until(async () => (await measured()) === 3, 'all are measured');
+      await stop(spawner, server);
+    },
+  );
 
   test('starts on a Unix socket that no other account can reach, gone afterwards', async () => {
     const spawner = createSpawner();

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { pathOf, requires } from '../../../test/support/requires.ts';
 import { hasSlurm, useSlurm } from '../../../test/support/slurm.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import { createTestSpawner } from '../../../test/support/test-spawner.ts';
@@ -101,7 +102,7 @@ test.for([
   expect(await commands.measureJobs(['7'])).toEqual({ figures: [], refusal });
 });
 
-describe.skipIf(!hasSlurm())('what jobs use', () => {
+describe.skipIf(!hasSlurm() || !requires('perl', 'setpriv'))('what jobs use', () => {
   const cluster = useSlurm();
   const commandsOf = (directory?: string) =>
     createSlurmCommands({
@@ -119,7 +120,7 @@ describe.skipIf(!hasSlurm())('what jobs use', () => {
 
   test('is what sstat says, asked once for all of them', async () => {
     const burning = await submit('while :; do :; done');
-    const holding = await submit('exec perl -e \'$held = "x" x 60_000_000; sleep 600\'');
+    const holding = await submit(`exec ${pathOf('perl')} -e '$held = "x" x 60_000_000; sleep 600'`);
     const { usage, clock, asked } = openUsage(commandsOf().measureJobs);
     let rounds = 0;
     let used: readonly (ResourceUsage | undefined)[] = [];
@@ -147,8 +148,7 @@ describe.skipIf(!hasSlurm())('what jobs use', () => {
       own.clock.ms += 10_000;
       return (await own.usage([job]))[0] !== undefined;
     }, 'the job is measured');
-    const asNobody =
-      'exec setpriv --reuid=nobody --regid=nogroup --clear-groups /usr/bin/sstat "$@"';
+    const asNobody = `exec ${pathOf('setpriv')} --reuid=nobody --regid=nogroup --clear-groups /usr/bin/sstat "$@"`;
     const hub = openUsage(commandsOf(programFolder({ sstat: asNobody })).measureJobs);
     for (let round = 0; round < 10; round += 1) {
       expect(await hub.usage([job])).toEqual([undefined]);
