@@ -2,8 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startChromium } from '../support/chromium.ts';
+import { guardedNotebook } from '../support/guarded-notebook.ts';
 import { notebookOf } from '../support/notebook-document.ts';
-import { pathOf, requires } from '../support/requires.ts';
+import { requires } from '../support/requires.ts';
 import {
   createServerHub,
   getServer,
@@ -18,16 +19,7 @@ test.skipIf(!requires('jupyter-notebook', 'ipykernel', 'chromium'))(
     await using browser = await startChromium();
     await using hub = await createServerHub({
       Spawner: {
-        cmd: [
-          pathOf('jupyter-notebook'),
-          '--no-browser',
-          '--allow-root',
-          '--sock={socket}',
-          '--NotebookApp.base_url={prefix}',
-          '--NotebookApp.token=',
-          '--NotebookApp.allow_remote_access=1',
-        ],
-        ready_path: '/api',
+        ...guardedNotebook(),
         start_timeout: 300,
         http_timeout: 300,
         idle_timeout_seconds: 60,

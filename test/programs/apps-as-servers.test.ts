@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { guardedNotebook } from '../support/guarded-notebook.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import {
   createServerHub,
@@ -26,16 +27,7 @@ test.skipIf(!requires('jupyter-notebook', 'ipykernel'))(
   'Jupyter Notebook runs code on a socket, until its user logs out',
   async () => {
     const { hub, page, alice } = await startFor({
-      cmd: [
-        pathOf('jupyter-notebook'),
-        '--no-browser',
-        '--allow-root',
-        '--sock={socket}',
-        '--NotebookApp.base_url={prefix}',
-        '--NotebookApp.token=',
-        '--NotebookApp.allow_remote_access=1',
-      ],
-      ready_path: '/api',
+      ...guardedNotebook(),
     });
     await using _hub = hub;
     const tree = await alice.open(`${page}tree`);

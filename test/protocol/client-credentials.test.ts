@@ -4,6 +4,7 @@ import {
   type AuthorizationServerHarness,
   basic,
   forum,
+  refusalOf,
   startAuthorizationServer,
   wiki,
 } from './harness.ts';
@@ -26,10 +27,6 @@ beforeEach(async () => {
 
 const ask = (form: Record<string, string> = {}, client = asRobot) =>
   hub.post('token', { grant_type: 'client_credentials', ...form }, client);
-
-async function errorOf(response: Response): Promise<unknown> {
-  return [response.status, ((await response.json()) as { error: string }).error];
-}
 
 async function callerWith(token: string): Promise<unknown> {
   const headers = { Authorization: `Bearer ${token}` };
@@ -65,13 +62,13 @@ test('§4.4.3 it comes without a refresh token, and with no more than the scope 
 test.each(['admin:users', 'read:metrics shares', 'no-such-scope', ' '])(
   '§5.2 invalid_scope for %j, which its roles do not allow',
   async (scope) => {
-    expect(await errorOf(await ask({ scope }))).toEqual([400, 'invalid_scope']);
+    expect(await refusalOf(await ask({ scope }))).toEqual([400, 'invalid_scope']);
   },
 );
 
 test('§4.4 only confidential clients that are configured for it, with their secret', async () => {
   const asForum = basic('service-forum', forum.secret);
-  expect(await errorOf(await ask({}, asForum))).toEqual([400, 'unauthorized_client']);
+  expect(await refusalOf(await ask({}, asForum))).toEqual([400, 'unauthorized_client']);
   const guessed = basic('service-robot', 'guessed');
-  expect(await errorOf(await ask({}, guessed))).toEqual([401, 'invalid_client']);
+  expect(await refusalOf(await ask({}, guessed))).toEqual([401, 'invalid_client']);
 });

@@ -510,6 +510,16 @@ export function responseParameters(response: Response): URLSearchParams {
   return new URL(location).searchParams;
 }
 
+/** The error code of an answer in JSON (RFC 6749 §5.2). */
+export async function errorOf(response: Response): Promise<string> {
+  return ((await response.json()) as { error: string }).error;
+}
+
+/** The same behind the status. */
+export async function refusalOf(response: Response): Promise<readonly [number, string]> {
+  return [response.status, await errorOf(response)];
+}
+
 /** HTTP Basic with form-encoded id and secret (RFC 6749 §2.3.1). */
 export function basic(clientId: string, clientSecret: string): { Authorization: string } {
   const encode = (text: string) => encodeURIComponent(text).replaceAll('%20', '+');

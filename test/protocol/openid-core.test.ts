@@ -32,7 +32,7 @@ const verified = async (idToken: string, audience: string) =>
     audience,
   });
 
-/** What the token endpoint answers ada, who disclosed the hub who she is. */
+/** What the token endpoint answers for ada, of whom the hub knows name, address and picture. */
 async function logIn(scope: string, more: Record<string, string> = {}) {
   const browser = await hub.login('ada');
   await hub.userInfo.change(browser.user, {

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { decodeJwt, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
   type AuthorizationServerHarness,
@@ -23,6 +23,12 @@ const request = { response_type: 'code', client_id: 'service-wiki', scope: 'open
 const ask = (browser: Browser | undefined, more: Record<string, string>) =>
   hub.authorize({ ...request, ...more }, browser);
 const errorOf = (answer: Response) => responseParameters(answer).get('error');
+
+/** Whom the code of an answer is for: the subject of the ID token that it gives. */
+async function subjectOf(answer: Response): Promise<string | undefined> {
+  const exchanged = await hub.exchange(responseParameters(answer).get('code') ?? '');
+  return decodeJwt(((await exchanged.json()) as { id_token: string }).id_token).sub;
+}
 
 /** Somebody who let the client in before. */
 async function known(userName = 'ada'): Promise<Browser> {
@@ -49,8 +55,8 @@ describe('prompt', () => {
   test('none without a consent is consent_required, and with one gives a code', async () => {
     const unasked = await ask(await hub.login('bob'), { prompt: 'none' });
     expect([unasked.status, errorOf(unasked)]).toEqual([302, 'consent_required']);
-    const answer = await ask(await known(), { prompt: 'none' });
-    expect(responseParameters(answer).get('code')).toBeTruthy();
+    const browser = await known();
+    expect(await subjectOf(await ask(browser, { prompt: 'none' }))).toBe(browser.user.id);
   });
 
   test('none for a user who may not use the client is an error and no page', async () => {
@@ -73,7 +79,7 @@ describe('prompt', () => {
     const { confirm } = (await answer.json()) as { confirm: string };
     expect(confirm).toContain('nonce=n');
     const confirmed = await hub.request(hub.origin + confirm, { headers: browser.headers });
-    expect(responseParameters(confirmed).get('code')).toBeTruthy();
+    expect(await subjectOf(confirmed)).toBe(browser.user.id);
     const fresh = await ask(undefined, { prompt: 'login' });
     expect(fresh.headers.get('location')).not.toContain('prompt');
   });
@@ -122,9 +128,9 @@ describe('id_token_hint', () => {
     const browser = await known();
     const id_token_hint = await idTokenOf(browser);
     const silent = { prompt: 'none', id_token_hint };
-    expect(responseParameters(await ask(browser, silent)).get('code')).toBeTruthy();
+    expect(await subjectOf(await ask(browser, silent))).toBe(browser.user.id);
     hub.skipSeconds(3700);
-    expect(responseParameters(await ask(browser, silent)).get('code')).toBeTruthy();
+    expect(await subjectOf(await ask(browser, silent))).toBe(browser.user.id);
     const other = await known('bob');
     expect(errorOf(await ask(other, silent))).toBe('login_required');
     expect(errorOf(await ask(other, { id_token_hint }))).toBe('login_required');

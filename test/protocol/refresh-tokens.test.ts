@@ -5,6 +5,7 @@ import {
   type AuthorizationServerHarness,
   basic,
   forum,
+  refusalOf,
   startAuthorizationServer,
   wiki,
 } from './harness.ts';
@@ -46,10 +47,6 @@ async function refreshed(refreshToken: string): Promise<Tokens> {
   return (await answer.json()) as Tokens;
 }
 
-async function errorOf(response: Response): Promise<unknown> {
-  return [response.status, ((await response.json()) as { error: string }).error];
-}
-
 async function statusWith(token: string): Promise<number> {
   const answer = await hub.request(hub.userResource, {
     headers: { Authorization: `Bearer ${token}` },
@@ -88,7 +85,7 @@ test('RFC 6749 §6 the scope may be less than was granted, never more, and a ref
   const { refresh_token, scope } = await logIn(await hub.login('alice'));
   expect(scope).toContain('read:users:name');
   for (const wrong of ['admin:users', `${scope} self`, ' '])
-    expect(await errorOf(await refresh(refresh_token, { scope: wrong }))).toEqual([
+    expect(await refusalOf(await refresh(refresh_token, { scope: wrong }))).toEqual([
       400,
       'invalid_scope',
     ]);
@@ -96,9 +93,26 @@ test('RFC 6749 §6 the scope may be less than was granted, never more, and a ref
   expect(await less.json()).toMatchObject({ scope: 'read:users:name!user' });
 });
 
+test('RFC 6749 §6 of the scopes of OpenID Connect fewer may be asked for, too', async () => {
+  const { refresh_token } = await logIn(await hub.login('alice'), 'openid profile groups');
+  const claimsWith = async (scope: string) => {
+    const { access_token, ...tokens } = (await (
+      await refresh(refresh_token, { scope })
+    ).json()) as Tokens;
+    const headers = { Authorization: `Bearer ${access_token}` };
+    const info = await hub.request(hub.endpoint('userinfo'), { headers });
+    return [tokens.scope, Object.keys((await info.json()) as object).sort()];
+  };
+  expect(await claimsWith('openid profile')).toEqual([
+    'openid profile',
+    ['preferred_username', 'sub'],
+  ]);
+  expect(await claimsWith('openid groups')).toEqual(['openid groups', ['groups', 'sub']]);
+});
+
 test('RFC 6749 §6 a token is bound to the client it was issued to', async () => {
   const { refresh_token } = await logIn(await hub.login('alice'));
-  expect(await errorOf(await refresh(refresh_token, {}, asChat))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(refresh_token, {}, asChat))).toEqual([400, 'invalid_grant']);
   await refreshed(refresh_token);
 });
 
@@ -107,15 +121,15 @@ test('RFC 6749 §5.2 a client that may not refresh gets no refresh token, and un
   const asWiki = basic('service-wiki', 'other-secret');
   const answer = await hub.post('token', { grant_type: 'authorization_code', code }, asWiki);
   expect(await answer.json()).not.toHaveProperty('refresh_token');
-  expect(await errorOf(await refresh('x', {}, asWiki))).toEqual([400, 'unauthorized_client']);
+  expect(await refusalOf(await refresh('x', {}, asWiki))).toEqual([400, 'unauthorized_client']);
 });
 
 test('RFC 9700 §4.14.2 a refresh token used again after its grace ends all that came of it', async () => {
   const first = await logIn(await hub.login('alice'));
   const second = await refreshed(first.refresh_token);
   hub.skipSeconds(10);
-  expect(await errorOf(await refresh(first.refresh_token))).toEqual([400, 'invalid_grant']);
-  expect(await errorOf(await refresh(second.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(first.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(second.refresh_token))).toEqual([400, 'invalid_grant']);
   expect([await statusWith(first.access_token), await statusWith(second.access_token)]).toEqual([
     401, 401,
   ]);
@@ -128,8 +142,8 @@ test('an answer that was lost is given again within 10 seconds, in the same fami
   const again = await refreshed(refresh_token);
   hub.skipSeconds(10);
   // The lost one is in the hands of somebody else, after all.
-  expect(await errorOf(await refresh(lost.refresh_token))).toEqual([400, 'invalid_grant']);
-  expect(await errorOf(await refresh(again.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(lost.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(again.refresh_token))).toEqual([400, 'invalid_grant']);
 });
 
 test('a replayed code ends the grant that it gave, too', async () => {
@@ -139,7 +153,7 @@ test('a replayed code ends the grant that it gave, too', async () => {
   const next = await refreshed(tokens.refresh_token);
   await hub.post('token', form, asMail);
   expect(await statusWith(next.access_token)).toBe(401);
-  expect(await errorOf(await refresh(next.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(next.refresh_token))).toEqual([400, 'invalid_grant']);
 });
 
 test('a grant ends with its login, and offline_access lets it go on (OpenID Connect Core §11)', async () => {
@@ -151,7 +165,7 @@ test('a grant ends with its login, and offline_access lets it go on (OpenID Conn
   const offline = await logIn(alice, 'offline_access');
   expect(offline.scope).toContain('offline_access');
   await logOut(alice);
-  expect(await errorOf(await refresh(bound.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(bound.refresh_token))).toEqual([400, 'invalid_grant']);
   expect([await statusWith(bound.access_token), await statusWith(offline.access_token)]).toEqual([
     401, 200,
   ]);
@@ -159,13 +173,13 @@ test('a grant ends with its login, and offline_access lets it go on (OpenID Conn
   hub.skipSeconds(89 * 24 * 3600);
   const later = await refreshed(next.refresh_token);
   hub.skipSeconds(90 * 24 * 3600);
-  expect(await errorOf(await refresh(later.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(later.refresh_token))).toEqual([400, 'invalid_grant']);
 });
 
 test('a login that has expired refreshes nothing, though it is still there', async () => {
   const { refresh_token } = await logIn(await hub.login('alice'));
   hub.skipSeconds(14 * 24 * 3600);
-  expect(await errorOf(await refresh(refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(refresh_token))).toEqual([400, 'invalid_grant']);
 });
 
 test('offline_access is passed over for a client that may not have it', async () => {
@@ -176,7 +190,7 @@ test('offline_access is passed over for a client that may not have it', async ()
   const { refresh_token, scope } = (await answer.json()) as Tokens;
   expect(scope).not.toContain('offline_access');
   await logOut(alice);
-  expect(await errorOf(await refresh(refresh_token, {}, asChat))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(refresh_token, {}, asChat))).toEqual([400, 'invalid_grant']);
 });
 
 test('a user who lost the access to the client, or the account, gets no further token', async () => {
@@ -185,12 +199,12 @@ test('a user who lost the access to the client, or the account, gets no further 
   const [role] = [await hub.roles.findByName('user')];
   await hub.roles.apply({ save: [{ ...role!, scopes: ['self'] }] });
   hub.database.announceChange({ kind: 'rights_changed' });
-  expect(await errorOf(await refresh(refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(refresh_token))).toEqual([400, 'invalid_grant']);
   await hub.roles.apply({ save: [role!] });
   hub.database.announceChange({ kind: 'rights_changed' });
   const next = await refreshed(refresh_token);
   await hub.users.delete(alice.user.id, { mayBeLast: true });
-  expect(await errorOf(await refresh(next.refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(next.refresh_token))).toEqual([400, 'invalid_grant']);
 });
 
 test('a grant is listed with the tokens of its user, and ends when the application is revoked', async () => {
@@ -203,5 +217,5 @@ test('a grant is listed with the tokens of its user, and ends when the applicati
   ]);
   await hub.accessTokens.revokeByClientAndUser('service-mail', id);
   expect(await hub.accessTokens.listOfUser(id)).toEqual([]);
-  expect(await errorOf(await refresh(refresh_token))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await refresh(refresh_token))).toEqual([400, 'invalid_grant']);
 });

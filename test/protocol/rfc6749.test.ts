@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import {
   type AuthorizationServerHarness,
   basic,
+  errorOf,
   forum,
   responseParameters,
   startAuthorizationServer,
@@ -20,10 +21,6 @@ beforeEach(async () => {
   hub = await startAuthorizationServer({ services });
   return () => hub[Symbol.asyncDispose]();
 });
-
-async function errorOf(response: Response): Promise<string> {
-  return ((await response.json()) as { error: string }).error;
-}
 
 async function newCode(parameters: Record<string, string> = {}): Promise<string> {
   return await hub.obtainCode(await hub.login('alice'), parameters);

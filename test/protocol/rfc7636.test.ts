@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import {
   type AuthorizationServerHarness,
   pkcePair,
+  refusalOf,
   responseParameters,
   startAuthorizationServer,
 } from './harness.ts';
@@ -16,10 +17,6 @@ beforeEach(async () => {
 async function codeFor(code_challenge: string): Promise<string> {
   const alice = await hub.login('alice');
   return await hub.obtainCode(alice, { code_challenge, code_challenge_method: 'S256' });
-}
-
-async function errorOf(response: Response): Promise<unknown> {
-  return [response.status, ((await response.json()) as { error: string }).error];
 }
 
 test('§4.2 S256 is mandatory to implement on the server', async () => {
@@ -56,7 +53,7 @@ test('§4.4 the challenge is associated with the code and not disclosed', async 
   const [one, other] = [pkcePair(), pkcePair()];
   const code = await codeFor(one.challenge);
   expect(code).not.toContain(one.challenge);
-  expect(await errorOf(await hub.exchange(code, { code_verifier: other.verifier }))).toEqual([
+  expect(await refusalOf(await hub.exchange(code, { code_verifier: other.verifier }))).toEqual([
     400,
     'invalid_grant',
   ]);
@@ -66,20 +63,20 @@ test('§4.6 refuses a code_verifier that does not match the code_challenge', asy
   const { verifier, challenge } = pkcePair();
   for (const wrong of [`${verifier}x`, challenge, verifier.slice(0, 43)]) {
     const response = await hub.exchange(await codeFor(challenge), { code_verifier: wrong });
-    expect(await errorOf(response)).toEqual([400, 'invalid_grant']);
+    expect(await refusalOf(response)).toEqual([400, 'invalid_grant']);
   }
 });
 
 test('§4.6 refuses a token request without a code_verifier when a code_challenge was sent', async () => {
   const code = await codeFor(pkcePair().challenge);
-  expect(await errorOf(await hub.exchange(code))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await hub.exchange(code))).toEqual([400, 'invalid_grant']);
 });
 
 test('§4.6 a failed verification leaves no second guess', async () => {
   const { verifier, challenge } = pkcePair();
   const code = await codeFor(challenge);
   await hub.exchange(code, { code_verifier: pkcePair().verifier });
-  expect(await errorOf(await hub.exchange(code, { code_verifier: verifier }))).toEqual([
+  expect(await refusalOf(await hub.exchange(code, { code_verifier: verifier }))).toEqual([
     400,
     'invalid_grant',
   ]);
@@ -96,5 +93,5 @@ test('§7.2 the method is not downgraded: plain never verifies an S256 challenge
     code_verifier: challenge,
     code_challenge_method: 'plain',
   });
-  expect(await errorOf(response)).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(response)).toEqual([400, 'invalid_grant']);
 });

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import {
   type AuthorizationServerHarness,
   pkcePair,
+  refusalOf,
   responseParameters,
   startAuthorizationServer,
 } from './harness.ts';
@@ -32,10 +33,6 @@ beforeEach(async () => {
   });
   return () => hub[Symbol.asyncDispose]();
 });
-
-async function errorOf(response: Response): Promise<unknown> {
-  return [response.status, ((await response.json()) as { error: string }).error];
-}
 
 test('§7.3 the port of a loopback redirect URI may be any at the time of the request', async () => {
   const client = await openidClient.discovery(
@@ -101,7 +98,7 @@ test('RFC 6749 §4.1.3 the token request names the one of the authorization requ
   const code = await hub.obtainCode(await hub.login('alice'), request);
   const form = { grant_type: 'authorization_code', client_id: 'editor', code, code_verifier };
   const other = { ...form, redirect_uri: 'http://127.0.0.1:49153/callback?x=1' };
-  expect(await errorOf(await hub.post('token', other))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await hub.post('token', other))).toEqual([400, 'invalid_grant']);
 });
 
 test('§6 a public native app must use PKCE', async () => {
@@ -125,16 +122,16 @@ test('§8.5 a code needs its verifier, and a wrong secret is worse than none', a
   const code = await hub.obtainCode(await hub.login('alice'), request);
   const form = { grant_type: 'authorization_code', client_id: 'editor', code, redirect_uri };
   const guessed = { ...form, client_secret: 'guessed', code_verifier };
-  expect(await errorOf(await hub.post('token', guessed))).toEqual([401, 'invalid_client']);
-  expect(await errorOf(await hub.post('token', form))).toEqual([400, 'invalid_grant']);
+  expect(await refusalOf(await hub.post('token', guessed))).toEqual([401, 'invalid_client']);
+  expect(await refusalOf(await hub.post('token', form))).toEqual([400, 'invalid_grant']);
 });
 
 test('§8.5 a confidential client that only names itself is not let in', async () => {
   const form = { grant_type: 'authorization_code', client_id: 'site', code: 'x' };
-  expect(await errorOf(await hub.post('token', form))).toEqual([401, 'invalid_client']);
+  expect(await refusalOf(await hub.post('token', form))).toEqual([401, 'invalid_client']);
 });
 
 test('RFC 7662 §2.1 a public client does not get to ask about tokens', async () => {
   const form = { client_id: 'editor', token: 'x' };
-  expect(await errorOf(await hub.post('introspect', form))).toEqual([401, 'invalid_client']);
+  expect(await refusalOf(await hub.post('introspect', form))).toEqual([401, 'invalid_client']);
 });

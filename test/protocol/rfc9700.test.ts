@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import {
   type AuthorizationServerHarness,
   basic,
+  errorOf,
   pkcePair,
   responseParameters,
   startAuthorizationServer,
@@ -14,10 +15,6 @@ beforeEach(async () => {
   hub = await startAuthorizationServer();
   return () => hub[Symbol.asyncDispose]();
 });
-
-async function errorOf(response: Response): Promise<string> {
-  return ((await response.json()) as { error: string }).error;
-}
 
 test('§2.1 redirection URIs MUST be compared exactly', async () => {
   const alice = await hub.login('alice');

@@ -79,8 +79,8 @@ export async function resolveRequestedScopes(
 }
 
 /**
- * The scopes that a client is disclosed it got. One of OpenID Connect is disclosed those of the protocol by their names, without
- * what these stand for here.
+ * The scopes that the answer with a token names (RFC 6749 §5.1). A client of OpenID Connect gets those of the protocol by
+ * their names, without what these stand for here.
  */
 export function scopesToTell(client: Client, granted: readonly string[]): readonly string[] {
   if (!granted.includes(openidScope)) return granted;

@@ -5,11 +5,12 @@ import type { Context, Middleware } from 'koa';
 /** Below this a body is one packet either way. */
 const minBytes = 1_024;
 
-const brotli = promisify(brotliCompress);
+const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzip)];
+/** `quality` is that of Brotli, 0 to 11. */
 const codings = {
   br: (body: Buffer, quality: number) =>
-    brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } }),
-  gzip: promisify(gzip) as (body: Buffer) => Promise<Buffer>,
+    compressBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } }),
+  gzip: (body: Buffer) => compressGzip(body),
 } as const;
 
 type Coding = keyof typeof codings;

@@ -3,10 +3,10 @@ import type { Logger } from 'pino';
 import { HubError } from '../../../platform/errors.ts';
 import { readFormBody } from '../../../platform/http/body.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
-import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { User } from '../../users/user-store.ts';
 import type { Client } from '../clients/client.ts';
+import { scopesForClient } from '../clients/client-access.ts';
 import { isLoopbackUri } from '../clients/redirect-uri.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
@@ -159,18 +159,15 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     login: CurrentLogin,
   ): Promise<Authorization> {
     const { client } = request;
-    const owner = { kind: 'user', name: login.user.name } as const;
-    const [grantedScopes, membership] = await Promise.all([
-      authorizer.scopesOfOwner(owner),
-      authorizer.membership(),
-    ]);
-    if (checkAccess(grantedScopes, client.accessScope, undefined, membership) !== 'granted') {
+    const { name } = login.user;
+    const held = await scopesForClient(client, name, authorizer);
+    if (held === undefined) {
       throw new HubError('forbidden', text`You do not have permission to access ${client.name}.`, {
         hint: text`Ask your administrator for access.`,
       });
     }
     const { catalogue } = authorizer;
-    const scopeContext = { client, owner, grantedScopes, membership, catalogue };
+    const scopeContext = { client, owner: { kind: 'user', name }, ...held, catalogue } as const;
     const { claims } = request.openid ?? {};
     const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole, claims);
     return { request, login, scopes, scopeContext };

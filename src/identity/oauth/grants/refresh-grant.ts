@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
-import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { Client } from '../clients/client.ts';
+import { scopesForClient } from '../clients/client-access.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { openidGrants, openidScope, userInfoScope } from '../openid/claims.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
@@ -31,12 +31,9 @@ export function createRefreshGrant({
   /** Who may not use the client now gets no further tokens for it; it comes back with the right. */
   async function mayUse(client: Client, userId: string): Promise<boolean> {
     const user = await users.findById(userId);
-    if (user === undefined || user.isSuspended) return false;
-    const [scopes, membership] = await Promise.all([
-      authorizer.scopesOfOwner({ kind: 'user', name: user.name }),
-      authorizer.membership(),
-    ]);
-    return checkAccess(scopes, client.accessScope, undefined, membership) === 'granted';
+    return (
+      user !== undefined && (await scopesForClient(client, user.name, authorizer)) !== undefined
+    );
   }
 
   return async (client, form) => {

@@ -99,7 +99,7 @@ export function createRefreshTokenStore({
     refresh: (refreshToken, accessToken) =>
       announced(async (transaction, revoked): Promise<RefreshResult> => {
         const time = now();
-        // Whoever comes second waits here, and then sees what the first one did.
+        // A second request for the same grant waits here, and then sees what the first one did.
         const grant = await transaction
           .updateTable('grants')
           .set({ last_used_at: time })
