@@ -3,7 +3,12 @@ import type { LoadReader } from '../cluster/instances/load-reader.ts';
 import { userNamesFor } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import { loadKeys } from '../platform/metrics/load-history.ts';
-import { listedStates, type ServerListStore } from '../workloads/servers/server-list-store.ts';
+import {
+  listedStates,
+  type ServerListStore,
+  type ServerSort,
+  serverSorts,
+} from '../workloads/servers/server-list-store.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
 import { view } from './operation.ts';
 import { edgeOf, listQuery, pageLength } from './users-query.ts';
@@ -17,6 +22,9 @@ export interface Deps {
 
 const serversQuery = listQuery.extend({
   show: z.enum(listedStates).optional().catch(undefined),
+  sort: z
+    .enum(serverSorts.flatMap((column): ServerSort[] => [column, `-${column}`]))
+    .catch('state'),
 });
 
 /** The servers of all users whose servers a caller may read; who lists no users needs no list of servers. */
@@ -35,6 +43,7 @@ export const serverListOperations = [
     const found = await deps.serverList.list(filter, {
       limit: pageLength,
       edge: edgeOf(query),
+      sort: query.sort,
       total: counts[query.show ?? 'all'],
     });
     const rows = found.items.map((server) => ({

@@ -30,6 +30,11 @@ test('an administrator sees and stops the servers of all users, and a lead those
   };
   await until(async () => (await rows('?show=running')).length === 2, 'both run');
   expect(await rows('?search=car')).toEqual(['carol']);
+  expect(await rows('?sort=-name')).toEqual(['carol', 'bob']);
+  const sorted = await ada.request(`${url}?sort=name&show=running`);
+  expect(sorted.body).toContain(
+    'aria-sort="ascending"><a href="/hub/admin/servers?show=running&amp;sort=-name">',
+  );
   expect(await rows('?show=failed')).toEqual([]);
   const lead = await hub.logIn('lead', testPassword);
   const theirs = await lead.request(url);

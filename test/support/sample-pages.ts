@@ -1208,13 +1208,13 @@ export function samplePages(
     }),
     'admin-servers': serversPage({
       layout,
-      query: { search: text('a') },
+      query: { search: text('a'), sort: 'state' },
       servers: [
         { ...server('running', { load: sampleLoad() }), mayStop: true },
         { ...server('failed', { ...named, failure: text('It ended.') }), mayStop: true },
       ],
       total: 120,
-      borders: { first: undefined, last: text('thesis/alice') },
+      borders: { first: undefined, last: text('3,thesis/alice') },
       counts: { all: 120, failed: 1, unreachable: 0, starting: 1, running: 118, stopping: 0 },
       mayStopMany: true,
     }),

@@ -11,6 +11,13 @@ import { selectServers, toServer } from './server-row-store.ts';
 export const listedStates = ['failed', 'unreachable', 'starting', 'running', 'stopping'] as const;
 export type ListedState = (typeof listedStates)[number];
 
+/** The columns by which the list is sorted: by times the latest come first, and a minus reverses the order. */
+export const serverSorts = ['state', 'name', 'since', 'activity'] as const;
+export type ServerSort = `${'' | '-'}${(typeof serverSorts)[number]}`;
+
+/** A server with the key of its place in the list, for the edge of a page. */
+export type ListedServer = Server & { readonly key: string };
+
 /** Narrows the list; everything given must match. */
 export interface ServerFilter {
   /** Part of the name of the user. */
@@ -22,24 +29,26 @@ export interface ServerFilter {
 
 /** The servers of all users that are not stopped, or have failed. */
 export interface ServerListStore {
-  /** By user and name. */
+  /** In the order of a column and then of users and names: by state those that have failed come first. */
   list(
     filter: ServerFilter,
-    page: PageAsked & { readonly total: number },
-  ): Promise<ListPage<Server>>;
+    page: PageAsked & { readonly total: number; readonly sort: ServerSort },
+  ): Promise<ListPage<ListedServer>>;
   /** The state of the filter does not count. */
   count(filter: ServerFilter): Promise<Readonly<Record<ListedState | 'all', number>>>;
-}
-
-/** For the edge of a page: no name of a server has a slash in it. */
-export function serverKey({ name, userName }: Pick<Server, 'name' | 'userName'>): string {
-  return `${name}/${userName}`;
 }
 
 export function createServerListStore(database: HubDatabase): ServerListStore {
   const isAway = leaseHasEnded(database, 'servers.instance_id');
   const shown = sql<ListedState>`case when servers.state = 'stopped' then 'failed'
     when ${isAway} then 'unreachable' else servers.state end`;
+  const ranks = listedStates.map((state, rank) => sql`when ${state} then ${sql.lit(rank)}`);
+  const sortedBy = {
+    state: sql`case ${shown} ${sql.join(ranks, sql` `)} end`,
+    name: sql`cast(0 as bigint)`,
+    since: sql`case when servers.state = 'stopped' then servers.stopped_at else servers.started_at end`,
+    activity: sql`servers.last_activity_at`,
+  } as const;
 
   function isListed(
     where: ExpressionBuilder<Tables, 'servers' | 'users'>,
@@ -56,28 +65,36 @@ export function createServerListStore(database: HubDatabase): ServerListStore {
   }
 
   return {
-    list(filter, { total, ...page }) {
+    list(filter, { total, sort, ...page }) {
+      const column = sort.replace('-', '') as (typeof serverSorts)[number];
+      const value = sql<number>`coalesce(${sortedBy[column]}, 0)`;
+      const isReversed = sort !== column;
+      const isOfTimes = column === 'since' || column === 'activity';
       return readPage(page, total, {
-        placeOf(key) {
-          const slash = key.indexOf('/');
-          return slash < 0 ? undefined : { name: key.slice(0, slash), user: key.slice(slash + 1) };
-        },
+        placeOf,
         async read({ isBackwards, place, limit }) {
-          const direction = isBackwards ? 'desc' : 'asc';
-          let query = selectServers(database).where((where) => isListed(where, filter));
+          const isDescending = (isReversed !== isOfTimes) !== isBackwards;
+          const direction = isDescending ? 'desc' : 'asc';
+          let query = selectServers(database)
+            .select(value.as('place'))
+            .where((where) => isListed(where, filter));
           if (filter.state !== undefined) query = query.where(shown, '=', filter.state);
           if (place !== undefined) {
-            const past = sql.raw(isBackwards ? '<' : '>');
+            const past = sql.raw(isDescending ? '<' : '>');
             query = query.where(
-              sql<boolean>`(users.name, servers.name) ${past} (${place.user}, ${place.name})`,
+              sql<boolean>`(${value}, users.name, servers.name) ${past} (cast(${place.value} as bigint), ${place.user}, ${place.name})`,
             );
           }
           const rows = await query
+            .orderBy(value, direction)
             .orderBy('users.name', direction)
             .orderBy('servers.name', direction)
             .limit(limit)
             .execute();
-          return rows.map(toServer);
+          return rows.map((row) => ({
+            ...toServer(row),
+            key: `${row.place},${row.name}/${row.user_name}`,
+          }));
         },
       });
     },
@@ -101,4 +118,10 @@ export function createServerListStore(database: HubDatabase): ServerListStore {
       return counts;
     },
   };
+}
+
+/** What is sorted by and the names of a key: no name of a server has a slash in it. */
+function placeOf(key: string) {
+  const [, value, name = '', user = ''] = /^(\d{1,15}),([^/]*)\/(.*)$/su.exec(key) ?? [];
+  return value === undefined ? undefined : { value: Number(value), name, user };
 }

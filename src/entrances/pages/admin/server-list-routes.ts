@@ -1,4 +1,3 @@
-import { serverKey } from '../../../workloads/servers/server-list-store.ts';
 import { bordersOf } from '../elements/table.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import { summaryOf } from '../servers/server-views.ts';
@@ -13,7 +12,7 @@ export function adminServerListRoutes({ page, pages }: BoundPages): void {
       query,
       counts,
       total: found.total,
-      borders: bordersOf(found, serverKey),
+      borders: bordersOf(found, ({ key }) => key),
       servers: rows.map(({ server, prefix, load }) => {
         const { userName: name, name: serverName } = server;
         const of = { name, server: serverName };

@@ -1,12 +1,23 @@
-import { message, text } from '../../../platform/texts/text.ts';
-import { type ListedState, listedStates } from '../../../workloads/servers/server-list-store.ts';
+import { message, type Phrase, text } from '../../../platform/texts/text.ts';
+import {
+  type ListedState,
+  listedStates,
+  type ServerSort,
+} from '../../../workloads/servers/server-list-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadFigures } from '../elements/load-plots.ts';
 import { formatNumber, timeElement } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
-import { type Column, edgeFields, type PageBorders, paging, table } from '../elements/table.ts';
+import {
+  type Column,
+  edgeFields,
+  type PageBorders,
+  paging,
+  sorting,
+  table,
+} from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
 import { type ServerSummary, serverStatus, stateWord } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -15,6 +26,7 @@ interface ServersQuery {
   /** Part of the name of a user; empty for any. */
   readonly search: string;
   readonly show?: ListedState | undefined;
+  readonly sort: ServerSort;
 }
 
 export interface ServersView {
@@ -34,17 +46,18 @@ export function serversPage(view: ServersView): Html {
   const { layout, query, servers, total, borders, counts } = view;
   const url = layout.urls.adminServers;
   const { search, show } = query;
+  const fieldsOf = ({ show, sort }: ServersQuery) => ({
+    ...(show && { show }),
+    ...(sort !== 'state' && { sort }),
+  });
   const urlOf = (asked: ServersQuery, edge?: Parameters<typeof edgeFields>[0]) => {
-    const fields = {
-      ...(asked.search && { search: asked.search }),
-      ...(asked.show && { show: asked.show }),
-    };
-    const said = new URLSearchParams({ ...fields, ...edgeFields(edge) });
+    const searched = asked.search && { search: asked.search };
+    const said = new URLSearchParams({ ...searched, ...fieldsOf(asked), ...edgeFields(edge) });
     return said.size === 0 ? url : `${url}?${said}`;
   };
   const chip = (state: ListedState | undefined): Html =>
-    html`<a class="chip${state === 'failed' && counts.failed > 0 && ' bad'}" href="${urlOf({ search, show: state })}"${state === show && html` aria-current="true"`}>${state === undefined ? text`All` : stateWord(state)} <b>${formatNumber(counts[state ?? 'all'])}</b></a>`;
-  const list = table(text`Servers`, columns(view), servers, {
+    html`<a class="chip${state === 'failed' && counts.failed > 0 && ' bad'}" href="${urlOf({ ...query, show: state })}"${state === show && html` aria-current="true"`}>${state === undefined ? text`All` : stateWord(state)} <b>${formatNumber(counts[state ?? 'all'])}</b></a>`;
+  const list = table(text`Servers`, columns(view, urlOf), servers, {
     style: 'dense',
     keyOf: ({ userName, name }) => `${name}/${userName}`,
   });
@@ -53,7 +66,7 @@ export function serversPage(view: ServersView): Html {
     tab: 'servers',
     scripts: ['live-state.js'],
     body: html`${pageHead(text`Servers`, message('{count, plural, one {# server} other {# servers}}', { count: total }))}
-${searchForm(url, { label: text`Find by user`, search, fields: { show } })}
+${searchForm(url, { label: text`Find by user`, search, fields: fieldsOf(query) })}
 <nav class="chips" aria-label="${text`Show`}">${[undefined, ...listedStates].map(chip)}</nav>
 <section class="block" id="servers" data-live-seconds="10">${
       servers.length === 0
@@ -66,11 +79,17 @@ ${paging({ total, shown: servers.length, borders, urlOf: (edge) => urlOf(query, 
   });
 }
 
-function columns({
-  layout,
-  mayStopMany,
-}: ServersView): readonly Column<ServersView['servers'][number]>[] {
+function columns(
+  { layout, mayStopMany, query }: ServersView,
+  urlOf: (asked: ServersQuery) => string,
+): readonly Column<ServersView['servers'][number]>[] {
   const { urls, now } = layout;
+  const sortedBy = (column: 'name' | 'state' | 'since' | 'activity', label: Phrase) =>
+    sorting(column, label, {
+      sort: query.sort,
+      urlOf: (sort) => urlOf({ ...query, sort }),
+      beginsWithLast: column === 'since' || column === 'activity',
+    });
   const tick: Column<ServersView['servers'][number]> = {
     label: text`Tick`,
     style: 'tick',
@@ -80,19 +99,19 @@ function columns({
   return [
     ...(mayStopMany ? [tick] : []),
     {
-      label: text`Server`,
+      ...sortedBy('name', text`Server`),
       style: 'name',
       cell: ({ userName, name, failure }) =>
         html`<a href="${urls.server(userName, name)}">${userName}${name !== '' && ` / ${name}`}</a>${failure !== undefined && html`<span class="under">${failure}</span>`}`,
     },
-    { label: text`State`, cell: ({ state }) => serverStatus(state) },
+    { ...sortedBy('state', text`State`), cell: ({ state }) => serverStatus(state) },
     {
-      label: text`Since`,
+      ...sortedBy('since', text`Since`),
       cell: ({ startedAt, stoppedAt, state }) =>
         timeElement(state === 'failed' ? stoppedAt : startedAt, now),
     },
     {
-      label: text`Last activity`,
+      ...sortedBy('activity', text`Last activity`),
       cell: ({ lastActivityAt }) => timeElement(lastActivityAt, now),
     },
     {

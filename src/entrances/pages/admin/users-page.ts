@@ -5,7 +5,6 @@ import {
   type KnownOfUsers,
   pageSizes,
   type UsersQuery,
-  type UsersSort,
 } from '../../../operations/users-query.ts';
 import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
@@ -15,7 +14,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
 import { formatNumber, timeElement } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
-import { type Column, type PageBorders, paging, table } from '../elements/table.ts';
+import { type Column, type PageBorders, paging, sorting, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -174,11 +173,11 @@ function knownColumns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     cell: (user) => groupLinks(view, user.groups ?? []),
   };
   const created: Column<AdminUserRow> = {
-    ...sorting(view, 'created', text`Created`),
+    ...sortedBy(view, 'created', text`Created`),
     cell: ({ createdAt }) => timeElement(createdAt, now),
   };
   const activity: Column<AdminUserRow> = {
-    ...sorting(view, 'activity', text`Last activity`),
+    ...sortedBy(view, 'activity', text`Last activity`),
     cell: ({ lastActivityAt }) => timeElement(lastActivityAt, now),
   };
   return [
@@ -199,14 +198,14 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
   return [
     ...(view.acts.length > 0 ? [tick] : []),
     {
-      ...sorting(view, 'name', text`Name`),
+      ...sortedBy(view, 'name', text`Name`),
       style: 'name',
       cell: ({ name, leadsTo, isAdmin, invitation, isSuspended, ...info }) =>
         html`${nameOf(view, name, leadsTo)}${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${invitation && html` ${invitationTags[invitation]}`}${isSuspended && html` <span class="tag">${text`Suspended`}</span>`}${aboutUser(info, query)}`,
     },
     ...knownColumns(view),
     {
-      ...(known.servers ? sorting(view, 'server', text`Server`) : { label: text`Server` }),
+      ...(known.servers ? sortedBy(view, 'server', text`Server`) : { label: text`Server` }),
       cell: ({ name, server, load, runningNamedServers }) =>
         server !== undefined &&
         html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= maxSparks && loadSparks(load)}`,
@@ -277,24 +276,13 @@ function serverButton({ layout }: AdminUsersView, user: AdminUserRow): HtmlValue
 
 type SortedColumn = 'name' | 'created' | 'activity' | 'server';
 
-/** The head of a column that sorts; once more turns it round. */
-function sorting(
-  { layout, query }: AdminUsersView,
-  column: SortedColumn,
-  label: Phrase,
-): Pick<Column<AdminUserRow>, 'label' | 'heading' | 'sort'> {
-  const isTurned = query.sort === `-${column}`;
-  const sort: UsersSort = query.sort === column ? `-${column}` : column;
-  const link = html`<a href="${usersUrl(layout.urls, { ...query, sort, edge: undefined })}">${label}</a>`;
-  if (query.sort !== column && !isTurned) return { label, heading: link };
-  const beginsWithLast = column === 'created' || column === 'activity';
-  const direction = beginsWithLast === isTurned ? 'ascending' : 'descending';
-  const arrow = direction === 'descending' ? '↓' : '↑';
-  return {
-    label,
-    heading: html`${link} <span aria-hidden="true">${arrow}</span>`,
-    sort: direction,
-  };
+/** The head of a column that sorts. */
+function sortedBy({ layout, query }: AdminUsersView, column: SortedColumn, label: Phrase) {
+  return sorting(column, label, {
+    sort: query.sort,
+    urlOf: (sort) => usersUrl(layout.urls, { ...query, sort, edge: undefined }),
+    beginsWithLast: column === 'created' || column === 'activity',
+  });
 }
 
 function sizes({ layout, query }: AdminUsersView): Html {

@@ -46,6 +46,32 @@ function cell<Item>(column: Column<Item>, item: Item, index: number): Html {
   return html`<td data-label="${column.label}"><div>${content}</div></td>`;
 }
 
+/**
+ * The head of a column that sorts; once more reverses the order. The minus of an order does that, too.
+ */
+export function sorting<Name extends string>(
+  column: Name,
+  label: Phrase,
+  list: {
+    /** How the list is sorted now. */
+    readonly sort: string;
+    readonly urlOf: (sort: Name | `-${Name}`) => string;
+    /** Whether the order without a minus begins with what is latest. */
+    readonly beginsWithLast: boolean;
+  },
+): Pick<Column<never>, 'label' | 'heading' | 'sort'> {
+  const isTurned = list.sort === `-${column}`;
+  const link = html`<a href="${list.urlOf(list.sort === column ? `-${column}` : column)}">${label}</a>`;
+  if (list.sort !== column && !isTurned) return { label, heading: link };
+  const direction = list.beginsWithLast === isTurned ? 'ascending' : 'descending';
+  const arrow = direction === 'descending' ? '↓' : '↑';
+  return {
+    label,
+    heading: html`${link} <span aria-hidden="true">${arrow}</span>`,
+    sort: direction,
+  };
+}
+
 export interface PagingView {
   /** Tells it from another on the same page. */
   readonly label?: Phrase;
