@@ -234,6 +234,16 @@ export function isFromBrowser(request: RequestLike): boolean {
   );
 }
 
+/**
+ * Whether a request is one of a client of the Model Context Protocol: no other kind of client takes both of these
+ * (2025-06-18, Transports, "Sending Messages to the Server").
+ */
+export function isFromAgent(request: RequestLike): boolean {
+  const accept = single(request.headers['accept']) ?? '';
+  const takesBoth = accept.includes('application/json') && accept.includes('text/event-stream');
+  return takesBoth && !isFromBrowser(request);
+}
+
 /** Whether a browser may show the answer as a page, in a window or a frame, whatever the method. */
 export function isForPage({ headers }: RequestLike): boolean {
   const mode = single(headers['sec-fetch-mode']);

@@ -14,6 +14,7 @@ import {
   type Denied,
   deny,
   headerToken,
+  isFromAgent,
   isFromBrowser,
   isTokenShaped,
   type PresentedToken,
@@ -185,7 +186,8 @@ export function denyUnidentified(
         hint: 'Open this page in your browser again, or send a token.',
       });
   const bearer = isInvalid ? 'Bearer realm="hub", error="invalid_token"' : 'Bearer realm="hub"';
-  const challenge = isFromBrowser(request) ? bearer : `${basicChallenge}, ${bearer}`;
+  const hasPassword = !isFromBrowser(request) && !isFromAgent(request);
+  const challenge = !hasPassword ? bearer : `${basicChallenge}, ${bearer}`;
   return deny(error, { headers: { 'www-authenticate': challenge } });
 }
 

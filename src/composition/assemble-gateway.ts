@@ -18,6 +18,7 @@ import { createHostRules } from '../traffic/gateway/host-rules.ts';
 import { createLiveAccess } from '../traffic/gateway/live-access.ts';
 import { createLoginAccess, type FindVisitor } from '../traffic/gateway/login-access.ts';
 import { createLoginRedirects } from '../traffic/gateway/login-redirects.ts';
+import { createProtectedResources } from '../traffic/gateway/protected-resources.ts';
 import type { RouteAccess } from '../traffic/gateway/route-access.ts';
 import { createServerGuard } from '../traffic/gateway/server-guard.ts';
 import { createBeginServerLogin } from '../traffic/gateway/server-login.ts';
@@ -121,6 +122,7 @@ export function assembleGateway(
       crossOriginLogin?.sessionIdsIn ??
       ((cookieHeader) => cookieValues(cookieHeader, deps.serverGuardSessionIdCookie)),
   });
+  const resources = createProtectedResources(base);
   const serverGuard = createServerGuard({
     ...base,
     logins: loginAccess,
@@ -136,12 +138,14 @@ export function assembleGateway(
       questionUrl: urls.openServerThen,
     }),
   });
-  const guard = createGuard({
-    ...base,
-    assertions,
-    clients: backend,
-    hubApi: { ...backend, authorizer: backend },
-  });
+  const guard = resources.announcedBy(
+    createGuard({
+      ...base,
+      assertions,
+      clients: backend,
+      hubApi: { ...backend, authorizer: backend },
+    }),
+  );
   disposables.use(
     createLiveAccess({
       ...base,
@@ -161,7 +165,8 @@ export function assembleGateway(
       kind: proxyConfig.forward_auth_headers,
       isOutdated: deps.ways.isOutdated ?? (() => false),
     }),
-    serverGuard,
+    serverGuard: resources.announcedBy(serverGuard),
+    resources,
     forwarder,
     webSockets,
     hops,

@@ -66,7 +66,7 @@ test.for([
 test('a program without a token is offered Basic at a guarded route', async () => {
   const answer = await ask('services/app/', { accept: 'application/json' });
   expect(answer.status).toBe(401);
-  expect(answer.headers.get('www-authenticate')).toBe('Basic realm="hub", Bearer realm="hub"');
+  expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="hub", Bearer realm="hub"/);
 });
 
 test('git is asked for a password where people are led to the login', async () => {

@@ -93,6 +93,7 @@ function start() {
       wayOf: (path) => (path === '/hub/auth-request' ? 'status' : undefined),
       answer: (req, res) => writeAnswer(req, res, said('forward-auth')),
     },
+    resources: { metadataFor: () => undefined },
     clientAddress,
     renderNotReadyPage: () => ({ html: '', error: new HubError('unavailable', 'asleep') }),
     isOutdated: () => isOutdated,

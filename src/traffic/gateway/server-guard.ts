@@ -3,12 +3,14 @@ import {
   deny,
   headerToken,
   isForPage,
+  isFromAgent,
   isFromBrowser,
   isPreflight,
   mayFollowLogin,
   type RequestLike,
   single,
 } from '../../client/decision.ts';
+import { denyUnidentified } from '../../client/hub-auth.ts';
 import type { Caller } from '../../identity/rbac/access-check.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import { HubError } from '../../platform/errors.ts';
@@ -46,7 +48,8 @@ export function hasServerGuard(route: Route): route is ServerGuardRoute {
 /**
  * The server guard before users' servers that check their visitors themselves: its user may have replaced the check, so a
  * browser gets there only with a login that has the right, and to another user's server only when its user wants
- * to. What is not a browser and shows no credentials is left to the server: it opens no page.
+ * to. What is not a browser and shows no credentials is left to the server: it opens no page. But agents
+ * have to be told where they get a token, which no server knows.
  */
 export function createServerGuard(deps: {
   readonly database: ChangeSource;
@@ -124,6 +127,12 @@ export function createServerGuard(deps: {
     route: ServerGuardRoute,
     request: RequestLike,
   ): Promise<GateDecision> {
+    if (isFromAgent(request)) {
+      const presented = countingTokens(request).map(
+        (token) => ({ token, source: 'header' }) as const,
+      );
+      return denyUnidentified(request, presented);
+    }
     if (!isFromBrowser(request) || isPreflight(request)) return pass({});
     if (mayFollowLogin(request)) {
       const url = withoutTokenParameter(request.url ?? '/');

@@ -3,7 +3,6 @@ import { deny, toAnswer } from '../../client/decision.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { Answer } from '../../platform/http/answer.ts';
 import {
-  type CanonicalPath,
   type ClientAddressReader,
   canonicalPath,
   forwardedHostProblem,
@@ -12,7 +11,7 @@ import {
 } from '../../platform/http/request-address.ts';
 import type { ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
-import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
 import {
   type AccessPolicy,
   type Authorized,
@@ -38,6 +37,7 @@ import {
 } from './gateway-answers.ts';
 import type { HopOptions } from './hop-forwarder.ts';
 import type { HostRefusal, HostRules } from './host-rules.ts';
+import type { ProtectedResources } from './protected-resources.ts';
 import { hasServerGuard } from './server-guard.ts';
 import type { Visitor } from './traffic.ts';
 
@@ -94,6 +94,7 @@ export interface VerdictParts {
   readonly serverGuard: AccessPolicy;
   /** For apps that another proxy forwards to. */
   readonly forwardAuth: Pick<ForwardAuth, 'wayOf'>;
+  readonly resources: Pick<ProtectedResources, 'metadataFor'>;
   /** Whether there are other instances. */
   readonly hasHops: boolean;
   readonly clientAddress: ClientAddressReader;
@@ -117,15 +118,11 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
     guard,
     serverGuard,
     forwardAuth,
+    resources,
     hasHops,
     clientAddress,
   } = parts;
   const { renderNotReadyPage, isOutdated = () => false } = parts;
-
-  /** Finds the route of a path on the host that was asked for. */
-  function findRoute(req: IncomingMessage, path: CanonicalPath): RouteMatch | undefined {
-    return routes.match(path, routes.hasHosts ? hostnameOf(clientAddress(req).host) : undefined);
-  }
 
   /** Who decides at a route that not everyone may pass. */
   function policyOf(route: Route): AccessPolicy | undefined {
@@ -199,7 +196,10 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
     // Not before: a proxy that asks names the host of an app there, and in Host that of the hub.
     const otherHost = forwardedHostProblem(req, clientAddress);
     if (otherHost !== undefined) return refused(otherHost, undefined, { isExpected: true });
-    const match = findRoute(req, path);
+    const host = routes.hasHosts ? hostnameOf(clientAddress(req).host) : undefined;
+    const metadata = resources.metadataFor(req.method, path, host);
+    if (metadata !== undefined) return refused(noWebSocket(), undefined, { answer: metadata });
+    const match = routes.match(path, host);
     if (match?.kind === 'ambiguous') return refused(ambiguousPath(), undefined);
     if (match?.kind === 'nowhere') return refused(nothingHere(), undefined);
     const arrived = match === undefined ? crossOriginLogin?.finish(req, path) : undefined;
