@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import * as openidClient from 'openid-client';
 import { beforeEach, expect, test } from 'vitest';
 import { deleteSessionGrants } from '../../src/platform/store/session-grants.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import {
   type AuthorizationServerHarness,
   basic,
@@ -81,9 +84,36 @@ test('RFC 6749 §6 openid-client refreshes an access token, and revokes what it 
   await expect(openidClient.refreshTokenGrant(client, tokens.refresh_token!)).rejects.toThrow();
 });
 
+test.skipIf(!requires('python3-requests-oauthlib'))(
+  'RFC 6749 §5.1 an answer names the scopes that were asked for, as oauthlib wants it',
+  async () => {
+    const program = `
+import json, os, sys
+from requests_oauthlib import OAuth2Session
+client, secret, url, code, resource, *scope = sys.argv[1:]
+session = OAuth2Session(client, scope=scope)
+first = session.fetch_token(url, code=code, client_secret=secret)
+again = session.refresh_token(url, auth=(client, secret))
+print(json.dumps([first['scope'], again['scope'], session.get(resource).json()['name']]))`;
+    const client_id = 'service-mail';
+    for (const scope of ['access:services!service=mail', 'identify', 'openid groups']) {
+      const code = await hub.obtainCode(await hub.login('alice'), { client_id, scope });
+      const tokenUrl = hub.endpoint('token');
+      const names = scope.split(' ');
+      const { stdout } = await promisify(execFile)(
+        pathOf('python3-requests-oauthlib'),
+        ['-c', program, client_id, mail.secret, tokenUrl, code, hub.userResource, ...names],
+        { env: { OAUTHLIB_INSECURE_TRANSPORT: '1' } },
+      );
+      expect(JSON.parse(stdout)).toEqual([names, names, 'alice']);
+    }
+  },
+);
+
 test('RFC 6749 §6 the scope may be less than was granted, never more, and a refusal uses nothing', async () => {
-  const { refresh_token, scope } = await logIn(await hub.login('alice'));
-  expect(scope).toContain('read:users:name');
+  const asked = 'access:services!service=mail read:users:name!user';
+  const { refresh_token, scope } = await logIn(await hub.login('alice'), asked);
+  expect(scope.split(' ').toSorted()).toEqual(asked.split(' '));
   for (const wrong of ['admin:users', `${scope} self`, ' '])
     expect(await refusalOf(await refresh(refresh_token, { scope: wrong }))).toEqual([
       400,

@@ -362,8 +362,7 @@ describe('token endpoint', () => {
       access_token: expect.stringMatching(/^hub_/),
       token_type: 'Bearer',
       expires_in: 1_209_600,
-      scope:
-        'read:users:name!user read:users:groups!user access:services!service=wiki read:servers!user',
+      scope: 'read:servers!user',
     });
   });
 

@@ -21,7 +21,7 @@ import {
 export const identifyScopes = ['read:users:name!user', 'read:users:groups!user'] as const;
 
 /** What clients of JupyterHub before 2.0 ask for; identity is part of every grant. */
-const legacyIdentifyScope = 'identify';
+export const legacyIdentifyScope = 'identify';
 
 /** Lets a grant last beyond the login (OpenID Connect Core 1.0 §11), for clients that may ask that. */
 export const offlineScope = 'offline_access';
@@ -79,14 +79,29 @@ export async function resolveRequestedScopes(
 }
 
 /**
- * The scopes that the answer with a token names (RFC 6749 §5.1). A client of OpenID Connect gets those of the protocol by
- * their names, without what these stand for here.
+ * The scopes that the answer with a token names (RFC 6749 §5.1): those that were requested, as far as they were granted.
+ * What belongs to every grant is left out then, since libraries take any other list than they asked for as a refusal. A
+ * client of OpenID Connect gets those of the protocol by their names, without what these stand for here.
  */
-export function scopesToTell(client: Client, granted: readonly string[]): readonly string[] {
-  if (!granted.includes(openidScope)) return granted;
-  const implied = [...requiredScopes(client), userInfoScope];
-  const others = granted.filter((scope) => !isOpenidGrant(scope) && !implied.includes(scope));
-  return [...openidScopesOf(granted), ...others];
+export function scopesToTell(
+  client: Client,
+  granted: readonly string[],
+  requested?: string,
+): readonly string[] {
+  const isOpenid = granted.includes(openidScope);
+  if (!isOpenid && requested === undefined) return granted;
+  const asked = requested?.split(' ') ?? [];
+  const implied = [...requiredScopes(client), ...(isOpenid ? [userInfoScope] : [])];
+  const listed = new Set([
+    ...asked.filter((name) => name === legacyIdentifyScope),
+    ...(isOpenid ? openidScopesOf(granted) : []),
+    ...granted.filter(
+      (scope) =>
+        asked.includes(formatScopeList([scope])) ||
+        !(isOpenidGrant(scope) || implied.includes(scope)),
+    ),
+  ]);
+  return listed.size === 0 ? granted : [...listed];
 }
 
 /** Scopes that belong to every grant of a client: identity and access to the client itself. */

@@ -59,7 +59,7 @@ const addedColumns: Partial<Record<keyof Tables, Record<string, null>>> = {
   users: { colour: null, suspended_at: null },
   access_tokens: { grant_id: null },
   login_sessions: { acr: null, amr: null },
-  authorization_codes: { nonce: null, authenticated_at: null },
+  authorization_codes: { nonce: null, authenticated_at: null, requested_scope: null },
 };
 
 type RowsOfAnything = Record<string, Record<string, unknown>>;

@@ -8,6 +8,7 @@ import { migration0003 } from './migrations/0003-favourite-services.ts';
 import { migration0004 } from './migrations/0004-audit-address.ts';
 import { migration0005 } from './migrations/0005-openid.ts';
 import { migration0006 } from './migrations/0006-grants.ts';
+import { migration0007 } from './migrations/0007-requested-scope.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -17,6 +18,7 @@ export const migrations: readonly Migration[] = [
   migration0004,
   migration0005,
   migration0006,
+  migration0007,
 ];
 
 /**

@@ -8,6 +8,8 @@ export interface AuthorizationCodesTable {
   /** As sent in the authorization request; null when it was left out. */
   redirect_uri: string | null;
   scopes: string;
+  /** As sent in the authorization request; null when it was left out. */
+  requested_scope: Generated<string | null>;
   code_challenge: string | null;
   /** Of OpenID Connect: repeated in the ID token. */
   nonce: Generated<string | null>;

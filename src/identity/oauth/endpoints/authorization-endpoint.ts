@@ -197,13 +197,14 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
 
   async function allow(ctx: Context, authorization: Authorization): Promise<void> {
     const { request, login, scopes } = authorization;
-    const { client, redirectUri, codeChallenge, nonce, target } = request;
+    const { client, redirectUri, scope: requestedScope, codeChallenge, nonce, target } = request;
     const code = await authorizationCodes.create({
       clientId: client.clientId,
       userId: login.user.id,
       sessionId: login.sessionId,
       redirectUri,
       scopes,
+      requestedScope,
       codeChallenge,
       nonce,
       authenticatedAt: login.authenticatedAt,

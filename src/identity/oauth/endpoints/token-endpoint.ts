@@ -69,12 +69,13 @@ export function createTokenEndpoint({
       const { form } = request;
       const client = await clientAuthentication.require(request);
       const granted = await answer(client, form);
-      const { issued, accessToken, lifetimeSeconds, refreshToken, idToken } = granted;
+      const { issued, accessToken, requestedScope, lifetimeSeconds, refreshToken, idToken } =
+        granted;
       return {
         access_token: issued.token,
         token_type: 'Bearer',
         expires_in: lifetimeSeconds,
-        scope: formatScopeList(scopesToTell(client, accessToken.scopes)),
+        scope: formatScopeList(scopesToTell(client, accessToken.scopes, requestedScope)),
         ...(idToken !== undefined && { id_token: idToken }),
         ...(refreshToken !== undefined && { refresh_token: refreshToken }),
       };

@@ -22,6 +22,8 @@ export interface PresentedCode {
 export interface GrantedToken {
   readonly issued: IssuedAccessToken;
   readonly accessToken: NewAccessToken;
+  /** The parameter `scope` of what asked for it; undefined when it was left out. */
+  readonly requestedScope?: string | undefined;
   readonly lifetimeSeconds: number;
   /** For a client that asked for OpenID Connect. */
   readonly idToken?: string;
@@ -92,6 +94,7 @@ export function createCodeExchange({
         return {
           issued,
           accessToken,
+          requestedScope: granted.requestedScope,
           ...(granted.scopes.includes(openidScope) && { idToken: await issueIdToken(subject) }),
           lifetimeSeconds,
           refreshToken: result.refreshToken,

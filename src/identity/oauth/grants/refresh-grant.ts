@@ -7,7 +7,7 @@ import { scopesForClient } from '../clients/client-access.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { openidGrants, openidScope, userInfoScope } from '../openid/claims.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
-import { requiredScopes, scopesToTell } from '../requested-scopes.ts';
+import { legacyIdentifyScope, requiredScopes, scopesToTell } from '../requested-scopes.ts';
 import type { RefreshTokenStore } from '../tokens/refresh-token-store.ts';
 import { type GrantedToken, loginNote, shortLifetimeSeconds } from './code-exchange.ts';
 
@@ -42,17 +42,18 @@ export function createRefreshGrant({
     if (grant?.clientId !== client.clientId || !(await mayUse(client, grant.userId)))
       throw invalidGrant();
     const { userId, sessionId } = grant;
+    const requestedScope = parameterValue(form, 'scope');
     const accessToken = {
       owner: { kind: 'user', userId },
       clientId: client.clientId,
       ...(sessionId !== undefined && { sessionId }),
-      scopes: narrowed(client, grant.scopes, parameterValue(form, 'scope')),
+      scopes: narrowed(client, grant.scopes, requestedScope),
       note: loginNote(client),
       expiresAt: new Date(now() + shortLifetimeSeconds * 1000),
     } as const;
     const result = await refreshTokens.refresh(refreshToken, accessToken);
     if (result.outcome === 'refreshed')
-      return { ...result, accessToken, lifetimeSeconds: shortLifetimeSeconds };
+      return { ...result, accessToken, requestedScope, lifetimeSeconds: shortLifetimeSeconds };
     if (result.outcome === 'replayed') {
       const { clientId } = client;
       log.warn({ client: clientId, revoked: result.revokedCount }, 'refresh token replayed');
@@ -61,7 +62,7 @@ export function createRefreshGrant({
   };
 }
 
-/** "The requested scope MUST NOT include any scope not originally granted" (RFC 6749 §6). */
+/** "The requested scope MUST NOT include any scope not originally granted" (RFC 6749 §6); what every grant holds stays. */
 function narrowed(
   client: Client,
   granted: readonly string[],
@@ -69,15 +70,18 @@ function narrowed(
 ): readonly string[] {
   if (requested === undefined) return granted;
   const names = requested.split(' ');
-  const known = [...granted, ...scopesToTell(client, granted)].map((scope) =>
+  const known = [legacyIdentifyScope, ...granted, ...scopesToTell(client, granted)].map((scope) =>
     formatScopeList([scope]),
   );
   if (!names.every((name) => known.includes(name)))
     throw new OAuthError('invalid_scope', 'The scope goes further than what was granted.');
-  const implied = names.includes(openidScope)
-    ? [...openidGrants(names, [], true), ...requiredScopes(client), userInfoScope]
+  const ofOpenid = names.includes(openidScope)
+    ? [...openidGrants(names, [], true), userInfoScope]
     : [];
-  return granted.filter((scope) => [...implied, ...names].includes(formatScopeList([scope])));
+  const kept = [...requiredScopes(client), ...ofOpenid];
+  return granted.filter(
+    (scope) => kept.includes(scope) || names.includes(formatScopeList([scope])),
+  );
 }
 
 function invalidGrant(): OAuthError {

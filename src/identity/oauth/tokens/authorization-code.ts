@@ -7,6 +7,8 @@ export interface AuthorizationCode {
   /** As sent in the authorization request; undefined when it was left out. */
   readonly redirectUri: string | undefined;
   readonly scopes: readonly string[];
+  /** The parameter `scope` of the authorization request; undefined when it was left out. */
+  readonly requestedScope?: string | undefined;
   /** Challenge of the method S256; undefined when the client did not use PKCE. */
   readonly codeChallenge: string | undefined;
   /** Of the authorization request, to be repeated in the ID token (OpenID Connect Core 1.0 §3.1.2.1). */
