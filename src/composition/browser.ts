@@ -10,7 +10,9 @@ import { createPageContext, type PageContext } from '../entrances/pages/page-con
 import { createSavedInput } from '../entrances/pages/saved-input.ts';
 import { createLanding } from '../entrances/pages/servers/landing.ts';
 import { hasOpenedServer } from '../entrances/pages/servers/opened-servers.ts';
+import { networkOf } from '../identity/authentication/login-throttle.ts';
 import { createAuthorizationEndpoint } from '../identity/oauth/endpoints/authorization-endpoint.ts';
+import { createDeviceAuthorizationEndpoint } from '../identity/oauth/endpoints/device-authorization-endpoint.ts';
 import { createIntrospectionEndpoint } from '../identity/oauth/endpoints/introspection-endpoint.ts';
 import {
   createKeySetEndpoint,
@@ -121,10 +123,11 @@ export function createOAuthEndpoints(
   const { publicUrl, catalogue } = hub;
   const issuer = issuerOf(publicUrl);
   const countRefusal = hub.metrics.countOAuthRefusal;
+  const findRole = (name: string) => hub.roles.findByName(name);
   const authorization = createAuthorizationEndpoint({
     ...hub,
     issuer,
-    findRole: (name) => hub.roles.findByName(name),
+    findRole,
     currentLogin: async (ctx) => {
       const current = loginOf(ctx);
       if (current === undefined) return undefined;
@@ -146,6 +149,13 @@ export function createOAuthEndpoints(
     showAuthorization: authorization.show,
     decideAuthorization: authorization.decide,
     token: createTokenEndpoint({ ...hub, countRefusal }),
+    deviceAuthorization: createDeviceAuthorizationEndpoint({
+      ...hub,
+      findRole,
+      networkOf,
+      verificationUri: new URL(hub.urls.device, publicUrl).href,
+      countRefusal,
+    }),
     userInfo: createUserInfoEndpoint({ ...hub, countRefusal }),
     introspection: createIntrospectionEndpoint({ ...hub, issuer, countRefusal }),
     revocation: createRevocationEndpoint({ ...hub, countRefusal }),

@@ -23,9 +23,16 @@ import { createClientAuthentication } from '../identity/oauth/clients/client-aut
 import { createClientRegistry } from '../identity/oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../identity/oauth/clients/client-secret.ts';
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
+import { createDeviceVerification } from '../identity/oauth/endpoints/device-verification.ts';
 import { issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
 import { createClientCredentialsGrant } from '../identity/oauth/grants/client-credentials-grant.ts';
 import { createCodeExchange } from '../identity/oauth/grants/code-exchange.ts';
+import {
+  createDeviceGrant,
+  createDeviceRequests,
+  type DeviceRequest,
+  deviceCodeSeconds,
+} from '../identity/oauth/grants/device-grant.ts';
 import { createRefreshGrant } from '../identity/oauth/grants/refresh-grant.ts';
 import { createUserClaims } from '../identity/oauth/openid/claims.ts';
 import { createIdTokens, createSessionIdOf } from '../identity/oauth/openid/id-token.ts';
@@ -81,6 +88,7 @@ export const openIdentity = (foundation: Foundation) =>
       ),
     }))
     .with(openOAuth)
+    .with(openGrants)
     .with(openLogin)
     .with((hub) => ({ revalidation: createLoginRevalidation(hub) }))
     .with((hub) => ({
@@ -147,10 +155,10 @@ function openOAuth(hub: WithServices) {
       clientAddress: hub.clientAddress,
     }),
     tokenIssuer: createTokenIssuer({ ...hub, settings: Hub }),
-    answerGrants: {
-      refresh_token: createRefreshGrant(hub),
-      client_credentials: createClientCredentialsGrant(hub),
-    },
+    deviceRequests: createDeviceRequests({
+      space: hub.keyv.space<DeviceRequest>('device-requests'),
+      now: hub.now,
+    }),
     exchangeCode: createCodeExchange({
       ...hub,
       issueIdToken: createIdTokens({
@@ -162,6 +170,32 @@ function openOAuth(hub: WithServices) {
       tokenLifetimeSeconds: Hub.oauth_token_expires_in ?? config.loginLifetimeSeconds,
       countGrant: hub.metrics.countGrant,
     }),
+  };
+}
+
+/** Ways to tokens beside a code. */
+function openGrants(hub: WithServices & ReturnType<typeof openOAuth>) {
+  const limitOf = (space: string, limits = {}) =>
+    createFailureLimit({
+      counts: hub.keyv.space<FailureWindow>(space),
+      now: hub.now,
+      ...limits,
+    });
+  return {
+    openDeviceRequests: limitOf('open-device-requests', {
+      limit: 200,
+      windowMs: deviceCodeSeconds * 1000,
+    }),
+    deviceVerification: createDeviceVerification({
+      ...hub,
+      findRole: (name) => hub.roles.findByName(name),
+      userCodeFailures: limitOf('user-code-failures'),
+    }),
+    answerGrants: {
+      refresh_token: createRefreshGrant(hub),
+      client_credentials: createClientCredentialsGrant(hub),
+      'urn:ietf:params:oauth:grant-type:device_code': createDeviceGrant(hub),
+    },
   };
 }
 

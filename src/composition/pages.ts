@@ -23,6 +23,7 @@ import { errorRoutes } from '../entrances/pages/errors/error-routes.ts';
 import type { BoundPages } from '../entrances/pages/forms/binding.ts';
 import { createBoundPages } from '../entrances/pages/forms/bound-pages.ts';
 import { confirmLoginRoutes } from '../entrances/pages/login/confirm-login-routes.ts';
+import { deviceRoutes } from '../entrances/pages/login/device-routes.ts';
 import { externalLoginRoutes } from '../entrances/pages/login/external-login-routes.ts';
 import { invitationRoutes } from '../entrances/pages/login/invitation-routes.ts';
 import { loginRoutes } from '../entrances/pages/login/login-routes.ts';
@@ -57,6 +58,7 @@ export function addPages(router: Router, hub: Whole): void {
   addServerPages(router, bound, hub);
   shareRoutes(bound, createShownOnce(shownOnce, 'share-link'));
   acceptShareRoutes(router, bound);
+  deviceRoutes(bound);
   accountRoutes(bound);
   secondFactorRoutes(bound);
   passkeyRoutes(bound);

@@ -5,6 +5,7 @@ import { activityOperations } from './activity.ts';
 import { auditOperations } from './audit.ts';
 import { authorizationOperations } from './authorizations.ts';
 import { commandAccountOperations } from './command-accounts.ts';
+import { deviceOperations } from './devices.ts';
 import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
 import { homePageOperations } from './home-page.ts';
@@ -77,6 +78,7 @@ const lists = [
   gatewayOperations,
   instanceOperations,
   authorizationOperations,
+  deviceOperations,
   auditOperations,
   noticeOperations,
   overviewOperations,

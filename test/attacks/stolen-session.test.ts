@@ -270,6 +270,7 @@ test('every change asks for a recent login, but for what ends things or is over 
       // Of OAuth clients; what they get ends with the login.
       'decideAuthorization',
       'exchangeCode',
+      'authorizeDevice',
       'introspectToken',
       // Of a server's own token, about itself.
       'tellAddressOfDefaultServer',

@@ -31,10 +31,15 @@ function registeredOperations(): string[] {
     jupyterHub: { headers: {} },
     oauth: {
       ...Object.fromEntries(
-        ['token', 'introspection', 'revocation', 'metadata', 'keySet', 'userInfo'].map((name) => [
-          name,
-          anything,
-        ]),
+        [
+          'token',
+          'deviceAuthorization',
+          'introspection',
+          'revocation',
+          'metadata',
+          'keySet',
+          'userInfo',
+        ].map((name) => [name, anything]),
       ),
       showAuthorization: anything,
       decideAuthorization: anything,

@@ -83,3 +83,42 @@ test('an app says who shall log in, in which language, and that they show again 
   });
   expect(framed.headers.location).toContain('error=login_required');
 });
+
+test('a command line is let in by a code that its user types on a page, and ends with that login', async () => {
+  const services = [{ name: 'sync', oauth_public: true, oauth_grants: ['device', 'refresh'] }];
+  await using hub = await createPasswordHub(['ada'], {
+    Hub: { services, load_roles: usersOpenServices },
+  });
+  const client = await openidClient.discovery(
+    new URL(hub.url.replace(/\/$/, '')),
+    'service-sync',
+    undefined,
+    openidClient.None(),
+    { execute: [openidClient.allowInsecureRequests] },
+  );
+  const ask = () => openidClient.initiateDeviceAuthorization(client, { scope: 'openid profile' });
+  const [codes, others] = await Promise.all([ask(), ask()]);
+  const browser = await hub.logIn('ada', testPassword);
+  expect((await browser.request(`${codes.verification_uri}?user_code=bcdf`)).body).toContain(
+    'There is no such code, or it has expired.',
+  );
+  const page = await browser.request(codes.verification_uri_complete ?? '');
+  expect(page.body).toMatch(/Allow sync\?.*127\.0\.0\.1.*Deny/su);
+  expect(page.body).toContain(codes.user_code);
+  const allowed = await submitTo(browser, page, '/hub/device', { decision: 'allow' });
+  expect(allowed.body).toContain('Your device is connected');
+  const tokens = await openidClient.pollDeviceAuthorizationGrant(client, { ...codes, interval: 0 });
+  expect(tokens.claims()).toMatchObject({ preferred_username: 'ada', amr: ['pwd'] });
+  const again = await submitTo(browser, page, '/hub/device', { decision: 'allow' });
+  expect([again.status, again.body]).toEqual([400, expect.stringContaining('has expired')]);
+  expect((await browser.request(`${hub.url}hub/token`)).body).toContain('sync');
+  const other = await browser.request(others.verification_uri_complete ?? '');
+  await submitTo(browser, other, '/hub/device', { decision: 'deny' });
+  await expect(
+    openidClient.pollDeviceAuthorizationGrant(client, { ...others, interval: 0 }),
+  ).rejects.toMatchObject({ error: 'access_denied' });
+  await hub.api('/users/ada/sessions', 'admin-service-token', { method: 'DELETE' });
+  await expect(
+    openidClient.refreshTokenGrant(client, tokens.refresh_token ?? ''),
+  ).rejects.toThrow();
+});

@@ -14,6 +14,8 @@ import { createClientSecretVerifier } from '../../src/identity/oauth/clients/cli
 import { createFailureLimit } from '../../src/identity/oauth/clients/failure-limit.ts';
 import { createAuthorizationEndpoint } from '../../src/identity/oauth/endpoints/authorization-endpoint.ts';
 import type { ConsentView } from '../../src/identity/oauth/endpoints/consent-view.ts';
+import { createDeviceAuthorizationEndpoint } from '../../src/identity/oauth/endpoints/device-authorization-endpoint.ts';
+import { createDeviceVerification } from '../../src/identity/oauth/endpoints/device-verification.ts';
 import { createIntrospectionEndpoint } from '../../src/identity/oauth/endpoints/introspection-endpoint.ts';
 import {
   createKeySetEndpoint,
@@ -26,6 +28,10 @@ import { createTokenEndpoint } from '../../src/identity/oauth/endpoints/token-en
 import { createUserInfoEndpoint } from '../../src/identity/oauth/endpoints/userinfo-endpoint.ts';
 import { createClientCredentialsGrant } from '../../src/identity/oauth/grants/client-credentials-grant.ts';
 import { createCodeExchange } from '../../src/identity/oauth/grants/code-exchange.ts';
+import {
+  createDeviceGrant,
+  createDeviceRequests,
+} from '../../src/identity/oauth/grants/device-grant.ts';
 import { createRefreshGrant } from '../../src/identity/oauth/grants/refresh-grant.ts';
 import { createSigningKeyStore } from '../../src/identity/oauth/keys/signing-key-store.ts';
 import { createSigningKeys } from '../../src/identity/oauth/keys/signing-keys.ts';
@@ -55,6 +61,7 @@ import { createKeyedHash } from '../../src/platform/crypto/hash.ts';
 import { createSealer } from '../../src/platform/crypto/sealer.ts';
 import { HubError } from '../../src/platform/errors.ts';
 import { createErrorAnswers, errorMiddleware } from '../../src/platform/http/error-answers.ts';
+import { createClientAddressReader } from '../../src/platform/http/request-address.ts';
 import { securityHeaders } from '../../src/platform/http/security-headers.ts';
 import { authorizationToken } from '../../src/platform/protocol/token-parameter.ts';
 import { openDatabase } from '../../src/platform/store/open-database.ts';
@@ -214,7 +221,12 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     now,
   });
   const refreshTokens = createRefreshTokenStore({ database, now });
+  const deviceRequests = createDeviceRequests({ space: memorySpace(), now });
   const answerGrants = {
+    'urn:ietf:params:oauth:grant-type:device_code': createDeviceGrant({
+      deviceRequests,
+      exchangeCode,
+    }),
     client_credentials: createClientCredentialsGrant({ accessTokens, authorizer, now }),
     refresh_token: createRefreshGrant({ refreshTokens, users, authorizer, log, now }),
   };
@@ -239,13 +251,36 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   };
 
   const countRefusal = () => undefined;
+  const findRole = (name: string) => roles.findByName(name);
+  const limit = (limit: number) => createFailureLimit({ counts: memorySpace(), now, limit });
+  const deviceVerification = createDeviceVerification({
+    deviceRequests,
+    clients,
+    authorizationCodes,
+    authorizer,
+    findRole,
+    userCodeFailures: limit(3),
+    titleOfService: () => undefined,
+    log,
+  });
+  const deviceAuthorizationEndpoint = createDeviceAuthorizationEndpoint({
+    clientAuthentication,
+    deviceRequests,
+    openDeviceRequests: limit(5),
+    clientAddress: createClientAddressReader([]),
+    networkOf: (address) => address,
+    authorizer,
+    findRole,
+    verificationUri: `${issuer}/hub/device`,
+    countRefusal,
+  });
   const authorizationEndpoint = createAuthorizationEndpoint({
     clients,
     issuer,
     authorizationCodes,
     accessTokens,
     authorizer,
-    findRole: (name) => roles.findByName(name),
+    findRole,
     currentLogin: loginOf,
     redirectToLogin(ctx, url) {
       ctx.redirect(`${basePath}hub/login?next=${encodeURIComponent(url)}`);
@@ -303,6 +338,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     `${oauth}/token`,
     createTokenEndpoint({ clientAuthentication, exchangeCode, answerGrants, countRefusal }),
   );
+  router.post(`${oauth}/device_authorization`, deviceAuthorizationEndpoint);
   router.post(`${oauth}/introspect`, introspect);
   router.post(
     `${oauth}/revoke`,
@@ -398,7 +434,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   }
 
   function post(
-    name: 'token' | 'introspect' | 'revoke',
+    name: 'token' | 'device_authorization' | 'introspect' | 'revoke',
     form: Record<string, string> | [string, string][] | URLSearchParams,
     headers: Record<string, string> = {},
   ): Promise<Response> {
@@ -497,6 +533,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     tokenIssuer,
     useRecorder,
     clients,
+    deviceVerification,
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }

@@ -14,6 +14,7 @@ import {
  */
 describe('as oidc-provider answers', () => {
   const hubUrl = 'http://127.0.0.1:1/';
+  const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
   let hub: AuthorizationServerHarness;
   let provider: OidcProvider;
   let sides: { ours: Side; theirs: Side };
@@ -26,8 +27,8 @@ describe('as oidc-provider answers', () => {
 
   beforeAll(async () => {
     [hub, provider] = await Promise.all([
-      startAuthorizationServer(),
-      startOidcProvider({ hubUrl }),
+      startAuthorizationServer({ services: [{ ...wiki, grants: ['device'] }] }),
+      startOidcProvider({ hubUrl, client: { grant_types: ['authorization_code', deviceGrant] } }),
     ]);
     const configurationOf = async (issuer: string) =>
       (await fetch(`${issuer}/.well-known/openid-configuration`)).json() as Promise<
@@ -104,14 +105,25 @@ describe('as oidc-provider answers', () => {
     { grant_type: 'unheard-of' },
     { grant_type: 'authorization_code' },
     { grant_type: 'authorization_code', code: 'guessed', redirect_uri: 'https://evil.example/' },
+    { grant_type: deviceGrant },
+    { grant_type: deviceGrant, device_code: 'guessed' },
+    { grant_type: deviceGrant, device_code: 'pending' },
   ])('the token endpoint refuses %j', async (form) => {
     const [ours, theirs] = await Promise.all(
       [sides.ours, sides.theirs].map(async ({ id, secret, configuration }) => {
-        const answer = await fetch(String(configuration['token_endpoint']), {
-          method: 'POST',
-          headers: basic(id, secret),
-          body: new URLSearchParams(form),
-        });
+        const post = (endpoint: string, body: Record<string, string>) =>
+          fetch(String(configuration[endpoint]), {
+            method: 'POST',
+            headers: basic(id, secret),
+            body: new URLSearchParams(body),
+          });
+        const isPending = form['device_code'] === 'pending';
+        const begun = isPending
+          ? await (await post('device_authorization_endpoint', { scope: 'openid' })).json()
+          : {};
+        const { device_code, ...codes } = begun as Record<string, string>;
+        if (isPending) expect(Object.keys(codes)).toContain('verification_uri_complete');
+        const answer = await post('token_endpoint', { ...form, ...(isPending && { device_code }) });
         return [answer.status, ((await answer.json()) as { error: string }).error];
       }),
     );

@@ -47,6 +47,7 @@ import { type Html, html } from '../../src/entrances/pages/html.ts';
 import { choosePasswordPage } from '../../src/entrances/pages/login/choose-password-page.ts';
 import { confirmLoginPage, goOnPage } from '../../src/entrances/pages/login/confirm-login-page.ts';
 import { consentPage } from '../../src/entrances/pages/login/consent-page.ts';
+import { deviceDonePage, devicePage } from '../../src/entrances/pages/login/device-page.ts';
 import { interstitialPage } from '../../src/entrances/pages/login/interstitial-page.ts';
 import { loggedOutPage } from '../../src/entrances/pages/login/logged-out-page.ts';
 import { loginFailedPage } from '../../src/entrances/pages/login/login-failed-page.ts';
@@ -861,6 +862,29 @@ export function samplePages(
       connected: [],
     }),
     'share-refused': sharePage({ ...sharing, levels: [], recipients: [] }),
+    device: devicePage({ layout, userCode: text('WDJB-MJHT'), isUnknown: true }),
+    'device-consent': consentPage({
+      layout,
+      userName: text('alice'),
+      action: text('/hub/device'),
+      device: {
+        userCode: text('WDJB-MJHT'),
+        address: text('2001:db8:85a3:8d3:1319:8a2e:370:7348'),
+      },
+      consent: {
+        clientName: text('Notebook gallery'),
+        clientKind: 'service',
+        ownerUserName: undefined,
+        redirectHost: '',
+        leavesHub: false,
+        scopes: [],
+        exceedingOwn: [],
+        isAdministration: false,
+        grantedScopes: [text('read:users:name!user')],
+      },
+    }),
+    'device-allowed': deviceDonePage(layout, { isAllowed: true }),
+    'device-denied': deviceDonePage(layout, { isAllowed: false }),
     'accept-share': acceptSharePage({
       layout,
       ownerName: text('bob'),

@@ -52,6 +52,8 @@ export interface PageUrls {
   readonly acceptShareForm: string;
   /** POST ends what is shared with oneself. */
   readonly leaveShared: string;
+  /** GET asks for the code that a device shows, and what it may; POST says it. */
+  readonly device: string;
   /** POST makes a named server and goes on to its start. */
   readonly createServer: string;
 
@@ -195,6 +197,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     acceptShare: (code) => `${hub}accept-share?code=${encodeURIComponent(code)}`,
     acceptShareForm: `${hub}accept-share`,
     leaveShared: `${hub}leave-shared`,
+    device: `${hub}device`,
 
     dismissFirstRun: `${hub}home/dismiss-first-run`,
     services: `${hub}services`,

@@ -1,6 +1,6 @@
 /**
- * Errors of the protocol, spelt as RFC 6749 (§4.1.2.1, §5.2), RFC 6750 (§3.1) and OpenID Connect Core 1.0 (§3.1.2.6)
- * spell them.
+ * Errors of the protocol, spelt as RFC 6749 (§4.1.2.1, §5.2), RFC 6750 (§3.1), RFC 8628 (§3.5) and OpenID Connect Core 1.0
+ * (§3.1.2.6) spell them.
  */
 export type OAuthErrorCode =
   | 'invalid_request'
@@ -13,6 +13,9 @@ export type OAuthErrorCode =
   | 'unsupported_response_type'
   | 'invalid_token'
   | 'insufficient_scope'
+  | 'authorization_pending'
+  | 'slow_down'
+  | 'expired_token'
   | 'login_required'
   | 'consent_required'
   | 'interaction_required'

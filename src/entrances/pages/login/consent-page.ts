@@ -1,4 +1,5 @@
 import type { ConsentView } from '../../../identity/oauth/endpoints/consent-view.ts';
+import type { ShownDeviceRequest } from '../../../identity/oauth/endpoints/device-verification.ts';
 import { offlineScope } from '../../../identity/oauth/requested-scopes.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import { icon } from '../elements/brand.ts';
@@ -15,15 +16,18 @@ export interface ConsentPageView {
   readonly consent: ConsentView;
   /** The authorization request itself, path and query: the form goes back to it. */
   readonly action: string;
+  /** Where a device asks, and not the page of an app. */
+  readonly device?: Pick<ShownDeviceRequest, 'userCode' | 'address'> | undefined;
 }
 
 /** The page that asks whether a client may act for the person. The form sends `decision`. */
-export function consentPage({ layout, userName, consent, action }: ConsentPageView): Html {
+export function consentPage({ layout, userName, consent, action, device }: ConsentPageView): Html {
   const { clientName, scopes, grantedScopes, redirectHost, leavesHub } = consent;
   return focusLayout(layout, {
     title: text`Allow ${clientName}?`,
     body: html`<div class="panel">
 <header class="titles"><h1>${text`Allow ${clientName}?`}</h1><p class="lead">${leadOf(consent, userName)}</p></header>
+${device && deviceNotice(device)}
 ${
   scopes.length > 0 &&
   html`<section><h2 class="visually-hidden">${text`What it can do`}</h2><ul class="scopes">${scopes.map(
@@ -33,7 +37,7 @@ ${
 ${exceedingOwnNotice(consent)}
 ${scopeNames(scopes)}
 <form class="fields" method="post" action="${action}">
-${csrfField(layout)}${hiddenFields({ scopes: grantedScopes })}
+${csrfField(layout)}${hiddenFields({ scopes: grantedScopes, user_code: device?.userCode })}
 <div class="decision"><button class="button" name="decision" value="deny">${text`Deny`}</button><button class="button primary" name="decision" value="allow">${text`Allow`}</button></div>
 </form>
 <p class="small soft">${leavesHub && redirectHost !== '' && html`${text`Either way you continue to ${html`<b>${redirectHost}</b>`}.`} `}${grantedScopes.includes(offlineScope) ? text`What you allow goes on after you log out, until you take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.` : text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
@@ -41,6 +45,13 @@ ${csrfField(layout)}${hiddenFields({ scopes: grantedScopes })}
 <div class="aside">${text`You are ${userName}.`} ${actionForm(layout, { action: layout.urls.logout, label: text`Not you?`, style: 'plain' })}</div>`,
   });
 }
+
+/** Who was sent the link by somebody else would let that one in (RFC 8628 §5.4). */
+const deviceNotice = ({ userCode, address }: Pick<ShownDeviceRequest, 'userCode' | 'address'>) =>
+  notice(
+    'warn',
+    html`<div class="stack"><p>${text`A device or command line asked for this, from the address ${html`<b>${address}</b>`}. It shows the code ${html`<b>${userCode}</b>`}.`}</p><p>${text`Deny if you did not just begin this yourself, or if somebody sent you the link or the code.`}</p></div>`,
+  );
 
 const maxNamed = 6;
 

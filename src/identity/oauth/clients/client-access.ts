@@ -1,8 +1,17 @@
+import { HubError } from '../../../platform/errors.ts';
+import { text } from '../../../platform/texts/text.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import type { ScopeSet } from '../../rbac/scope.ts';
-import type { Client } from './client.ts';
+import { OAuthError } from '../oauth-error.ts';
+import {
+  type FindRole,
+  requiredScopes,
+  resolveRequestedScopes,
+  type ScopeContext,
+} from '../requested-scopes.ts';
+import type { Client, ClientGrant } from './client.ts';
 
 /** What a user holds at the moment, where that includes access to a client; undefined where it does not. */
 export async function scopesForClient(
@@ -16,4 +25,50 @@ export async function scopesForClient(
   ]);
   const access = checkAccess(grantedScopes, client.accessScope, undefined, membership);
   return access === 'granted' ? { grantedScopes, membership } : undefined;
+}
+
+/** What decides what a client gets of a user. */
+export interface ScopeDecision {
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
+  readonly findRole: FindRole;
+}
+
+/**
+ * What a client would get of a user by an authorization request. Throws `forbidden` for a user who may not use it, and
+ * OAuthError for a scope that it may not ask for.
+ */
+export async function resolveClientScopes(
+  client: Client,
+  userName: string,
+  asked: { readonly scope: string | undefined; readonly claims?: readonly string[] | undefined },
+  { authorizer, findRole }: ScopeDecision,
+): Promise<{ readonly scopes: readonly string[]; readonly scopeContext: ScopeContext }> {
+  const held = await scopesForClient(client, userName, authorizer);
+  if (held === undefined) {
+    throw new HubError('forbidden', text`You do not have permission to access ${client.name}.`, {
+      hint: text`Ask your administrator for access.`,
+    });
+  }
+  const { catalogue } = authorizer;
+  const owner = { kind: 'user', name: userName } as const;
+  const scopeContext = { client, owner, ...held, catalogue };
+  const scopes = await resolveRequestedScopes(asked.scope, scopeContext, findRole, asked.claims);
+  return { scopes, scopeContext };
+}
+
+/** Leaves out what the person did not see: roles may have grown since the page was shown. */
+export function keepShown(
+  scopes: readonly string[],
+  shown: readonly string[],
+  client: Client,
+): readonly string[] {
+  if (shown.length === 0) return scopes;
+  const kept = new Set([...shown, ...requiredScopes(client)]);
+  return scopes.filter((scope) => kept.has(scope));
+}
+
+/** Throws `unauthorized_client` unless a client is configured for a way to tokens (RFC 6749 §5.2). */
+export function requireGrant(client: Client, grant: ClientGrant): void {
+  if (client.grants?.includes(grant) === true) return;
+  throw new OAuthError('unauthorized_client', 'The client may not use this grant_type.');
 }

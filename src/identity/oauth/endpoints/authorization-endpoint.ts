@@ -3,21 +3,14 @@ import type { Logger } from 'pino';
 import { HubError } from '../../../platform/errors.ts';
 import { readFormBody } from '../../../platform/http/body.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
-import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { User } from '../../users/user-store.ts';
 import type { Client } from '../clients/client.ts';
-import { scopesForClient } from '../clients/client-access.ts';
+import { keepShown, resolveClientScopes, type ScopeDecision } from '../clients/client-access.ts';
 import { isLoopbackUri } from '../clients/redirect-uri.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
 import { answeredRequestUrl, type OpenidRequest } from '../openid/openid-request.ts';
-import {
-  coversScopes,
-  type FindRole,
-  requiredScopes,
-  resolveRequestedScopes,
-  type ScopeContext,
-} from '../requested-scopes.ts';
+import { coversScopes, requiredScopes, type ScopeContext } from '../requested-scopes.ts';
 import type { AccessTokenStore } from '../tokens/access-token-store.ts';
 import type { AuthorizationCodeStore } from '../tokens/authorization-code-store.ts';
 import {
@@ -38,11 +31,9 @@ export interface CurrentLogin {
 }
 
 /** What the authorization endpoint is made from. */
-export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
+export interface AuthorizationEndpointDeps extends AuthorizationRequestContext, ScopeDecision {
   readonly authorizationCodes: Pick<AuthorizationCodeStore, 'create'>;
   readonly accessTokens: Pick<AccessTokenStore, 'listOfClientAndUser'>;
-  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
-  readonly findRole: FindRole;
   readonly currentLogin: (ctx: Context) => Promise<CurrentLogin | undefined>;
   /** Leads back to `url`, path and query. */
   readonly redirectToLogin: (ctx: Context, url: string) => void | Promise<void>;
@@ -79,7 +70,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   readonly show: Middleware;
   readonly decide: Middleware;
 } {
-  const { authorizationCodes, accessTokens, authorizer, log } = deps;
+  const { authorizationCodes, accessTokens, log } = deps;
 
   const show = async (ctx: Context): Promise<void> => {
     await answer(ctx, async (authorization) => {
@@ -98,7 +89,12 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     await answer(ctx, async (authorization) => {
       await deps.requireCsrf(ctx, form);
       const decision = form.get('decision');
-      if (decision === 'allow') return await allow(ctx, narrowToShownScopes(authorization, form));
+      if (decision === 'allow') {
+        const { scopes, request } = authorization;
+        // Scopes that the form names never add anything; one that names none shows all.
+        const kept = keepShown(scopes, form.getAll('scopes'), request.client);
+        return await allow(ctx, { ...authorization, scopes: kept });
+      }
       if (decision === 'deny')
         throw new OAuthError('access_denied', 'The user denied the request.');
       throw new HubError('bad_request', text`The form does not say whether to allow or to deny.`);
@@ -158,19 +154,10 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     request: AuthorizationRequest,
     login: CurrentLogin,
   ): Promise<Authorization> {
-    const { client } = request;
-    const { name } = login.user;
-    const held = await scopesForClient(client, name, authorizer);
-    if (held === undefined) {
-      throw new HubError('forbidden', text`You do not have permission to access ${client.name}.`, {
-        hint: text`Ask your administrator for access.`,
-      });
-    }
-    const { catalogue } = authorizer;
-    const scopeContext = { client, owner: { kind: 'user', name }, ...held, catalogue } as const;
-    const { claims } = request.openid ?? {};
-    const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole, claims);
-    return { request, login, scopes, scopeContext };
+    const { client, scope, openid } = request;
+    const asked = { scope, claims: openid?.claims };
+    const resolved = await resolveClientScopes(client, login.user.name, asked, deps);
+    return { request, login, ...resolved };
   }
 
   async function maySkipConsent(
@@ -226,17 +213,6 @@ function asOAuthError(error: unknown, isSilent: boolean): unknown {
   if (error.code === 'recent_login_required') return loginRequired();
   if (!isSilent || error.code !== 'forbidden') return error;
   return new OAuthError('access_denied', 'The user may not use this client.');
-}
-
-/**
- * Leaves out what the person did not see: roles may have grown since the page was shown. Scopes named
- * by the form never add anything. A form that names none shows all.
- */
-function narrowToShownScopes(authorization: Authorization, form: URLSearchParams): Authorization {
-  const shown = form.getAll('scopes');
-  if (shown.length === 0) return authorization;
-  const kept = new Set([...shown, ...requiredScopes(authorization.request.client)]);
-  return { ...authorization, scopes: authorization.scopes.filter((scope) => kept.has(scope)) };
 }
 
 /** Redirects with 302: after a POST a browser changes to GET, so the form is not sent along. */

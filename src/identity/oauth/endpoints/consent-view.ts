@@ -12,7 +12,7 @@ export interface ConsentView {
   readonly clientKind: Client['kind'];
   /** Whose server it is, when the client is one. */
   readonly ownerUserName: string | undefined;
-  /** Where the browser goes afterwards. */
+  /** Where the browser goes afterwards; empty where it stays. */
   readonly redirectHost: string;
   /** Whether that is another origin than the one on which the hub serves the client. */
   readonly leavesHub: boolean;
@@ -33,13 +33,14 @@ export function consentView({
   context,
   titleOfService,
 }: {
-  readonly target: AuthorizationResponseTarget;
+  /** Undefined for a device, to which no browser is sent. */
+  readonly target?: AuthorizationResponseTarget;
   readonly scopes: readonly string[];
   readonly context: ScopeContext;
   readonly titleOfService: (name: string) => Phrase | undefined;
 }): ConsentView {
   const { client, catalogue, owner, grantedScopes, membership } = context;
-  const { protocol, host } = new URL(target.redirectUri);
+  const { protocol, host } = new URL(target?.redirectUri ?? client.origin);
   const redirectOrigin = host === '' ? protocol : `${protocol}//${host}`;
   const reader = { userName: owner.name, titleOfService };
   const described = describeScopes(scopes, catalogue, reader);
@@ -48,7 +49,7 @@ export function consentView({
     clientName: client.name,
     clientKind: client.kind,
     ownerUserName: client.ownerUserName,
-    redirectHost: host,
+    redirectHost: target === undefined ? '' : host,
     leavesHub: redirectOrigin !== client.origin,
     scopes: described,
     exceedingOwn: (isEverything

@@ -6,7 +6,7 @@ import { openidScopes, userClaimNames } from '../openid/claims.ts';
 import { prompts } from '../openid/openid-request.ts';
 import { furtherGrants } from './token-endpoint.ts';
 
-/** Authorization server metadata (RFC 8414 §2, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
+/** Authorization server metadata (RFC 8414 §2, RFC 8628 §4, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
 export interface AuthorizationServerMetadata {
   readonly issuer: string;
   readonly authorization_endpoint: string;
@@ -16,6 +16,7 @@ export interface AuthorizationServerMetadata {
   readonly introspection_endpoint_auth_methods_supported: readonly string[];
   readonly revocation_endpoint: string;
   readonly revocation_endpoint_auth_methods_supported: readonly string[];
+  readonly device_authorization_endpoint: string;
   readonly userinfo_endpoint: string;
   readonly jwks_uri: string;
   readonly subject_types_supported: readonly string[];
@@ -110,6 +111,7 @@ function authorizationServerMetadata(
     introspection_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'Bearer'],
     revocation_endpoint: endpoint('revoke'),
     revocation_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'none'],
+    device_authorization_endpoint: endpoint('device_authorization'),
     userinfo_endpoint: endpoint('userinfo'),
     jwks_uri: endpoint('jwks'),
     subject_types_supported: ['public'],

@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
 import type { ClientGrant } from '../clients/client.ts';
+import { requireGrant } from '../clients/client-access.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import type { ExchangeCode } from '../grants/code-exchange.ts';
 import type { AnswerGrant } from '../grants/refresh-grant.ts';
@@ -26,6 +27,7 @@ const parameters = [
   'redirect_uri',
   'code_verifier',
   'refresh_token',
+  'device_code',
   'scope',
 ];
 
@@ -33,6 +35,7 @@ const parameters = [
 export const furtherGrants = {
   refresh_token: 'refresh',
   client_credentials: 'client_credentials',
+  'urn:ietf:params:oauth:grant-type:device_code': 'device',
 } as const satisfies Readonly<Record<string, ClientGrant>>;
 
 /** The token endpoint (RFC 6749 §3.2). */
@@ -58,8 +61,7 @@ export function createTokenEndpoint({
     }
     if (!isFurtherGrant(type))
       throw new OAuthError('unsupported_grant_type', 'The grant_type is not known.');
-    if (client.grants?.includes(furtherGrants[type]) !== true)
-      throw new OAuthError('unauthorized_client', 'The client may not use this grant_type.');
+    requireGrant(client, furtherGrants[type]);
     return answerGrants[type](client, form);
   };
 
