@@ -10,7 +10,7 @@ import { authorise } from '../operations/perform.ts';
 import { HubError } from '../platform/errors.ts';
 import { baseRedirectFor } from '../platform/http/base-path.ts';
 import { setBody } from '../platform/http/body.ts';
-import { compressPages, sendFile } from '../platform/http/compression.ts';
+import { compressPages, sendFile, sendText } from '../platform/http/compression.ts';
 import { hostCookies } from '../platform/http/cookies.ts';
 import { errorMiddleware } from '../platform/http/error-answers.ts';
 import { hostRedirects } from '../platform/http/origins.ts';
@@ -124,7 +124,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
     callerMiddleware,
     async (ctx) => {
       await requireMetricsAccess(ctx);
-      ctx.body = await metrics.exposition();
+      await sendText(ctx, await metrics.exposition());
       ctx.set('Content-Type', metrics.contentType);
     },
   );

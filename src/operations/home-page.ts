@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LoadReader } from '../cluster/instances/load-reader.ts';
 import type { FirstRun } from '../identity/accounts/first-run.ts';
-import type { UserStore } from '../identity/users/user-store.ts';
+import type { User, UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { type LoadSeries, loadKeys } from '../platform/metrics/load-history.ts';
 import type { AuditStore } from '../platform/store/audit-store.ts';
@@ -42,7 +42,7 @@ export const homePageOperations = [
         deps.servers.choicesFor(user.name),
         deps.sharing.ofOthersSharedWith(user, { offset: 0, limit: maxShared }),
         deps.firstRun.isShownTo(user),
-        openServices(user.id, may, deps),
+        openServices(user, may, deps),
         loginBefore(user.name, caller.sessionId, deps),
       ]);
       const loads: ReadonlyMap<string, LoadSeries | undefined> = new Map(
@@ -77,7 +77,7 @@ export const homePageOperations = [
     return { status: 204 };
   }),
   view({ id: 'viewOpenServices', path: '/services', scopes: 'authenticated' }).handle(
-    ({ may, caller }, deps: ServiceDeps) => openServices(ownUserOf(caller).id, may, deps),
+    ({ may, caller }, deps: ServiceDeps) => openServices(ownUserOf(caller), may, deps),
   ),
   operation({
     id: 'markOwnFavourite',
@@ -115,7 +115,7 @@ export interface OpenService {
   readonly service: Service;
   readonly status: PlacedStatus | undefined;
   readonly isFavourite: boolean;
-  /** By what its tokens show: undefined for one that needs none of the user. */
+  /** Undefined for one that needs no login of the user, too. */
   readonly lastUsedAt: Date | undefined;
 }
 
@@ -124,13 +124,13 @@ export type ServiceDeps = Pick<Deps, 'registry' | 'favourites'>;
 
 /** In the order of the configuration. */
 export async function openServices(
-  userId: string,
+  user: Pick<User, 'id' | 'name'>,
   may: OperationRequest<never>['may'],
   { registry, favourites }: ServiceDeps,
 ): Promise<OpenService[]> {
   const [marked, uses] = await Promise.all([
-    favourites.listOfUser(userId),
-    favourites.lastUsesOf(userId),
+    favourites.listOfUser(user.id),
+    favourites.lastUsesOf(user),
   ]);
   return accessible(may, { registry }).map((service) => ({
     service,

@@ -36,7 +36,7 @@ export const searchOperations = [
       const filter = usersFilterFor(caller, membership, query);
       return (await deps.users.list({ ...filter, limit: maxFound })).items;
     };
-    const [found, services] = await Promise.all([users(), openServices(own.id, may, deps)]);
+    const [found, services] = await Promise.all([users(), openServices(own, may, deps)]);
     const ids = [...new Set([own.id, ...found.map(({ id }) => id)])];
     const [servers, infos] = await Promise.all([
       deps.serverStore.listByUser(ids),

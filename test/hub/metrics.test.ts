@@ -162,3 +162,15 @@ test.skipIf(!requires('promtool'))(
     });
   },
 );
+
+test('they are compressed for a scraper that takes it', async () => {
+  const ask = (coding: string) =>
+    hub.api('/metrics', adminToken, { headers: { 'accept-encoding': coding } });
+  const [compressed, plain] = [await ask('gzip'), await ask('identity')];
+  expect(compressed.headers.get('content-encoding')).toBe('gzip');
+  expect(plain.headers.get('content-encoding')).toBeNull();
+  for (const answer of [compressed, plain]) {
+    expect(answer.headers.get('content-type')).toContain('text/plain');
+    expect(await answer.text()).toContain('# TYPE hub_service_state gauge');
+  }
+});

@@ -52,6 +52,14 @@ async function startTool(): Promise<void> {
   await untilState(hub, 'tool', 'ready');
 }
 
+test('one that does not answer comes first in the list of the administration', async () => {
+  await untilState(hub, 'outside', 'unhealthy');
+  const ada = await hub.logIn('ada', testPassword);
+  const { body } = await ada.request(`${hub.url}hub/admin/services`);
+  const listed = [...body.matchAll(/data-key="(tool|outside)"/g)].map(([, name]) => name);
+  expect(listed).toEqual(['outside', 'tool']);
+});
+
 describe('a service that is stopped by hand', () => {
   test('ends, and says who stopped it and when, wherever one looks', async () => {
     const { pid } = await tool();

@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { useCommandLine } from '../../../test/support/command-line.ts';
+import { requires } from '../../../test/support/requires.ts';
+import { startTlsFront } from '../../../test/support/tls-front.ts';
 
 const { directory, hub, writeConfig } = useCommandLine();
 
@@ -202,6 +204,14 @@ describe('hub check', () => {
     expect(separate.stderr).toMatch(
       /^warning: (?:line \d+:\d+: )?Hub\.subdomain_host: .* is plain http/m,
     );
+  });
+
+  test.skipIf(!requires('openssl'))('says where a setting is that hosts contradict', async () => {
+    await using front = await startTlsFront(['hub.localhost'], 9);
+    const url = `https://hub.localhost:${front.port}`;
+    writeConfig({ Hub: { public_url: `${url}/`, subdomain_host: url } });
+    const { stderr } = await hub('check');
+    expect(stderr).toMatch(/^warning: line 1:\d+: Hub\.subdomain_host: the certificate at /m);
   });
 
   test('warns of programs that are not there, and of no others', async () => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { inOrder } from '../../platform/config/load.ts';
 import { type ConfigProblem, describeProblem } from '../../platform/errors.ts';
 import type { CheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
@@ -13,9 +14,9 @@ export function addCheckCommand(program: Command, io: CliIo): void {
     .option('--deep', 'check everything around it too, as hub doctor does')
     .action(async ({ deep }: { readonly deep?: boolean }, command: Command) => {
       const checked = await loadFor(command, io);
-      const { config, plugins, warnings } = checked;
+      const { config, plugins, warnings, places } = checked;
       const found = await checkSubdomainSetup(config);
-      io.stderr.write(formatWarnings([...warnings, ...found]));
+      io.stderr.write(formatWarnings(inOrder([...warnings, ...found], places)));
       io.stdout.write(summarise(checked));
       io.stdout.write(format('recommended', recommendSubdomains(config, plugins)));
       if (deep === true) await runDoctor(checked, io, { json: false });

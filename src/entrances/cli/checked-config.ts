@@ -21,6 +21,8 @@ export interface CheckedConfig {
   readonly plugins: PreparedPlugins;
   readonly branding: SiteBranding;
   readonly warnings: readonly ConfigProblem[];
+  /** Where settings stand in the file. */
+  readonly places: ConfigPlaces;
 }
 
 export interface CheckedConfigOptions {
@@ -68,5 +70,5 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ...(await checkAccountRisks(config)),
     ...(await checkLanguages(config, branding.own.branding)),
   );
-  return { config, plugins, branding: branding.own, warnings: inOrder(warnings, places) };
+  return { config, plugins, branding: branding.own, warnings: inOrder(warnings, places), places };
 }

@@ -35,12 +35,16 @@ export function compressPages({ isHttps }: { readonly isHttps: boolean }): Middl
     const site = ctx.req.headers['sec-fetch-site'];
     const isOwn = site === 'same-origin' || site === 'none' || (site === undefined && !isHttps);
     if (!isOwn) return;
-    const plain = Buffer.from(body);
-    const coding = codingFor(ctx, plain.length);
-    if (coding === undefined) return;
-    ctx.body = await codings[coding](plain, 4);
-    ctx.set('Content-Encoding', coding);
+    await sendText(ctx, body);
   };
+}
+
+/** Answers with a text that is made for one request. */
+export async function sendText(ctx: Context, body: string): Promise<void> {
+  const plain = Buffer.from(body);
+  const coding = codingFor(ctx, plain.length);
+  if (coding !== undefined) ctx.set('Content-Encoding', coding);
+  ctx.body = coding === undefined ? body : await codings[coding](plain, 4);
 }
 
 const compressedFiles = new WeakMap<Buffer, Partial<Record<Coding, Promise<Buffer>>>>();
