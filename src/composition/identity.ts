@@ -34,6 +34,8 @@ import {
   deviceCodeSeconds,
 } from '../identity/oauth/grants/device-grant.ts';
 import { createRefreshGrant } from '../identity/oauth/grants/refresh-grant.ts';
+import { startLogoutDeliveries } from '../identity/oauth/logout/logout-deliveries.ts';
+import { createLogoutRequestReader } from '../identity/oauth/logout/logout-request.ts';
 import { createUserClaims } from '../identity/oauth/openid/claims.ts';
 import { createIdTokens, createSessionIdOf } from '../identity/oauth/openid/id-token.ts';
 import { createTokenIssuer } from '../identity/oauth/tokens/token-issuer.ts';
@@ -89,6 +91,7 @@ export const openIdentity = (foundation: Foundation) =>
     }))
     .with(openOAuth)
     .with(openGrants)
+    .with(openLogout)
     .with(openLogin)
     .with((hub) => ({ revalidation: createLoginRevalidation(hub) }))
     .with((hub) => ({
@@ -125,10 +128,12 @@ function openOAuth(hub: WithServices) {
     }),
   });
   const userClaims = createUserClaims(hub);
+  const sessionIdOf = createSessionIdOf(createKeyedHash(hub.secrets, 'openid-session'));
   const useRecorder = hub.disposables.use(createUseRecorder({ accessTokens, log }));
   return {
     clients,
     userClaims,
+    sessionIdOf,
     titleOfService: (name: string) => {
       const service = registry.find(name);
       return service && serviceTitle(service);
@@ -165,7 +170,7 @@ function openOAuth(hub: WithServices) {
         ...hub,
         userClaims,
         issuer: issuerOf(hub.publicUrl),
-        sessionIdOf: createSessionIdOf(createKeyedHash(hub.secrets, 'openid-session')),
+        sessionIdOf,
       }),
       tokenLifetimeSeconds: Hub.oauth_token_expires_in ?? config.loginLifetimeSeconds,
       countGrant: hub.metrics.countGrant,
@@ -197,6 +202,13 @@ function openGrants(hub: WithServices & ReturnType<typeof openOAuth>) {
       'urn:ietf:params:oauth:grant-type:device_code': createDeviceGrant(hub),
     },
   };
+}
+
+/** Logouts that clients ask for, and those that they are told of. */
+function openLogout(hub: WithServices & ReturnType<typeof openOAuth>) {
+  const issuer = issuerOf(hub.publicUrl);
+  hub.disposables.use(startLogoutDeliveries({ ...hub, issuer }));
+  return { readLogoutRequest: createLogoutRequestReader({ ...hub, issuer }) };
 }
 
 /** What lets users in. */

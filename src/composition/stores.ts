@@ -4,6 +4,7 @@ import { createInstanceStore } from '../cluster/instances/instance-store.ts';
 import { createNoticeStore } from '../cluster/notices/notice-store.ts';
 import { createAccountStore } from '../identity/authentication/account-store.ts';
 import { createSigningKeyStore } from '../identity/oauth/keys/signing-key-store.ts';
+import { createClientLoginStore } from '../identity/oauth/logout/client-login-store.ts';
 import { createAccessTokenStore } from '../identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../identity/oauth/tokens/authorization-code-store.ts';
 import { createRefreshTokenStore } from '../identity/oauth/tokens/refresh-token-store.ts';
@@ -81,6 +82,7 @@ export function createPlainStores(database: HubDatabase) {
     accessTokens: createAccessTokenStore({ database }),
     authorizationCodes: createAuthorizationCodeStore({ database }),
     refreshTokens: createRefreshTokenStore({ database }),
+    clientLogins: createClientLoginStore(database),
     serverList: createServerListStore(database),
     serverStore: createServerStore(database),
     startTimes: createStartTimes(database),

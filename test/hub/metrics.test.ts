@@ -71,6 +71,8 @@ const movedToRemote = [
   'hub_instances',
   // audit-file.test.ts
   'hub_audit_file_lines_dropped_total',
+  // openid.test.ts
+  'hub_logout_deliveries_total',
   // log-trouble.test.ts
   'hub_log_lines_dropped_total',
   // readiness.test.ts

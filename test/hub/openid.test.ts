@@ -1,9 +1,15 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { decodeJwt } from 'jose';
 import * as openidClient from 'openid-client';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { usersOpenServices } from '../support/services.ts';
+import { until } from '../support/test-hub.ts';
 
 const app = {
   name: 'grafana',
@@ -13,9 +19,22 @@ const app = {
   oauth_no_confirm: true,
 };
 
-test('an app logs users in by the issuer, its id and its secret', async () => {
+const heard: string[] = [];
+let logoutServer: Server;
+beforeAll(async () => {
+  logoutServer = createServer(async (request, answer) => {
+    heard.push(new URLSearchParams(await text(request)).get('logout_token') ?? '');
+    answer.end();
+  }).listen(0, '127.0.0.1');
+  await once(logoutServer, 'listening');
+});
+afterAll(() => logoutServer.close());
+
+test('an app logs users in by the issuer, its id and its secret, and is told when the login ends', async () => {
+  const { port } = logoutServer.address() as AddressInfo;
+  const logoutUrl = `http://127.0.0.1:${port}/logout`;
   await using hub = await createPasswordHub(['ada'], {
-    Hub: { services: [app], load_roles: usersOpenServices },
+    Hub: { services: [{ ...app, oauth_logout_url: logoutUrl }], load_roles: usersOpenServices },
   });
   const issuer = new URL(hub.url.replace(/\/$/, ''));
   const client = await openidClient.discovery(
@@ -46,6 +65,11 @@ test('an app logs users in by the issuer, its id and its secret', async () => {
   });
   await hub.api('/users/ada/sessions', 'admin-service-token', { method: 'DELETE' });
   await expect(openidClient.fetchUserInfo(client, tokens.access_token, sub)).rejects.toThrow();
+  await until(() => heard.length > 0, 'the app is told');
+  expect(decodeJwt(heard[0] ?? '')).toMatchObject({ sub, sid: claims?.['sid'] });
+  const metrics = async () => (await hub.api('/metrics', 'admin-service-token')).text();
+  const counted = 'hub_logout_deliveries_total{outcome="delivered"} 1';
+  await until(async () => (await metrics()).includes(counted), 'it is counted');
 });
 
 test('an app says who shall log in, in which language, and that they show again who they are', async () => {

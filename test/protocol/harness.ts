@@ -35,6 +35,8 @@ import {
 import { createRefreshGrant } from '../../src/identity/oauth/grants/refresh-grant.ts';
 import { createSigningKeyStore } from '../../src/identity/oauth/keys/signing-key-store.ts';
 import { createSigningKeys } from '../../src/identity/oauth/keys/signing-keys.ts';
+import { createClientLoginStore } from '../../src/identity/oauth/logout/client-login-store.ts';
+import { startLogoutDeliveries } from '../../src/identity/oauth/logout/logout-deliveries.ts';
 import { OAuthError } from '../../src/identity/oauth/oauth-error.ts';
 import { createUserClaims } from '../../src/identity/oauth/openid/claims.ts';
 import { createIdTokens, createSessionIdOf } from '../../src/identity/oauth/openid/id-token.ts';
@@ -53,6 +55,7 @@ import { createAuthorizer } from '../../src/identity/rbac/authorizer.ts';
 import { defaultRoles } from '../../src/identity/rbac/role.ts';
 import { createRoleStore } from '../../src/identity/rbac/role-store.ts';
 import { createScopeCatalogue } from '../../src/identity/rbac/scope-definitions.ts';
+import { createLoginSessionStore } from '../../src/identity/sessions/login-session-store.ts';
 import { createGroupStore } from '../../src/identity/users/group-store.ts';
 import { createUserInfoStore } from '../../src/identity/users/user-info-store.ts';
 import { createUserStore, type User } from '../../src/identity/users/user-store.ts';
@@ -207,12 +210,13 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   });
   const userInfo = createUserInfoStore(database);
   const userClaims = createUserClaims({ users, userInfo, groups });
+  const sessionIdOf = createSessionIdOf(createKeyedHash(secrets, 'openid-session'));
   const exchangeCode = createCodeExchange({
     authorizationCodes,
     issueIdToken: createIdTokens({
       signingKeys,
       userClaims,
-      sessionIdOf: createSessionIdOf(createKeyedHash(secrets, 'openid-session')),
+      sessionIdOf,
       issuer,
       now,
     }),
@@ -220,6 +224,18 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     log,
     now,
   });
+  const logoutOutcomes: string[] = [];
+  const startDeliveries = () =>
+    startLogoutDeliveries({
+      clientLogins: createClientLoginStore(database),
+      clients,
+      signingKeys,
+      sessionIdOf,
+      issuer,
+      database,
+      metrics: { countLogoutDelivery: (outcome) => logoutOutcomes.push(outcome) },
+      log,
+    });
   const refreshTokens = createRefreshTokenStore({ database, now });
   const deviceRequests = createDeviceRequests({ space: memorySpace(), now });
   const answerGrants = {
@@ -526,6 +542,11 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     groups,
     roles,
     authorizer,
+    /** What each instance of the hub does. */
+    startDeliveries,
+    /** What became of telling clients of logouts, in order. */
+    logoutOutcomes,
+    loginSessions: createLoginSessionStore(database),
     accessTokens,
     authorizationCodes,
     serviceTokens,

@@ -72,8 +72,14 @@ export interface PageContext {
   languageOf(ctx: Context): Language;
   /** Answers with a page in the language of its reader. */
   send(ctx: Context, page: Html, status?: number): void;
-  /** Reads a submitted form. Throws `csrf_failed` unless the hub made it for this browser. */
-  readForm(ctx: Context): Promise<URLSearchParams>;
+  /**
+   * Reads a submitted form. Throws `csrf_failed` unless the hub made it for this browser, or it is one that others may send
+   * since nothing is done by it.
+   */
+  readForm(
+    ctx: Context,
+    mayBeForeign?: (form: URLSearchParams) => boolean,
+  ): Promise<URLSearchParams>;
   /**
    * Shows a notice on the next page and goes there (303); where the form stood on that page, to the same place of it:
    * its page of a list, its search.
@@ -213,9 +219,10 @@ export function createPageContext(deps: {
       ctx.body = renderHtml(page, pages.languageOf(ctx));
     },
 
-    async readForm(ctx) {
+    async readForm(ctx, mayBeForeign) {
       const form = await readFormBody(ctx.req, deps.formLimitBytes);
       const token = form.get('_csrf') ?? undefined;
+      if (token === undefined && mayBeForeign?.(form)) return form;
       try {
         csrf.require(ctx, token);
       } catch (error) {

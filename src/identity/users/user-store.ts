@@ -6,6 +6,7 @@ import { type HubDatabase, manyRows } from '../../platform/store/database.ts';
 import type { ListPage } from '../../platform/store/page-edge.ts';
 import { prepareQuery } from '../../platform/store/queries.ts';
 import { recordActivity } from '../../platform/store/record-activity.ts';
+import { endClientLogins } from '../../platform/store/session-grants.ts';
 import { isUniqueViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { deleteMadeWith, forgetClient } from '../../platform/store/token-makers.ts';
@@ -269,6 +270,7 @@ export function createUserStore(
         if (isSuspended && changed.admin === 1 && !mayBeLast) {
           await requireAdministrator(transaction, database.dialect);
         }
+        if (isSuspended) await endClientLogins(transaction, { user_id: id });
         await audit.record(transaction, {
           action: isSuspended ? 'user.suspend' : 'user.unsuspend',
           target: { kind: 'user', name: changed.name },
@@ -332,6 +334,7 @@ export function createUserStore(
           database,
           tokens.map((token) => token.id),
         );
+        await endClientLogins(transaction, { user_id: id });
         await retireSystemAccount(transaction, id);
         // Everything else refers to the user's row and goes with it.
         const deleted = await transaction

@@ -98,6 +98,18 @@ export const serviceSchema = z.strictObject({
     .describe(
       'Whether the client may ask for `offline_access`: a refresh token that goes on after the user has logged out, until it is taken back or not used for 90 days.',
     ),
+  oauth_logout_url: httpUrl
+    .refine((url) => !url.includes('#'), 'must not have a fragment (#…)')
+    .optional()
+    .describe(
+      'Where the hub tells the client that a login which it knows by OpenID Connect has ended, whatever ended it: its back-channel logout URI.',
+    ),
+  oauth_post_logout_uris: z
+    .array(redirectUri)
+    .default([])
+    .describe(
+      'Where the client may send browsers once it has logged their users out at the hub, each a path or an http(s) URL.',
+    ),
   oauth_client_allowed_scopes: z
     .array(z.string())
     .default([])

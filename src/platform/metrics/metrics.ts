@@ -48,6 +48,10 @@ export interface MetricDescription {
   readonly labels: readonly string[];
 }
 
+const logoutOutcomes = ['delivered', 'refused', 'failed', 'given_up'] as const;
+/** What became of telling a client that a login has ended. */
+export type LogoutOutcome = (typeof logoutOutcomes)[number];
+
 /** What the parts of the hub count. */
 export interface Metrics {
   countRequest(method: string, status: number, seconds: number): void;
@@ -62,6 +66,7 @@ export interface Metrics {
   ): void;
   countGrant(clientKind: 'service' | 'server' | 'gateway'): void;
   countOAuthRefusal(error: string): void;
+  countLogoutDelivery(outcome: LogoutOutcome): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
   countStopAtLimit(reason: 'idle_timeout' | 'max_age'): void;
   countAudit(result: string): void;
@@ -128,6 +133,13 @@ export function createMetrics(): Metrics {
     labelNames: ['error'],
     registers,
   });
+  const logoutDeliveries = new Counter({
+    name: 'hub_logout_deliveries_total',
+    help: 'Clients told that a login has ended, by outcome; what failed is tried again.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of logoutOutcomes) logoutDeliveries.inc({ outcome }, 0);
   const spawns = new Histogram({
     name: 'hub_server_spawn_duration_seconds',
     help: "Starts of users' servers, by outcome.",
@@ -180,6 +192,7 @@ export function createMetrics(): Metrics {
     countLogin: (authenticator, outcome) => logins.inc({ authenticator, outcome }),
     countGrant: (clientKind) => grants.inc({ client_kind: clientKind }),
     countOAuthRefusal: (error) => refusals.inc({ error }),
+    countLogoutDelivery: (outcome) => logoutDeliveries.inc({ outcome }),
     countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
     countStopAtLimit: (reason) => stopsAtLimit.inc({ reason }),
     countAudit: (result) => audited.inc({ result }),

@@ -1,3 +1,6 @@
+/** Where an app wanted its user to go after a logout, until the provider of the login has ended that too. */
+export const logoutTargetCookie = 'hub-logout-target';
+
 /** The cookie that records that a browser is logged in at the hub. */
 export const loginCookie = 'hub-hub-login';
 

@@ -44,7 +44,12 @@ const tableNames = [
 ] as const satisfies readonly (keyof Tables)[];
 
 /** They came after the first version, which the fixtures are of. */
-type LaterTable = 'favourite_services' | 'signing_keys' | 'grants' | 'refresh_tokens';
+type LaterTable =
+  | 'favourite_services'
+  | 'signing_keys'
+  | 'grants'
+  | 'refresh_tokens'
+  | 'client_logins';
 
 /** A table that is missing above fails to compile here. */
 const allTablesAreNamed: Exclude<

@@ -9,6 +9,7 @@ import { migration0004 } from './migrations/0004-audit-address.ts';
 import { migration0005 } from './migrations/0005-openid.ts';
 import { migration0006 } from './migrations/0006-grants.ts';
 import { migration0007 } from './migrations/0007-requested-scope.ts';
+import { migration0008 } from './migrations/0008-client-logins.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -19,6 +20,7 @@ export const migrations: readonly Migration[] = [
   migration0005,
   migration0006,
   migration0007,
+  migration0008,
 ];
 
 /**

@@ -66,6 +66,16 @@ export interface RefreshTokensTable {
   used_at: number | null;
 }
 
+/** A login that a client was given an ID token of, until the client was told of its end. */
+export interface ClientLoginsTable {
+  session_id: string;
+  client_id: string;
+  user_id: string;
+  /** When the client is told next; null while the login lasts. */
+  due_at: Generated<number | null>;
+  attempts: Generated<number>;
+}
+
 /** Keys that sign ID tokens: of each algorithm one has no end, and is the newest. */
 export interface SigningKeysTable {
   /** `kid` of a token. */

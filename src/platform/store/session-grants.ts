@@ -13,6 +13,20 @@ export async function deleteSessionGrants(
   // gave is there when the tokens go. Codes made later are refused because the session is gone.
   await transaction.deleteFrom('authorization_codes').where('session_id', '=', sessionId).execute();
   await deleteGrants(transaction, database, { session_id: sessionId });
+  await endClientLogins(transaction, { session_id: sessionId });
   // Those made with them belong to the session too; one that is being made is seen only now.
   await deleteTokensOf(transaction, database, 'session_id', sessionId);
+}
+
+/** Makes the clients of logins that end be told of it (OpenID Connect Back-Channel Logout 1.0). */
+export async function endClientLogins(
+  transaction: Kysely<Tables>,
+  which: Partial<Record<'session_id' | 'user_id', string>>,
+): Promise<void> {
+  await transaction
+    .updateTable('client_logins')
+    .set({ due_at: 0 })
+    .where((is) => is.and(which))
+    .where('due_at', 'is', null)
+    .execute();
 }

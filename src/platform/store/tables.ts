@@ -2,6 +2,7 @@ import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } f
 import type {
   AccessTokensTable,
   AuthorizationCodesTable,
+  ClientLoginsTable,
   GrantsTable,
   RefreshTokensTable,
   SigningKeysTable,
@@ -36,6 +37,7 @@ export interface Tables {
   login_sessions: LoginSessionsTable;
   authorization_codes: AuthorizationCodesTable;
   access_tokens: AccessTokensTable;
+  client_logins: ClientLoginsTable;
   grants: GrantsTable;
   refresh_tokens: RefreshTokensTable;
   signing_keys: SigningKeysTable;

@@ -55,6 +55,7 @@ export async function forgetClient(
     .deleteFrom('authorization_codes')
     .where('client_id', '=', clientId)
     .executeTakeFirst();
+  await transaction.deleteFrom('client_logins').where('client_id', '=', clientId).execute();
   const { grantIds } = await deleteGrants(transaction, database, { client_id: clientId });
   const tokens = await deleteTokensOf(transaction, database, 'client_id', clientId);
   return numDeletedRows > 0n || grantIds.length > 0 || tokens.length > 0;

@@ -228,7 +228,7 @@ export function createServiceAdministration(
     if (!name.success) {
       throw new HubError('bad_request', fieldProblem('name', issueProblem(name.error.issues[0])));
     }
-    const { url, command, oauth_client_allowed_scopes } = definition;
+    const { url, command, oauth_logout_url, oauth_client_allowed_scopes } = definition;
     if (JSON.stringify(definition).length > maxDefinitionLength) {
       throw new HubError(
         'bad_request',
@@ -239,8 +239,9 @@ export function createServiceAdministration(
       const message = text`api_token: the hub makes the token of a managed service itself.`;
       throw new HubError('bad_request', message);
     }
-    if (url !== undefined && isMetadataAddress(new URL(url).hostname)) {
-      const message = text`url: is a link-local or metadata address, where clouds keep credentials.`;
+    for (const [field, address] of Object.entries({ url, oauth_logout_url })) {
+      if (address === undefined || !isMetadataAddress(new URL(address).hostname)) continue;
+      const message = text`${field}: is a link-local or metadata address, where clouds keep credentials.`;
       throw new HubError('bad_request', message);
     }
     for (const scope of oauth_client_allowed_scopes) {

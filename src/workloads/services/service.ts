@@ -54,6 +54,8 @@ export interface Service {
   readonly isPublic: boolean;
   readonly grants: ServiceConfig['oauth_grants'];
   readonly mayOutliveLogin: boolean;
+  readonly logoutUrl: string | undefined;
+  readonly postLogoutUris: readonly string[];
   readonly allowedScopes: readonly string[];
   /** Scopes of which one is needed to use the service. */
   readonly accessScopes: readonly string[];
@@ -111,6 +113,8 @@ export function createService(
     isPublic: config.oauth_public,
     grants: config.oauth_grants,
     mayOutliveLogin: config.oauth_offline,
+    logoutUrl: config.oauth_logout_url,
+    postLogoutUris: config.oauth_post_logout_uris,
     allowedScopes: config.oauth_client_allowed_scopes,
     accessScopes: accessScopesFor({ kind: 'service', name }),
     // The hub would ask for itself, unless the codes go elsewhere or the app is told more of its visitors.

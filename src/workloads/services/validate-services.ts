@@ -75,7 +75,10 @@ export function findServiceProblems(
     const report: Report = (field, message, { isTaken = false } = { isTaken: false }) =>
       problems.push({ index, field, message, isTaken });
     checkFields(service, report);
-    const { command, url } = service;
+    const { command, url, oauth_logout_url } = service;
+    if (hubUrls.some((own) => oauth_logout_url !== undefined && leadsTo(oauth_logout_url, own))) {
+      report('oauth_logout_url', text`is an address of the hub itself`);
+    }
     if (command === undefined && url !== undefined && hubUrls.some((own) => leadsTo(url, own))) {
       report('url', text`is an address of the hub itself`);
     }

@@ -9,12 +9,19 @@ import {
 } from '../../../identity/authentication/create-authenticators.ts';
 import { loginLabels } from '../../../identity/authentication/login-labels.ts';
 import type { LoginResult, LoginService } from '../../../identity/authentication/login-service.ts';
+import {
+  isLogoutRequest,
+  type LogoutRequest,
+  type ReadLogoutRequest,
+} from '../../../identity/oauth/logout/logout-request.ts';
 import type { LoginSession } from '../../../identity/sessions/login-session-store.ts';
 import { type BrowserSessions, loginOf } from '../../../identity/sessions/session-middleware.ts';
 import { HubError } from '../../../platform/errors.ts';
+import { cookieValues, setCookie } from '../../../platform/http/cookies.ts';
 import type { RedirectLoopGuard } from '../../../platform/http/redirect-loop-guard.ts';
 import type { ClientAddress } from '../../../platform/http/request-address.ts';
 import type { Metrics } from '../../../platform/metrics/metrics.ts';
+import { logoutTargetCookie } from '../../../platform/protocol/cookie-names.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { Authenticator, RequestAuthenticator } from '../../../plugin/host/authenticator.ts';
 import { isForm, isRequest } from '../../../plugin/host/login-kinds.ts';
@@ -48,6 +55,7 @@ export function loginRoutes(
     /** Runs when a person has logged out, by name. */
     readonly afterLogout: (userName: string) => Promise<void>;
     readonly logIn: LogIn;
+    readonly readLogoutRequest: ReadLogoutRequest;
     readonly passkeyLogin: PasskeyLogin;
     /** Counts how often a page sends a browser here that is logged in. */
     readonly loopGuard: RedirectLoopGuard;
@@ -169,7 +177,7 @@ export function loginRoutes(
     await finish(ctx, result, passkeyLogin.method() ?? 'passkey', pages.nextOf(form));
   });
 
-  const logOut = async (ctx: Context): Promise<void> => {
+  const logOut = async (ctx: Context, request?: LogoutRequest): Promise<void> => {
     const login = loginOf(ctx);
     const authenticator = authenticators.find(login?.session.authenticator ?? '')?.authenticator;
     const upstream =
@@ -182,6 +190,7 @@ export function loginRoutes(
     const provider = isForm ? undefined : loginLabels(authenticator.login.label);
     if (upstream !== undefined && provider !== undefined) {
       const message = text`You are logged out here, and continue to ${provider} to log out there too.`;
+      if (request?.target !== undefined) keepTarget(ctx, request.query, 600);
       const layout = await pages.layoutFor(ctx);
       return interstitialRedirect(ctx, pages, {
         layout,
@@ -191,6 +200,7 @@ export function loginRoutes(
         url: upstream,
       });
     }
+    if (request?.target !== undefined) return ctx.redirect(request.target);
     pages.send(ctx, loggedOutPage({ layout: await pages.layoutFor(ctx), provider }));
   };
 
@@ -205,23 +215,52 @@ export function loginRoutes(
     });
   }
 
+  /** Only what a client has registered is gone to, whoever set the cookie. */
+  const keepTarget = (ctx: Context, request: string, maxAgeSeconds: number) =>
+    setCookie(ctx, logoutTargetCookie, request, {
+      path: pages.urls.logout,
+      secure: publicUrl.protocol === 'https:',
+      maxAgeSeconds,
+    });
+
+  const requestOf = (ctx: Context, query = ctx.querystring) => {
+    const login = loginOf(ctx);
+    return deps.readLogoutRequest(
+      new URLSearchParams(query),
+      login && { userId: login.user.id, sessionId: login.session.sessionId },
+    );
+  };
+
   router.get('/logout', async (ctx) => {
-    if (loginOf(ctx) === undefined || !isCrossOrigin(ctx)) return logOut(ctx);
+    const login = loginOf(ctx);
+    const request = await requestOf(ctx);
+    const [kept] = cookieValues(ctx.req.headers.cookie, logoutTargetCookie);
+    if (kept !== undefined) keepTarget(ctx, '', 0);
+    if (login === undefined && request === undefined && kept !== undefined)
+      return logOut(ctx, await requestOf(ctx, kept));
+    if (login === undefined || (request === undefined ? !isCrossOrigin(ctx) : request.isHinted))
+      return logOut(ctx, request);
+    const name = request?.clientName;
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
       title: text`Log out?`,
       consequences: [
-        text`Another site sent you here. Logging out closes what you have open in this hub.`,
+        name === undefined
+          ? text`Another site sent you here. Logging out closes what you have open in this hub.`
+          : text`${name} sent you here. Logging out closes what you have open in this hub.`,
       ],
       label: text`Log out`,
-      action: pages.urls.logout,
+      action: request === undefined ? pages.urls.logout : `${pages.urls.logout}?${request.query}`,
       cancelUrl: pages.urls.home,
     });
     pages.send(ctx, page);
   });
   router.post('/logout', async (ctx) => {
-    await pages.readForm(ctx);
-    await logOut(ctx);
+    const form = await pages.readForm(ctx, isLogoutRequest);
+    if (form.has('_csrf')) return logOut(ctx, await requestOf(ctx));
+    // From another site, with which the browser sends no cookie.
+    ctx.redirect(`${pages.urls.logout}?${form}`);
+    ctx.status = 303;
   });
 }
 

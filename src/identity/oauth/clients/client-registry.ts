@@ -105,6 +105,8 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
     idTokenAlgorithm,
     grants: service.grants,
     mayOutliveLogin: service.mayOutliveLogin,
+    logoutUrl: service.logoutUrl,
+    postLogoutUris: service.postLogoutUris,
     identity: { clientId, service: name },
   };
 }

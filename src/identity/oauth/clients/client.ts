@@ -10,6 +10,10 @@ export interface ClientAbilities {
   readonly grants?: readonly ClientGrant[] | undefined;
   /** Whether users may let its grants last beyond their login. */
   readonly mayOutliveLogin?: boolean | undefined;
+  /** Where it is told that a login has ended (OpenID Connect Back-Channel Logout 1.0 §2.2). */
+  readonly logoutUrl?: string | undefined;
+  /** Where it may send browsers after a logout, written as redirect URIs are (RP-Initiated Logout 1.0 §3.1). */
+  readonly postLogoutUris?: readonly string[] | undefined;
 }
 
 /** A service or a user's server as OAuth client of the hub (RFC 6749 §2). */

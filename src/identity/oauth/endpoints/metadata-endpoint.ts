@@ -18,6 +18,11 @@ export interface AuthorizationServerMetadata {
   readonly revocation_endpoint_auth_methods_supported: readonly string[];
   readonly device_authorization_endpoint: string;
   readonly userinfo_endpoint: string;
+  /** OpenID Connect RP-Initiated Logout 1.0 §2.1. */
+  readonly end_session_endpoint: string;
+  /** OpenID Connect Back-Channel Logout 1.0 §2.1. */
+  readonly backchannel_logout_supported: boolean;
+  readonly backchannel_logout_session_supported: boolean;
   readonly jwks_uri: string;
   readonly subject_types_supported: readonly string[];
   readonly id_token_signing_alg_values_supported: readonly string[];
@@ -113,6 +118,9 @@ function authorizationServerMetadata(
     revocation_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'none'],
     device_authorization_endpoint: endpoint('device_authorization'),
     userinfo_endpoint: endpoint('userinfo'),
+    end_session_endpoint: `${issuer}/hub/logout`,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     jwks_uri: endpoint('jwks'),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,

@@ -74,6 +74,7 @@ export function createCodeExchange({
       return {
         outcome: 'granted',
         mayRefresh,
+        remembersLogin: client.logoutUrl !== undefined && scopes.includes(openidScope),
         accessToken: {
           owner: { kind: 'user', userId },
           clientId: client.clientId,

@@ -18,9 +18,9 @@ export interface SigningKeys {
    * need.
    */
   keySet(): Promise<{ readonly keys: readonly object[] }>;
-  /** A JWT (RFC 7519), signed off the main thread. */
-  sign(claims: JWTPayload, algorithm: SigningAlgorithm): Promise<string>;
-  /** The claims of a JWT that one of these keys signed for the issuer, also of an expired one. */
+  /** A JWT (RFC 7519), signed off the main thread; its `typ` is `JWT` unless given. */
+  sign(claims: JWTPayload, algorithm: SigningAlgorithm, type?: string): Promise<string>;
+  /** The claims of an ID token that one of these keys signed for the issuer, also of an expired one. */
   verify(token: string, issuer: string): Promise<JWTPayload | undefined>;
   /** Those that have not ended, by the time from which they sign. */
   list(): Promise<readonly SigningKey[]>;
@@ -145,12 +145,12 @@ export function createSigningKeys(deps: {
   return {
     keySet: async () => ({ keys: (await current()).map(({ jwk }) => jwk) }),
 
-    async sign(claims, algorithm) {
+    async sign(claims, algorithm, typ = 'JWT') {
       const signing = activeOf(await current(), algorithm);
       if (signing === undefined) throw new TypeError(`no key for ${algorithm}`);
       const { SignJWT } = await loadJose();
       return new SignJWT(claims)
-        .setProtectedHeader({ alg: algorithm, kid: signing.id, typ: 'JWT' })
+        .setProtectedHeader({ alg: algorithm, kid: signing.id, typ })
         .sign(signing.key);
     },
 
@@ -165,7 +165,12 @@ export function createSigningKeys(deps: {
             if (found === undefined) throw new errors.JWKSNoMatchingKey();
             return createPublicKey(found.key);
           },
-          { issuer, algorithms: [...signingAlgorithms], clockTolerance: Number.MAX_SAFE_INTEGER },
+          {
+            issuer,
+            typ: 'JWT',
+            algorithms: [...signingAlgorithms],
+            clockTolerance: Number.MAX_SAFE_INTEGER,
+          },
         );
         return payload;
       } catch (error) {

@@ -3,6 +3,7 @@ import { randomSecret } from '../../../platform/crypto/random.ts';
 import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
 import { deleteGrants, deleteMadeWith } from '../../../platform/store/token-makers.ts';
+import { rememberLogin } from '../logout/client-login-store.ts';
 import type { OAuthError } from '../oauth-error.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import { endSurplus, insertAccessToken } from './access-token-store.ts';
@@ -16,6 +17,8 @@ export type ExchangeDecision =
       readonly accessToken: NewAccessToken;
       /** Whether the client may refresh it. */
       readonly mayRefresh: boolean;
+      /** Whether the client is told of the end of the login. */
+      readonly remembersLogin?: boolean;
     }
   | { readonly outcome: 'refused'; readonly error: OAuthError };
 
@@ -150,6 +153,7 @@ export function createAuthorizationCodeStore({
           : {};
         const { sessionId: _, ...unbound } = decision.accessToken;
         const accessToken = grant === undefined ? decision.accessToken : { ...unbound, ...grant };
+        if (decision.remembersLogin) await rememberLogin(transaction, row);
         const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
         const { client_id, session_id } = row;
         revokedIds = await endSurplus(transaction, database, { client_id, session_id }, issued.id);
