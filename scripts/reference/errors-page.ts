@@ -151,7 +151,8 @@ ${rows.join('\n')}
 The OAuth endpoints speak the language of their RFCs instead: \`error\` and \`error_description\`, with the codes
 of RFC 6749 §4.1.2.1 and §5.2 and RFC 6750 §3.1 (\`invalid_request\`, \`invalid_client\`, \`invalid_grant\`,
 \`unauthorized_client\`, \`unsupported_grant_type\`, \`unsupported_response_type\`, \`invalid_scope\`,
-\`access_denied\`, \`invalid_token\`, \`insufficient_scope\`) and of OpenID Connect Core 1.0 §3.1.2.6 (\`login_required\`,
+\`access_denied\`, \`invalid_token\`, \`insufficient_scope\`), of RFC 8707 §2 (\`invalid_target\`)
+and of OpenID Connect Core 1.0 §3.1.2.6 (\`login_required\`,
 \`consent_required\`, \`interaction_required\`, \`request_not_supported\`, \`request_uri_not_supported\`,
 \`registration_not_supported\`). Until the redirect URI is trusted, an authorization
 request that fails shows a page and redirects nowhere.

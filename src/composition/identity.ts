@@ -50,6 +50,7 @@ import { createSealer } from '../platform/crypto/sealer.ts';
 import { serviceTitle } from '../platform/protocol/service-title.ts';
 import { createKeyvMutex } from '../platform/store/keyv-space.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
+import { createFindResource } from '../traffic/gateway/find-resource.ts';
 import { gatewayTokens } from '../traffic/gateway/gateway-settings.ts';
 import { createServerClients } from '../workloads/servers/server-clients.ts';
 import { removeShadowedServices } from '../workloads/services/service-administration.ts';
@@ -134,6 +135,7 @@ function openOAuth(hub: WithServices) {
     clients,
     userClaims,
     sessionIdOf,
+    findResource: createFindResource(hub),
     titleOfService: (name: string) => {
       const service = registry.find(name);
       return service && serviceTitle(service);

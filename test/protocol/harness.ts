@@ -68,6 +68,8 @@ import { createClientAddressReader } from '../../src/platform/http/request-addre
 import { securityHeaders } from '../../src/platform/http/security-headers.ts';
 import { authorizationToken } from '../../src/platform/protocol/token-parameter.ts';
 import { openDatabase } from '../../src/platform/store/open-database.ts';
+import { createFindResource } from '../../src/traffic/gateway/find-resource.ts';
+import { createRouteTable } from '../../src/traffic/proxy/route-table.ts';
 import { createShareStore } from '../../src/workloads/sharing/share-store.ts';
 import { memorySpace } from '../support/memory-space.ts';
 
@@ -211,6 +213,27 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const userInfo = createUserInfoStore(database);
   const userClaims = createUserClaims({ users, userInfo, groups });
   const sessionIdOf = createSessionIdOf(createKeyedHash(secrets, 'openid-session'));
+  const routes = createRouteTable();
+  for (const { name } of services) {
+    const owner = { kind: 'service', name } as const;
+    const prefix = `${basePath}services/${name}/`;
+    routes.add({ prefix, target: 'http://127.0.0.1:1', access: 'gateway', owner });
+  }
+  const findResource = createFindResource({
+    routes,
+    origins: { of: () => origin },
+    basePath,
+    serverStore: {
+      find: async (userName, serverName) =>
+        database.kysely
+          .selectFrom('servers')
+          .innerJoin('users', 'users.id', 'servers.user_id')
+          .select('servers.id')
+          .where('users.name', '=', userName)
+          .where('servers.name', '=', serverName)
+          .executeTakeFirst(),
+    },
+  });
   const exchangeCode = createCodeExchange({
     authorizationCodes,
     issueIdToken: createIdTokens({
@@ -292,6 +315,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   });
   const authorizationEndpoint = createAuthorizationEndpoint({
     clients,
+    findResource,
     issuer,
     authorizationCodes,
     accessTokens,
@@ -352,7 +376,13 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   router.post(`${oauth}/authorize`, authorizationEndpoint.decide);
   router.post(
     `${oauth}/token`,
-    createTokenEndpoint({ clientAuthentication, exchangeCode, answerGrants, countRefusal }),
+    createTokenEndpoint({
+      clientAuthentication,
+      exchangeCode,
+      answerGrants,
+      findResource,
+      countRefusal,
+    }),
   );
   router.post(`${oauth}/device_authorization`, deviceAuthorizationEndpoint);
   router.post(`${oauth}/introspect`, introspect);

@@ -114,6 +114,12 @@ export const endpoints = {
       nonce: z.string().optional().describe('Repeated in the ID token (OpenID Connect Core 1.0).'),
       code_challenge: z.string().optional().describe('RFC 7636.'),
       code_challenge_method: z.literal('S256').optional(),
+      resource: z
+        .string()
+        .optional()
+        .describe(
+          'URL of the service or server that alone the token is to be good for (RFC 8707).',
+        ),
     }),
     answers: {
       200: { description: 'The consent page.', schema: z.string(), mediaType: 'text/html' },
@@ -209,6 +215,10 @@ export const endpoints = {
       refresh_token: z.string().optional(),
       redirect_uri: z.string().optional(),
       code_verifier: z.string().optional().describe('RFC 7636.'),
+      resource: z
+        .string()
+        .optional()
+        .describe('URL of what alone it is to be good for (RFC 8707).'),
       ...clientCredentials,
     }),
     bodyMediaType: form,

@@ -1,6 +1,6 @@
 /**
- * Errors of the protocol, spelt as RFC 6749 (§4.1.2.1, §5.2), RFC 6750 (§3.1), RFC 8628 (§3.5) and OpenID Connect Core 1.0
- * (§3.1.2.6) spell them.
+ * Errors of the protocol, spelt as RFC 6749 (§4.1.2.1, §5.2), RFC 6750 (§3.1), RFC 8628 (§3.5), RFC 8707 (§2) and OpenID
+ * Connect Core 1.0 (§3.1.2.6) spell them.
  */
 export type OAuthErrorCode =
   | 'invalid_request'
@@ -12,6 +12,7 @@ export type OAuthErrorCode =
   | 'access_denied'
   | 'unsupported_response_type'
   | 'invalid_token'
+  | 'invalid_target'
   | 'insufficient_scope'
   | 'authorization_pending'
   | 'slow_down'

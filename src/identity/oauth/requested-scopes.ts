@@ -1,3 +1,4 @@
+import { type AccessTarget, accessScopeFor } from '../../platform/protocol/client-id.ts';
 import { formatScopeList } from '../../platform/protocol/scope-list.ts';
 import { excessScopes } from '../rbac/access-check.ts';
 import { intersectScopes } from '../rbac/intersect-scopes.ts';
@@ -34,6 +35,8 @@ export interface ScopeContext {
   readonly grantedScopes: ScopeSet;
   readonly membership: Membership;
   readonly catalogue: ScopeCatalogue;
+  /** What alone the token is to be good for (RFC 8707). */
+  readonly resource?: AccessTarget | undefined;
 }
 
 /** Looks up the scopes of a role by its name. */
@@ -63,7 +66,11 @@ export async function resolveRequestedScopes(
           .filter((name) => name !== legacyIdentifyScope && name !== offlineScope)
           .filter((name) => !(isOpenid && openidScopes.includes(name)))
           .map((name) => readScopeToken(name, context.client));
-  const optional = await replaceRoleNames(names, context, findRole);
+  const { resource } = context;
+  const access = resource === undefined ? [] : [accessScopeFor(resource)];
+  if (!access.every((scope) => isAllowed(scope, context)))
+    throw new OAuthError('invalid_target', 'The client may not ask for this resource.');
+  const optional = [...access, ...(await replaceRoleNames(names, context, findRole))];
   if (requested !== undefined) requireAllowedScopes(optional, context, { isOpenid });
 
   const granted = new Set<string>(required);
@@ -72,10 +79,24 @@ export async function resolveRequestedScopes(
   for (const scope of optional) {
     for (const part of grantedPartOf(scope, context)) granted.add(part);
   }
-  if (!isOpenid) return [...granted];
+  const bound = (scopes: readonly string[]) =>
+    resource === undefined ? scopes : boundTo(resource, scopes);
+  if (!isOpenid) return bound([...granted]);
   const info = [...grantedPartOf(userInfoScope, context)];
   const disclosed = openidGrants(tokens, claims, info.length > 0);
-  return [...granted, ...(tellsInfo(disclosed) ? info : []), ...disclosed];
+  return bound([...granted, ...(tellsInfo(disclosed) ? info : []), ...disclosed]);
+}
+
+/**
+ * The part of a grant that is good at one service or server and nowhere else (RFC 8707 §2.2), but says who its user is.
+ * Throws `invalid_target` where the grant does not give access there.
+ */
+export function boundTo(resource: AccessTarget, granted: readonly string[]): readonly string[] {
+  const access = accessScopeFor(resource);
+  if (!granted.includes(access))
+    throw new OAuthError('invalid_target', 'The grant does not give access to this resource.');
+  const kept = [access, ...identifyScopes, userInfoScope, offlineScope];
+  return granted.filter((scope) => kept.includes(scope) || isOpenidGrant(scope));
 }
 
 /**
@@ -153,32 +174,32 @@ async function replaceRoleNames(
   return [...scopes];
 }
 
-/**
- * Any scope outside what the client is allowed makes the whole request invalid. `inherit` among them
- * allows `inherit`, and nothing that is not listed.
- */
+/** Any scope outside what the client is allowed makes the whole request invalid. */
 function requireAllowedScopes(
   scopes: readonly string[],
   context: ScopeContext,
   { isOpenid }: { readonly isOpenid: boolean },
 ): void {
-  const { client, membership } = context;
-  const allowed = [...client.allowedScopes, ...requiredScopes(client)];
-  const expandedAllowed = expand(
-    allowed.filter((scope) => scope !== 'inherit'),
-    context,
-  );
   for (const scope of scopes) {
-    const { scopes: wanted, unresolved } = resolveScopes([scope], expansion(context));
-    if (unresolved.length > 0) {
+    if (resolveScopes([scope], expansion(context)).unresolved.length > 0) {
       if (isOpenid) continue;
       throw new OAuthError('invalid_scope', `The scope ${scope} is unknown or malformed.`);
     }
-    if (allowed.includes(scope)) continue;
-    if (scope === 'inherit' || !includesAll(expandedAllowed, wanted, membership)) {
+    if (!isAllowed(scope, context))
       throw new OAuthError('invalid_scope', `The client is not allowed the scope ${scope}.`);
-    }
   }
+}
+
+/** `inherit` among what a client is allowed allows `inherit`, and nothing that is not listed. */
+function isAllowed(scope: string, context: ScopeContext): boolean {
+  const { client, membership } = context;
+  const allowed = [...client.allowedScopes, ...requiredScopes(client)];
+  if (allowed.includes(scope)) return true;
+  const others = expand(
+    allowed.filter((each) => each !== 'inherit'),
+    context,
+  );
+  return scope !== 'inherit' && includesAll(others, expand([scope], context), membership);
 }
 
 /** The scope itself when the user holds all of it, else the parts of it that the user holds. */

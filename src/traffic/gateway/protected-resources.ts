@@ -99,6 +99,6 @@ const metadataHeaders = {
 };
 
 /** Whether tokens of the hub are good for what is behind a route. */
-function isProtected({ access }: Route): boolean {
+export function isProtected({ access }: Route): boolean {
   return access !== 'public' && access !== 'foreign';
 }

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { HubError } from '../../../platform/errors.ts';
 import { isNavigation, prefersHtml } from '../../../platform/http/content-negotiation.ts';
 import { exactTime, text } from '../../../platform/texts/text.ts';
+import { serverNameAt } from '../../../traffic/gateway/find-resource.ts';
 import { type Server, unreachableSince } from '../../../workloads/servers/server.ts';
 import type { ServerLifecycle } from '../../../workloads/servers/server-lifecycle.ts';
 import type { ServerStore } from '../../../workloads/servers/server-store.ts';
@@ -133,16 +134,5 @@ async function serverAt(
   userName: string,
   store: Pick<ServerStore, 'find'>,
 ): Promise<string> {
-  const [first = ''] = String(ctx['params']['rest'] ?? '').split('/', 1);
-  const name = tryDecode(first);
-  if (name === undefined || name === '') return '';
-  return (await store.find(userName, name)) === undefined ? '' : name;
-}
-
-function tryDecode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
+  return await serverNameAt(userName, String(ctx['params']['rest'] ?? ''), store);
 }

@@ -1,4 +1,5 @@
 import { HubError } from '../../../platform/errors.ts';
+import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
@@ -40,7 +41,11 @@ export interface ScopeDecision {
 export async function resolveClientScopes(
   client: Client,
   userName: string,
-  asked: { readonly scope: string | undefined; readonly claims?: readonly string[] | undefined },
+  asked: {
+    readonly scope: string | undefined;
+    readonly claims?: readonly string[] | undefined;
+    readonly resource?: AccessTarget | undefined;
+  },
   { authorizer, findRole }: ScopeDecision,
 ): Promise<{ readonly scopes: readonly string[]; readonly scopeContext: ScopeContext }> {
   const held = await scopesForClient(client, userName, authorizer);
@@ -51,7 +56,7 @@ export async function resolveClientScopes(
   }
   const { catalogue } = authorizer;
   const owner = { kind: 'user', name: userName } as const;
-  const scopeContext = { client, owner, ...held, catalogue };
+  const scopeContext = { client, owner, ...held, catalogue, resource: asked.resource };
   const scopes = await resolveRequestedScopes(asked.scope, scopeContext, findRole, asked.claims);
   return { scopes, scopeContext };
 }

@@ -154,8 +154,8 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     request: AuthorizationRequest,
     login: CurrentLogin,
   ): Promise<Authorization> {
-    const { client, scope, openid } = request;
-    const asked = { scope, claims: openid?.claims };
+    const { client, scope, openid, resource } = request;
+    const asked = { scope, claims: openid?.claims, resource };
     const resolved = await resolveClientScopes(client, login.user.name, asked, deps);
     return { request, login, ...resolved };
   }

@@ -1,4 +1,5 @@
 import { HubError } from '../../../platform/errors.ts';
+import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import type { Client } from '../clients/client.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
@@ -18,6 +19,7 @@ import {
   rejectRepeatedParameters,
   requireParameter,
 } from '../request-parameters.ts';
+import { type FindResource, requestedResource } from '../resource-indicators.ts';
 
 /** A valid authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3). */
 export interface AuthorizationRequest {
@@ -31,6 +33,8 @@ export interface AuthorizationRequest {
   readonly nonce: string | undefined;
   /** Undefined for plain OAuth. */
   readonly openid: OpenidRequest | undefined;
+  /** What alone the token is to be good for (RFC 8707 §2). */
+  readonly resource: AccessTarget | undefined;
   readonly target: AuthorizationResponseTarget;
 }
 
@@ -47,6 +51,7 @@ export type AuthorizationRequestReading =
 /** What the checks of an authorization request compare it with. */
 export interface AuthorizationRequestContext {
   readonly clients: Pick<ClientRegistry, 'find'>;
+  readonly findResource: FindResource;
   readonly issuer: string;
   readonly signingKeys: Pick<SigningKeys, 'verify'>;
 }
@@ -82,7 +87,9 @@ export async function readAuthorizationRequest(
     const scope = parameterValue(parameters, 'scope');
     const nonce = parameterValue(parameters, 'nonce');
     const openid = await readOpenidRequest(parameters, client, context);
-    return { request: { client, redirectUri, scope, codeChallenge, nonce, openid, target } };
+    const resource = await requestedResource(parameters, context.findResource);
+    const read = { client, redirectUri, scope, codeChallenge, nonce, openid, resource, target };
+    return { request: read };
   } catch (error) {
     if (error instanceof OAuthError) return { refused: { target, error } };
     throw error;

@@ -8,6 +8,7 @@ import type { AnswerGrant } from '../grants/refresh-grant.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
 import { scopesToTell } from '../requested-scopes.ts';
+import { type FindResource, requestedResource } from '../resource-indicators.ts';
 import { type CountRefusal, createJsonEndpoint } from './json-endpoint.ts';
 
 /** A successful answer of the token endpoint (RFC 6749 §5.1). */
@@ -43,26 +44,30 @@ export function createTokenEndpoint({
   clientAuthentication,
   exchangeCode,
   answerGrants,
+  findResource,
   countRefusal,
 }: {
   readonly clientAuthentication: ClientAuthentication;
   readonly exchangeCode: ExchangeCode;
   readonly answerGrants: Readonly<Record<keyof typeof furtherGrants, AnswerGrant>>;
+  readonly findResource: FindResource;
   readonly countRefusal: CountRefusal;
 }): Middleware {
   const answer: AnswerGrant = async (client, form) => {
     const type = requireParameter(form, 'grant_type');
+    const resource = await requestedResource(form, findResource);
     if (type === 'authorization_code') {
       return exchangeCode(client, {
         code: requireParameter(form, 'code'),
         redirectUri: parameterValue(form, 'redirect_uri'),
         codeVerifier: parameterValue(form, 'code_verifier'),
+        resource,
       });
     }
     if (!isFurtherGrant(type))
       throw new OAuthError('unsupported_grant_type', 'The grant_type is not known.');
     requireGrant(client, furtherGrants[type]);
-    return answerGrants[type](client, form);
+    return answerGrants[type](client, form, resource);
   };
 
   return createJsonEndpoint(

@@ -1,3 +1,4 @@
+import { accessScopeFor } from '../../../platform/protocol/client-id.ts';
 import { excessScopes } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import { presentScopes, resolveScopes } from '../../rbac/scope.ts';
@@ -20,14 +21,15 @@ export function createClientCredentialsGrant({
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly now?: () => number;
 }): AnswerGrant {
-  return async ({ clientId, identity }, form) => {
+  return async ({ clientId, identity }, form, resource) => {
     const serviceName = identity.service ?? '';
     const owner = { kind: 'service', name: serviceName } as const;
     const [held, membership] = await Promise.all([
       authorizer.scopesOfOwner(owner),
       authorizer.membership(),
     ]);
-    const scopes = parameterValue(form, 'scope')?.split(' ') ?? presentScopes(held);
+    const access = resource === undefined ? undefined : [accessScopeFor(resource)];
+    const scopes = access ?? parameterValue(form, 'scope')?.split(' ') ?? presentScopes(held);
     const { scopes: wanted, unresolved } = resolveScopes(scopes, {
       catalogue: authorizer.catalogue,
       owner,
@@ -35,6 +37,11 @@ export function createClientCredentialsGrant({
       inherited: held,
     });
     const isMore = unresolved.length > 0 || excessScopes(held, wanted, membership).length > 0;
+    if (isMore && access !== undefined)
+      throw new OAuthError(
+        'invalid_target',
+        'The roles of the service do not allow this resource.',
+      );
     if (isMore || scopes.length === 0)
       throw new OAuthError('invalid_scope', 'The roles of the service do not allow this scope.');
     const accessToken = {

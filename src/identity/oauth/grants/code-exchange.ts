@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
+import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import type { Client } from '../clients/client.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { openidScope } from '../openid/claims.ts';
 import type { IssueIdToken } from '../openid/id-token.ts';
+import { boundTo } from '../requested-scopes.ts';
 import type { IssuedAccessToken, NewAccessToken } from '../tokens/access-token.ts';
 import type { AuthorizationCode } from '../tokens/authorization-code.ts';
 import type {
@@ -16,6 +18,8 @@ export interface PresentedCode {
   readonly code: string;
   readonly redirectUri: string | undefined;
   readonly codeVerifier: string | undefined;
+  /** What alone the token is to be good for (RFC 8707 §2.2). */
+  readonly resource?: AccessTarget | undefined;
 }
 
 /** An access token that a code gave. */
@@ -58,19 +62,21 @@ export function createCodeExchange({
   readonly log: Logger;
   readonly now?: () => number;
 }): ExchangeCode {
-  return async (client, { code, redirectUri, codeVerifier }) => {
+  return async (client, { code, redirectUri, codeVerifier, resource }) => {
     const mayRefresh = client.grants?.includes('refresh') === true;
     const lifetimeSeconds = mayRefresh
       ? Math.min(tokenLifetimeSeconds, shortLifetimeSeconds)
       : tokenLifetimeSeconds;
     const decide = (authorizationCode: AuthorizationCode): ExchangeDecision => {
+      let { scopes } = authorizationCode;
       try {
         verifyCodePresentation(authorizationCode, { client, redirectUri, codeVerifier });
+        if (resource !== undefined) scopes = boundTo(resource, scopes);
       } catch (error) {
         if (error instanceof OAuthError) return { outcome: 'refused', error };
         throw error;
       }
-      const { userId, sessionId, scopes } = authorizationCode;
+      const { userId, sessionId } = authorizationCode;
       return {
         outcome: 'granted',
         mayRefresh,

@@ -144,9 +144,9 @@ export function createDeviceGrant({
   readonly deviceRequests: Pick<DeviceRequests, 'poll'>;
   readonly exchangeCode: ExchangeCode;
 }): AnswerGrant {
-  return async (client, form) => {
+  return async (client, form, resource) => {
     const allowed = await deviceRequests.poll(requireParameter(form, 'device_code'), client);
-    return exchangeCode(client, { ...allowed, redirectUri: undefined });
+    return exchangeCode(client, { ...allowed, redirectUri: undefined, resource });
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { UserStore } from '../../users/user-store.ts';
@@ -7,12 +8,17 @@ import { scopesForClient } from '../clients/client-access.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { openidGrants, openidScope, userInfoScope } from '../openid/claims.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
-import { legacyIdentifyScope, requiredScopes, scopesToTell } from '../requested-scopes.ts';
+import { boundTo, legacyIdentifyScope, requiredScopes, scopesToTell } from '../requested-scopes.ts';
 import type { RefreshTokenStore } from '../tokens/refresh-token-store.ts';
 import { type GrantedToken, loginNote, shortLifetimeSeconds } from './code-exchange.ts';
 
 /** Answers an access token request of one grant type; throws OAuthError (RFC 6749 §5.2). */
-export type AnswerGrant = (client: Client, form: URLSearchParams) => Promise<GrantedToken>;
+export type AnswerGrant = (
+  client: Client,
+  form: URLSearchParams,
+  /** What alone the token is to be good for (RFC 8707 §2.2). */
+  resource?: AccessTarget,
+) => Promise<GrantedToken>;
 
 /** Refreshes an access token (RFC 6749 §6); each refresh token is good for one use. */
 export function createRefreshGrant({
@@ -36,18 +42,19 @@ export function createRefreshGrant({
     );
   }
 
-  return async (client, form) => {
+  return async (client, form, resource) => {
     const refreshToken = requireParameter(form, 'refresh_token');
     const grant = await refreshTokens.find(refreshToken);
     if (grant?.clientId !== client.clientId || !(await mayUse(client, grant.userId)))
       throw invalidGrant();
     const { userId, sessionId } = grant;
     const requestedScope = parameterValue(form, 'scope');
+    const scopes = narrowed(client, grant.scopes, requestedScope);
     const accessToken = {
       owner: { kind: 'user', userId },
       clientId: client.clientId,
       ...(sessionId !== undefined && { sessionId }),
-      scopes: narrowed(client, grant.scopes, requestedScope),
+      scopes: resource === undefined ? scopes : boundTo(resource, scopes),
       note: loginNote(client),
       expiresAt: new Date(now() + shortLifetimeSeconds * 1000),
     } as const;
