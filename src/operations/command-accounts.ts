@@ -39,7 +39,8 @@ const mustChange = z.boolean().describe('Whether the next login must choose anot
 export const commandAccountOperations = [
   view({
     id: 'viewAccounts',
-    audience: 'command',
+    audience: 'program',
+    byCommand: true,
     path: '/accounts',
     scopes: ['list:users'],
     query: z.object({ after: z.string().optional() }),
@@ -62,7 +63,8 @@ export const commandAccountOperations = [
   }),
   view({
     id: 'viewAccount',
-    audience: 'command',
+    audience: 'program',
+    byCommand: true,
     path: '/accounts/{name}',
     scopes: ['read:users'],
     target: 'user',

@@ -25,7 +25,7 @@ const parameter = z.string().min(1).max(4_096);
 export const gatewayOperations = [
   operation({
     id: 'followGatewayFeed',
-    audience: 'gateway',
+    audience: 'program',
     method: 'GET',
     path: '/gateway/feed',
     tag,
@@ -54,7 +54,7 @@ export const gatewayOperations = [
 
   operation({
     id: 'askForGateway',
-    audience: 'gateway',
+    audience: 'program',
     method: 'POST',
     path: '/gateway/questions',
     audit: { none: 'Gateways ask it for each visitor.' },

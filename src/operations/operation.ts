@@ -64,9 +64,9 @@ export interface OperationDeclaration {
   readonly id: string;
   /**
    * `page`, `command`: performed by pages or commands of the hub only, so neither in the API nor in its description;
-   * `gateway`: in the API, but not described, since only gateways of the same version ask it.
+   * `program`: in the API, but not described, since only gateways and command lines of the same version ask it.
    */
-  readonly audience?: 'page' | 'command' | 'gateway';
+  readonly audience?: 'page' | 'command' | 'program';
   /** Whether commands perform it too; `by_running_hub`: only while one runs. */
   readonly byCommand?: true | 'by_running_hub';
   readonly method: Method;
@@ -216,7 +216,7 @@ export function operation<const Declaration extends OperationDeclaration>(
 /** What a page or command shows: an operation that is no part of the API, and answers with its model as it is. */
 export type View<Deps, Declaration extends ViewDeclaration, Model> = OperationDeclaration &
   Declaration & {
-    readonly audience: 'page' | 'command';
+    readonly audience: 'page' | 'command' | 'program';
     readonly handle: (
       request: AnyRequest,
       deps: Deps,

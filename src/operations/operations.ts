@@ -98,7 +98,7 @@ export const allOperations: readonly Operation<OperationDeps>[] = lists.flat();
 
 /** Those of the API, described or not. */
 export const operations: readonly Operation<OperationDeps>[] = allOperations.filter(
-  ({ audience }) => audience === undefined || audience === 'gateway',
+  ({ audience }) => audience === undefined || audience === 'program',
 );
 
 const byId = new Map(allOperations.map((each) => [each.id, each]));

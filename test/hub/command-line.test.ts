@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { submitTo } from '../support/pages.ts';
 import { programFile } from '../support/program-file.ts';
 import { runCommand } from '../support/run-command.ts';
 import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
@@ -107,4 +110,66 @@ test('what cannot be done says why and exits with 1', async () => {
   expect(short.code).toBe(1);
   expect(short.stderr).not.toContain('abc\n');
   expect((await run(['user', 'delete', 'nobody-of-this-name', '--yes'])).code).toBe(1);
+});
+
+describe('a remote hub', () => {
+  /** Where nothing but the URL tells which hub is meant. */
+  const folder = mkdtempSync(join(tmpdir(), 'hub-remote-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const env = { XDG_CONFIG_HOME: join(folder, 'config') };
+  const file = join(env.XDG_CONFIG_HOME, 'hub', 'logins.json');
+  const at = (args: readonly string[]) => runCommand(folder, args, { env });
+
+  async function logInAs(name: string, command: readonly string[]) {
+    const { browser } = await logIn(name, password);
+    return runCommand(folder, command, {
+      env,
+      async pause(shown) {
+        const [url = ''] = /https?:\S+user_code=\S+/.exec(shown) ?? [];
+        const page = await browser.request(url);
+        expect(page.body).toMatch(/Allow the command line\?.*127\.0\.0\.1/su);
+        await submitTo(browser, page, '/hub/device', { decision: 'allow' });
+      },
+    });
+  }
+
+  test('is commanded with what the user may do there, until either side ends it', async () => {
+    await run(['user', 'add', 'root', '--admin', '--password-stdin'], `${password}\n`);
+    await run(['user', 'add', 'eve', '--password-stdin'], `${password}\n`);
+    const url = ['--url', hub.url];
+    expect(await at([...url, 'user', 'list'])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`hub login ${hub.url}`),
+    });
+    expect((await logInAs('root', ['login', hub.url])).stdout).toContain('Logged in.');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await at([...url, 'user', 'list'])).stdout).toMatch(/^eve\b/mu);
+    expect((await at(['user', 'suspend', 'eve', ...url])).stdout).toBe('eve is suspended.\n');
+    await at([...url, 'user', 'unsuspend', 'eve']);
+    expect((await at([...url, 'user', 'suspend', 'nobody/x'])).stderr).toContain(
+      'There is no user',
+    );
+    const { stdout: token } = await at([...url, 'token', '--device']);
+    expect(await (await hub.api('/user', token.trim())).json()).toMatchObject({ name: 'root' });
+    expect((await at(['logout', hub.url])).stdout).toBe('Logged out.\n');
+    expect((await hub.api('/user', token.trim())).status).toBe(403);
+    expect(readFileSync(file, 'utf8')).not.toContain(hub.url);
+
+    const { stdout } = await logInAs('eve', [...url, 'token', '--device']);
+    expect(await (await hub.api('/user', stdout.trim())).json()).toMatchObject({ name: 'eve' });
+    expect((await at([...url, 'user', 'list'])).exitCode).toBe(1);
+    expect((await at([...url, 'user', 'delete', '--yes', 'root'])).exitCode).toBe(1);
+    await hub.api('/users/eve/sessions', 'admin-service-token', { method: 'DELETE' });
+    expect((await at([...url, 'user', 'list'])).stderr).toContain(`hub login ${hub.url}`);
+  });
+
+  test.each([
+    [['--url', 'ftp://hub.example', 'user', 'list'], 'not the URL of a hub'],
+    [['login', 'https://name@hub.example'], 'not the URL of a hub'],
+    [['login', 'http://127.0.0.1:1'], 'No hub answers at'],
+    [['--url', 'http://127.0.0.1:1', 'start'], 'takes no --url'],
+    [['--url', 'http://127.0.0.1:1', 'backup', 'x'], 'takes no --url'],
+  ])('%j is refused', async (args, reason) => {
+    expect(await at(args)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(reason) });
+  });
 });

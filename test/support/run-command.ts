@@ -11,6 +11,8 @@ export interface Terminal {
   readonly typed?: string;
   readonly startHub?: StartHub;
   readonly env?: NodeJS.ProcessEnv;
+  /** What happens while the command waits; it does not wait by the clock then. */
+  readonly pause?: (stderr: string) => Promise<unknown>;
   /** How the program is called. */
   readonly command?: string;
 }
@@ -19,7 +21,7 @@ export interface Terminal {
 export async function runCommand(
   directory: string,
   args: readonly string[],
-  { piped, typed, startHub, env = {}, command = 'hub' }: Terminal = {},
+  { piped, typed, startHub, env = {}, pause, command = 'hub' }: Terminal = {},
 ) {
   const output = { stdout: '', stderr: '' };
   const rawModes: boolean[] = [];
@@ -33,6 +35,7 @@ export async function runCommand(
     stdout: { write: (text: string) => (output.stdout += text) },
     stderr: { write: (text: string) => (output.stderr += text) },
     env,
+    ...(pause && { pause: () => pause(output.stderr) }),
     command,
     directory,
     untilInterrupted: () => new AbortController().signal,

@@ -13,8 +13,10 @@ import { addGroupCommands } from './group-commands.ts';
 import { addInitCommand } from './init-command.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
+import { addLoginCommands } from './login-commands.ts';
 import { addLogsCommand } from './logs-command.ts';
 import { addMaintenanceCommands } from './maintenance-commands.ts';
+import { requireLocal } from './performing.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addServiceCommands } from './service-commands.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
@@ -49,6 +51,8 @@ export function createProgram(io: CliIo): Command {
       "One program on one port: login, OAuth 2 provider, gateway, users' servers, shared services.",
     )
     .version(readVersion(), '-V, --version')
+    .option('--url <url>', 'perform the command at a remote hub, after: hub login URL')
+    .hook('preAction', (_, command) => requireLocal(command))
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void io.stdout.write(asCalled(text, program, io)),
@@ -69,6 +73,7 @@ export function createProgram(io: CliIo): Command {
   addGroupCommands(program, io);
   addServiceCommands(program, io);
   addTokenCommand(program, io);
+  addLoginCommands(program, io);
   addLockoutCommands(program, io);
   addKeyCommands(program, io);
   addMaintenanceCommands(program, io);

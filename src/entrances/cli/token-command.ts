@@ -2,13 +2,14 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { exactTime } from '../../platform/texts/text.ts';
 import type { CliIo } from './cli-io.ts';
 import { parseDuration } from './parse-duration.ts';
-import { performing } from './performing.ts';
+import { hubUrlOf, performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
 
 interface TokenFlags {
   readonly note: string;
   readonly expiresIn?: number;
   readonly scopes?: string[];
+  readonly device?: boolean;
 }
 
 const examples = `
@@ -20,7 +21,7 @@ Examples:
 export function addTokenCommand(program: Command, io: CliIo): void {
   const command = withConfig(program.command('token'))
     .description('make an API token for a user and print it; it is shown this once')
-    .argument('<user>', 'name of the user')
+    .argument('[user]', 'name of the user')
     .option('--note <text>', 'what the token is for', 'made on the command line')
     .option(
       '--expires-in <time>',
@@ -32,13 +33,25 @@ export function addTokenCommand(program: Command, io: CliIo): void {
       'scopes, separated by spaces or commas (default: inherit)',
       parseList,
     )
+    .option(
+      '--device',
+      'print the token of the login to the hub of --url, logging in where need be',
+    )
     .addHelpText('after', examples);
   performing(
     command,
     io,
     ['viewAccount', 'createToken'],
-    async (perform, typed: string, { note, expiresIn: expires_in, scopes }: TokenFlags) => {
-      const { name } = await perform('viewAccount', { params: { name: typed } });
+    async (perform, typed: string | undefined, flags: TokenFlags) => {
+      const { note, expiresIn: expires_in, scopes } = flags;
+      const hubUrl = hubUrlOf(command);
+      if (flags.device === true && hubUrl !== undefined) {
+        const { deviceToken } = await import('./device-login.ts');
+        io.stdout.write(`${await deviceToken(hubUrl, io)}\n`);
+        return;
+      }
+      const user = typed ?? command.error("error: missing required argument 'user'");
+      const { name } = await perform('viewAccount', { params: { name: user } });
       const body = { note, expires_in, scopes };
       const made = await perform('createToken', { params: { name }, body });
       io.stdout.write(`${made.token}\n`);

@@ -127,7 +127,7 @@ export function scopesToTell(
 
 /** Scopes that belong to every grant of a client: identity and access to the client itself. */
 export function requiredScopes(client: Client): readonly string[] {
-  return [...identifyScopes, client.accessScope];
+  return [...identifyScopes, client.accessScope ?? []].flat();
 }
 
 /** Whether scopes granted earlier, all in all, cover those of a new request. */

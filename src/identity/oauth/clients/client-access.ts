@@ -24,8 +24,11 @@ export async function scopesForClient(
     authorizer.scopesOfOwner({ kind: 'user', name: userName }),
     authorizer.membership(),
   ]);
-  const access = checkAccess(grantedScopes, client.accessScope, undefined, membership);
-  return access === 'granted' ? { grantedScopes, membership } : undefined;
+  const { accessScope } = client;
+  const mayUse =
+    accessScope === undefined ||
+    checkAccess(grantedScopes, accessScope, undefined, membership) === 'granted';
+  return mayUse ? { grantedScopes, membership } : undefined;
 }
 
 /** What decides what a client gets of a user. */

@@ -8,6 +8,7 @@ import {
 import { serviceTitle } from '../../../platform/protocol/service-title.ts';
 import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
 import type { Client, ClientAbilities } from './client.ts';
+import { commandLineClient } from './command-line-client.ts';
 
 /** What a service of the configuration tells about itself as a client. */
 export interface ServiceClientSource extends ClientAbilities {
@@ -50,7 +51,7 @@ export interface ClientRegistry {
 }
 
 /**
- * Nothing is stored in it: services come from the configuration of the moment,
+ * Nothing is stored in it: services come from the configuration of the moment, the command line is always one,
  * and a server's client id names the server.
  */
 export function createClientRegistry({
@@ -72,6 +73,7 @@ export function createClientRegistry({
     async find(clientId) {
       const service = findService(clientId);
       if (service !== undefined) return serviceClient(service, originOf);
+      if (clientId === commandLineClient.clientId) return commandLineClient;
       const readings = readServerClientId(clientId);
       for (const { userName, serverName } of readings) {
         const server = await servers.find(userName, serverName);

@@ -31,8 +31,8 @@ export interface Client extends ClientAbilities {
   readonly isPublic: boolean;
   /** Scopes the client may ask a user for, beside identity and access to itself. */
   readonly allowedScopes: readonly string[];
-  /** What a user must hold to use the client at all. */
-  readonly accessScope: string;
+  /** What a user must hold to use the client at all; undefined for one that every user may use. */
+  readonly accessScope: string | undefined;
   readonly skipsConsent: boolean;
   /** `RS256` unless given. */
   readonly idTokenAlgorithm?: SigningAlgorithm | undefined;

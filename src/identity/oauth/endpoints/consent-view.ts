@@ -40,7 +40,7 @@ export function consentView({
   readonly titleOfService: (name: string) => Phrase | undefined;
 }): ConsentView {
   const { client, catalogue, owner, grantedScopes, membership } = context;
-  const { protocol, host } = new URL(target?.redirectUri ?? client.origin);
+  const { protocol, host } = target === undefined ? { host: '' } : new URL(target.redirectUri);
   const redirectOrigin = host === '' ? protocol : `${protocol}//${host}`;
   const reader = { userName: owner.name, titleOfService };
   const described = describeScopes(scopes, catalogue, reader);
@@ -49,8 +49,8 @@ export function consentView({
     clientName: client.name,
     clientKind: client.kind,
     ownerUserName: client.ownerUserName,
-    redirectHost: target === undefined ? '' : host,
-    leavesHub: redirectOrigin !== client.origin,
+    redirectHost: host,
+    leavesHub: target !== undefined && redirectOrigin !== client.origin,
     scopes: described,
     exceedingOwn: (isEverything
       ? describeScopes(grantedScopes, catalogue, reader)

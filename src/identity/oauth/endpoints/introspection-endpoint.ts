@@ -91,7 +91,8 @@ export function createIntrospectionEndpoint({
 function mayClientKnow(client: Client): MayKnow {
   return (about, membership) =>
     about.accessToken?.clientId === client.clientId ||
-    checkAccess(about.scopes, client.accessScope, undefined, membership) === 'granted';
+    (client.accessScope !== undefined &&
+      checkAccess(about.scopes, client.accessScope, undefined, membership) === 'granted');
 }
 
 function mayBearerKnow(caller: Caller): MayKnow {
