@@ -35,6 +35,7 @@ import { createCommandEntrance } from '../operations/perform-command.ts';
 import { loadCookieSecrets } from '../platform/config/cookie-secret.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { HubError } from '../platform/errors.ts';
+import { hubCommand } from '../platform/files/program-folder.ts';
 import { openKeyv } from '../platform/store/keyv.ts';
 import type { SettingStore } from '../plugin/host/authenticator.ts';
 import type { PreparedAuthenticator } from '../plugin/host/create-plugins.ts';
@@ -85,7 +86,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     const servers = await stores.serverStore.listOfUser(name);
     if (servers.every(({ state }) => state === 'stopped')) return;
     throw new HubError('conflict', `A server of ${name} is running.`, {
-      hint: 'Start the hub first, which can stop it: hub start',
+      hint: `Start the hub first, which can stop it: ${hubCommand('start')}`,
     });
   }
 

@@ -6,7 +6,7 @@ import type { CheckedConfig } from '../entrances/cli/checked-config.ts';
 import type { StartGateway, StartHub } from '../entrances/cli/cli-io.ts';
 import { readVersion, runCli } from '../entrances/cli/run-cli.ts';
 import { catchSignals, type Signals } from '../entrances/cli/signals.ts';
-import { hubCommandOf } from '../platform/files/program-folder.ts';
+import { startedAs } from '../platform/files/program-folder.ts';
 import { jsonLine } from '../platform/logging/create-log.ts';
 import { type OpenedLog, openLog, writeWithoutWaiting } from '../platform/logging/open-log.ts';
 import { limitHeapGrowth } from '../spawning/processes/memory-settings.ts';
@@ -227,6 +227,7 @@ export async function run(signals: Signals | undefined): Promise<void> {
   process.stdout.on('error', () => {});
   process.on('exit', () => openedLog?.flushNow());
 
+  startedAs(process.argv[1] ?? '');
   const args = process.argv.slice(2);
   if (args[0] === 'start') earlyWarnings = [];
   process.exitCode = await runCli(args, {
@@ -234,7 +235,6 @@ export async function run(signals: Signals | undefined): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
-    command: hubCommandOf(process.argv[1] ?? ''),
     untilInterrupted,
     reportFailure(description) {
       if (onlyJson) openedLog?.log.error({ reason: description }, 'ended by a failure');

@@ -8,6 +8,7 @@ import type { UserNameRules } from '../identity/authentication/user-name-rules.t
 import type { GroupPages } from '../identity/users/group-pages-store.ts';
 import type { User, UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
+import { hubCommand } from '../platform/files/program-folder.ts';
 import { operation, view } from './operation.ts';
 
 export interface Deps {
@@ -85,7 +86,7 @@ export const commandAccountOperations = [
     const name = userNames.resolveNew(params.name);
     if ((await users.findByName(name)) !== undefined) {
       throw new HubError('conflict', `The user ${name} exists already.`, {
-        hint: `To set a new password: hub user passwd ${name}`,
+        hint: `To set a new password: ${hubCommand(`user passwd ${name}`)}`,
       });
     }
     return { name, takes_password: passwords.isUsed };
@@ -175,7 +176,7 @@ export const commandAccountOperations = [
     const link = await setUpLink.issue();
     if (link === undefined) {
       throw new HubError('conflict', 'There is an administrator already.', {
-        hint: 'To set a new password: hub user passwd NAME',
+        hint: `To set a new password: ${hubCommand('user passwd NAME')}`,
       });
     }
     return { status: 201, body: { url: link.href } };
@@ -187,7 +188,7 @@ async function accountOf(typed: string, { users, userNames }: Found): Promise<Us
   const user = await users.findByName(name);
   if (user !== undefined) return user;
   throw new HubError('not_found', `There is no user ${name}.`, {
-    hint: 'See: hub user list',
+    hint: `See: ${hubCommand('user list')}`,
   });
 }
 

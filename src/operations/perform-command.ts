@@ -6,6 +6,7 @@ import { actAs } from '../platform/audit/actor.ts';
 import { undoneAction } from '../platform/audit/undone.ts';
 import { anyVersion } from '../platform/crypto/version.ts';
 import { HubError } from '../platform/errors.ts';
+import { hubCommand } from '../platform/files/program-folder.ts';
 import type { AuditTrail } from '../platform/store/audit-trail.ts';
 import { text } from '../platform/texts/text.ts';
 import {
@@ -87,6 +88,6 @@ export function createCommandEntrance(deps: {
 /** For what only a running hub can do. */
 export function noHubRuns(): HubError {
   return new HubError('unavailable', 'No hub runs on this database.', {
-    hint: 'Start one with: hub start',
+    hint: `Start one with: ${hubCommand('start')}`,
   });
 }

@@ -225,10 +225,13 @@ test('every operation answers as the description says, whatever it is sent', {
   const statuses = new Map<number, number>();
   const succeeded = new Set<string>();
   for (let round = 0; round < rounds; round += 1) {
-    const world = await createWorld(hub, {
-      ...{ servers: 'stopped', isNamed: true, hasLogins: round % 20 === 0, hasFailures: false },
-      ...{ hasInvitation: false, hasRole: true, hasService: true, hasShares: true },
-    });
+    const newWorld = () =>
+      createWorld(hub, {
+        ...{ servers: 'stopped', isNamed: true, hasLogins: round % 20 === 0, hasFailures: false },
+        ...{ hasInvitation: false, hasRole: true, hasService: true, hasShares: true },
+      });
+    // An idle connection may end in the moment in which it is used again.
+    const world = await newWorld().catch(newWorld);
     const tokens: Readonly<Record<Input['caller'], string | undefined>> = {
       admin: world.adminServiceToken,
       ada: world.adminToken,
@@ -246,7 +249,6 @@ test('every operation answers as the description says, whatever it is sent', {
           const { path, init } = requestOf(endpoint, input, world);
           const { operationId } = endpoint.operation;
           const ask = () => hub.api(path, tokens[input.caller], init);
-          // An idle connection may end in the moment in which it is used again.
           const answer = await ask().catch(ask);
           const { type, text } = await readAnswer(answer);
           const { status } = answer;

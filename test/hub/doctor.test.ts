@@ -146,7 +146,7 @@ describe('hub doctor', () => {
       return shown.code === 1 && /^ok +service sleeper +ready since /m.test(shown.stdout);
     }, 'one fails and the other one is ready');
     expect(shown.stdout).toMatch(
-      /^FAILED +service broken +(restarting|crash-looping) since \S+: .*code 3.*\n +to fix it: see what it wrote: hub logs broken\n/,
+      /^FAILED +service broken +(restarting|crash-looping) since \S+: .*code 3.*\n +to fix it: see what it wrote: (?:npx )?hub logs broken\n/,
     );
     expect(shown.stderr).toBe('One check failed.\n');
   });

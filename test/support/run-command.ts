@@ -13,15 +13,13 @@ export interface Terminal {
   readonly env?: NodeJS.ProcessEnv;
   /** What happens while the command waits; it does not wait by the clock then. */
   readonly pause?: (stderr: string) => Promise<unknown>;
-  /** How the program is called. */
-  readonly command?: string;
 }
 
 /** Runs one command of `hub` in a folder with a configuration, without a process of its own. */
 export async function runCommand(
   directory: string,
   args: readonly string[],
-  { piped, typed, startHub, env = {}, pause, command = 'hub' }: Terminal = {},
+  { piped, typed, startHub, env = {}, pause }: Terminal = {},
 ) {
   const output = { stdout: '', stderr: '' };
   const rawModes: boolean[] = [];
@@ -36,7 +34,6 @@ export async function runCommand(
     stderr: { write: (text: string) => (output.stderr += text) },
     env,
     ...(pause && { pause: () => pause(output.stderr) }),
-    command,
     directory,
     untilInterrupted: () => new AbortController().signal,
     reportFailure(description) {

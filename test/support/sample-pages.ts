@@ -788,7 +788,7 @@ export function samplePages(
       ...home,
       namedServers: undefined,
       server: server('stopped', { lastActivityAt: undefined }),
-      firstRun: { configFile: text('/srv/hub/hub.config.json'), isHttps: false, command: 'hub' },
+      firstRun: { configFile: text('/srv/hub/hub.config.json'), isHttps: false },
     }),
     'home-about-to-stop': homePage({
       ...home,

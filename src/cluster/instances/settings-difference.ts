@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Instance } from './instance.ts';
 import type { InstanceDirectory } from './instance-directory.ts';
@@ -31,7 +32,7 @@ export function watchSettings(hub: {
     else
       log.warn(
         { instances: others },
-        'other instances have other settings than this one: give all the same configuration, then run hub reload',
+        `other instances have other settings than this one: give all the same configuration, then run ${hubCommand('reload')}`,
       );
   }
 

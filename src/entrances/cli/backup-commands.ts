@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { DatabaseLocation } from '../../platform/store/database-backup.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';
@@ -34,7 +35,7 @@ export function addBackupCommands(program: Command, io: CliIo): void {
     });
 
   withConfig(program.command('restore'))
-    .argument('<file>', 'what hub backup has written')
+    .argument('<file>', `what ${hubCommand('backup')} has written`)
     .description('replace the database of a hub that does not run by a backup')
     .action(async (file: string, _flags: unknown, command: Command) => {
       const { database } = await location(command);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { inOrder } from '../../platform/config/load.ts';
 import { type ConfigProblem, describeProblem } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
 import { runDoctor } from './doctor/doctor-command.ts';
@@ -11,7 +12,7 @@ import { loadFor, withConfig } from './with-config.ts';
 export function addCheckCommand(program: Command, io: CliIo): void {
   withConfig(program.command('check'))
     .description('check the configuration and load its plugins, without starting anything')
-    .option('--deep', 'check everything around it too, as hub doctor does')
+    .option('--deep', `check everything around it too, as ${hubCommand('doctor')} does`)
     .action(async ({ deep }: { readonly deep?: boolean }, command: Command) => {
       const checked = await loadFor(command, io);
       const { config, plugins, warnings, places } = checked;

@@ -23,8 +23,6 @@ export interface CliIo {
   readonly openOperations: OpenOperations;
   /** Waits for so many milliseconds; by the clock unless given. */
   readonly pause?: (ms: number) => Promise<unknown>;
-  /** How the program is called: `hub` by default. */
-  readonly command?: string;
   /** Folder against which `--config` is resolved; the current one by default. */
   readonly directory?: string;
 }

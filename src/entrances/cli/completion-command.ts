@@ -1,14 +1,15 @@
 import { Argument, type Command } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 import { type Shell, shellScripts } from './completion-scripts.ts';
 
 const shells = Object.keys(shellScripts) as Shell[];
 
-const help = `
+const help = () => `
 Examples:
-  bash, in ~/.bashrc:                   source <(hub completion bash)
-  zsh, in ~/.zshrc after compinit:      source <(hub completion zsh)
-  fish, once:                           hub completion fish > ~/.config/fish/completions/hub.fish`;
+  bash, in ~/.bashrc:                   source <(${hubCommand('completion bash')})
+  zsh, in ~/.zshrc after compinit:      source <(${hubCommand('completion zsh')})
+  fish, once:                           ${hubCommand('completion fish')} > ~/.config/fish/completions/hub.fish`;
 
 /** Adds `hub completion`, and `hub complete`, which the scripts of that call at each press of the key. */
 export function addCompletionCommands(program: Command, io: CliIo): void {

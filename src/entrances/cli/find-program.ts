@@ -3,6 +3,7 @@ import { createUserStore } from '../../identity/users/user-store.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { closestName } from '../../platform/config/suggestion.ts';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Server } from '../../workloads/servers/server.ts';
 import { createServerStore } from '../../workloads/servers/server-store.ts';
@@ -34,7 +35,7 @@ export async function findProgram(
   const server = servers.find((each) => each.name === serverName);
   if (isService && server !== undefined) {
     throw new HubError('bad_request', `There is both a service and a server "${name}".`, {
-      hint: `hub logs ${name} --service, or hub logs ${name} --server`,
+      hint: `${hubCommand(`logs ${name} --service`)}, or ${hubCommand(`logs ${name} --server`)}`,
     });
   }
   if (isService) return { kind: 'service', name };
@@ -98,5 +99,5 @@ function hintOf(services: readonly string[]): string {
   const shown = services.slice(0, 20).join(', ');
   const list =
     services.length === 0 ? '' : `Services: ${shown}${services.length > 20 ? ', …' : ''}. `;
-  return `${list}Users: hub user list`;
+  return `${list}Users: ${hubCommand('user list')}`;
 }

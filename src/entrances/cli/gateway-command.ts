@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { Secret } from '../../platform/config/secret.ts';
 import { StartupError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 
 /** Variable that holds the token of a gateway. */
@@ -23,13 +24,13 @@ interface GatewayFlags {
   readonly logFormat: string;
 }
 
-const examples = `
+const examples = () => `
 The token is that of a service whose role has the scope gateway. It is read from the variable
 ${gatewayTokenVariable} or from a file, never from the command line, where every user sees it.
 
 Examples:
-  hub gateway --hub http://hub.internal:8080/ --token-file /etc/hub/gateway-token
-  hub gateway --hub https://hub.example.org/ --bind http://0.0.0.0:8000/`;
+  ${hubCommand('gateway --hub http://hub.internal:8080/ --token-file /etc/hub/gateway-token')}
+  ${hubCommand('gateway --hub https://hub.example.org/ --bind http://0.0.0.0:8000/')}`;
 
 /** Adds `hub gateway`. */
 export function addGatewayCommand(program: Command, io: CliIo): void {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { AnswerOf } from '../../operations/operations.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { confirmDeletion } from './ask-password.ts';
 import type { CliIo } from './cli-io.ts';
 import { performing } from './performing.ts';
@@ -68,7 +69,7 @@ export function addGroupCommands(program: Command, io: CliIo): void {
 
 function asTable(groups: readonly Group[]): string {
   if (groups.length === 0)
-    return 'There are no groups yet. Create one with: hub group create GROUP\n';
+    return `There are no groups yet. Create one with: ${hubCommand('group create GROUP')}\n`;
   const width = Math.max(5, ...groups.map(({ name }) => name.length));
   const rows = groups.map(
     ({ name, memberCount, origin }) =>

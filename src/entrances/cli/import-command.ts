@@ -3,19 +3,20 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { AnswerOf } from '../../operations/operations.ts';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { reasonOf } from '../../platform/files/read-file.ts';
 import { confirm } from './ask-password.ts';
 import type { CliIo } from './cli-io.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
 
-const help = `
+const help = () => `
 FILE is a list of names, or a CSV file whose first line names its columns: username, display
 name, email, groups, role. All is checked first, and what is wrong with a line is said.
 
 Examples:
-  hub user import students.csv
-  hub user import students.csv --undo    # within an hour, of those who have not been here`;
+  ${hubCommand('user import students.csv')}
+  ${hubCommand('user import students.csv --undo')}    # within an hour, of those who have not been here`;
 
 /** Users that are asked for in one go. */
 const usersAtOnce = 500;

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { HubError } from '../../platform/errors.ts';
-import { programFolder } from '../../platform/files/program-folder.ts';
+import { hubCommand, programFolder } from '../../platform/files/program-folder.ts';
 import { explainLaunchProblem } from '../../spawning/processes/launch-check.ts';
 import { loadCheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
@@ -152,6 +152,6 @@ function describe({ login, server, url }: InitAnswers, file: string): string {
       ? []
       : [`Redirect URI for the provider: ${new URL('hub/oauth_callback', url).href}`]),
     ...secret,
-    `Next: hub start${file === 'hub.config.json' ? '' : ` --config ${file}`}`,
+    `Next: ${hubCommand('start')}${file === 'hub.config.json' ? '' : ` --config ${file}`}`,
   ].join('\n');
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
@@ -8,7 +9,10 @@ export function addLockoutCommands(program: Command, io: CliIo): void {
   const lockouts = program
     .command('lockouts')
     .description('who has to wait after failed logins')
-    .addHelpText('after', '\nExamples:\n  hub lockouts list\n  hub lockouts lift user ada');
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${hubCommand('lockouts list')}\n  ${hubCommand('lockouts lift user ada')}`,
+    );
 
   const list = withConfig(lockouts.command('list')).description(
     'list users and addresses that have to wait',

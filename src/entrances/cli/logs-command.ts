@@ -1,20 +1,21 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { maxOutputLines } from '../../spawning/processes/output-feed.ts';
 import type { CliIo } from './cli-io.ts';
 import { parseDuration } from './parse-duration.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
-const help = `
+const help = () => `
 NAME is that of a service, of a user for their default server, or USER/SERVER. The lines are
 those the hub keeps of the present run: ${maxOutputLines} at most. --since goes by when the hub
 read them; those from before it started count as written when the output last changed. The log of the hub itself goes to its
 standard error; under systemd: journalctl -u hub -f
 
 Examples:
-  hub logs report-service
-  hub logs report-service --since 10m
-  hub logs ada -f
-  hub logs ada/gpu --lines 50`;
+  ${hubCommand('logs report-service')}
+  ${hubCommand('logs report-service --since 10m')}
+  ${hubCommand('logs ada -f')}
+  ${hubCommand('logs ada/gpu --lines 50')}`;
 
 /** Adds `hub logs`. It asks the running hub with the key of `Hub.cookie_secret`, so it needs no token. */
 export function addLogsCommand(program: Command, io: CliIo): void {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { exactTime } from '../../platform/texts/text.ts';
 import type { CliIo } from './cli-io.ts';
 import { parseDuration } from './parse-duration.ts';
@@ -11,11 +12,11 @@ interface BeginFlags {
   readonly for?: number;
 }
 
-const examples = `
+const examples = () => `
 Examples:
-  hub maintenance begin --text "New disks." --for 2h
-  hub maintenance begin --at 2027-01-29T18:00:00Z --for 2h
-  hub maintenance end`;
+  ${hubCommand('maintenance begin --text "New disks." --for 2h')}
+  ${hubCommand('maintenance begin --at 2027-01-29T18:00:00Z --for 2h')}
+  ${hubCommand('maintenance end')}`;
 
 /** Adds `hub maintenance begin|end`. */
 export function addMaintenanceCommands(program: Command, io: CliIo): void {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
 import type { Config } from '../../platform/config/config.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
 import { followOutput, type OutputSource } from '../../spawning/processes/output-feed.ts';
 import type { CliIo } from './cli-io.ts';
@@ -67,7 +68,7 @@ async function follow(
     },
     onMore: () => () => undefined,
   };
-  const say = (text: string) => io.stderr.write(`hub logs: ${text}\n`);
+  const say = (text: string) => io.stderr.write(`${hubCommand('logs')}: ${text}\n`);
   let isWaiting = false;
   for await (const event of followOutput(source, { signal, lines })) {
     if (event.problem !== undefined) {
@@ -97,7 +98,9 @@ function tellFailure(program: Program, { io, lines, sinceSeconds }: WhatToPrint)
   const ageSeconds = (Date.now() - failure.at.getTime()) / 1000;
   if (sinceSeconds !== undefined && ageSeconds > sinceSeconds) return;
   const at = `${failure.at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-  io.stderr.write(`hub logs: It failed at ${at}: ${failure.message} The end of its output:\n`);
+  io.stderr.write(
+    `${hubCommand('logs')}: It failed at ${at}: ${failure.message} The end of its output:\n`,
+  );
   const last = lines === 0 ? [] : failure.output.slice(-(lines ?? failure.output.length));
   for (const line of last) io.stdout.write(`${line}\n`);
 }

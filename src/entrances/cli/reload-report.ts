@@ -10,6 +10,7 @@ import {
 } from '../../cluster/instances/reload-operation.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
 import { createHubChannel, type HubChannel } from './hub-channel.ts';
 
@@ -106,6 +107,6 @@ function describeOthers({ count, others }: Comparison): string {
   const names = others.map(({ name, host }) => `${name} (on ${host})`).join(', ');
   return (
     `Of ${count} instances, these have other settings: ${names}.\n` +
-    'Give all the same configuration, then run hub reload again; their logs say what they refused.\n'
+    `Give all the same configuration, then run ${hubCommand('reload')} again; their logs say what they refused.\n`
   );
 }

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { type CommandOperationId, operationOf } from '../../operations/operations.ts';
 import type { PerformCommand } from '../../operations/perform-command.ts';
 import { HubError, type HubErrorCode } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 
 const tokens = z.record(z.string(), z.string());
@@ -106,6 +107,6 @@ function asHubError({ status }: Response, text: string): HubError {
 
 function loggedOut(hubUrl: string): HubError {
   return new HubError('unauthenticated', `You are not logged in to ${hubUrl}, or no longer.`, {
-    hint: `Log in with: hub login ${hubUrl}`,
+    hint: `Log in with: ${hubCommand(`login ${hubUrl}`)}`,
   });
 }

@@ -1,11 +1,20 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { useCommandLine } from '../../../test/support/command-line.ts';
 import { ConfigError } from '../../platform/errors.ts';
-import { hubCommandOf } from '../../platform/files/program-folder.ts';
+import { startedAs } from '../../platform/files/program-folder.ts';
+import type { CliIo } from './cli-io.ts';
+import { createProgram } from './run-cli.ts';
 
 const { hub, writeConfig } = useCommandLine();
+
+/** What is read elsewhere than where the program was started: the schema, a new configuration, scripts of shells. */
+const ofOtherReaders = [
+  'platform/config/*-schema.ts',
+  'entrances/cli/init-config.ts',
+  'entrances/cli/completion-scripts.ts',
+];
 
 describe('hub', () => {
   test('explains itself and its commands', async () => {
@@ -38,13 +47,33 @@ describe('hub', () => {
     ['/srv/app/node_modules/.bin/hub', 'npx hub'],
     ['/usr/local/bin/hub', 'hub'],
   ] as const)('started as %s, names its commands as %s', async ([program, command]) => {
-    const called = { command: hubCommandOf(program) };
-    expect((await hub('reload', called)).stderr).toContain(`with: ${command} start\n`);
-    const { stdout } = await hub('--help', called);
+    startedAs(program);
+    onTestFinished(() => startedAs('hub'));
+    expect((await hub('reload')).stderr).toContain(`with: ${command} start\n`);
+    const { stdout } = await hub('--help');
     expect(stdout).toContain(`Usage: ${command} [options]`);
     expect(stdout).toContain(`\n  ${command} init\n`);
-    expect((await hub('logs --help', called)).stdout).toContain(`  ${command} logs ada -f\n`);
-    expect((await hub('logs nobody', called)).stderr).toContain(`Users: ${command} user list`);
+    expect((await hub('logs --help')).stdout).toContain(`  ${command} logs ada -f\n`);
+    expect((await hub('logs nobody')).stderr).toContain(`Users: ${command} user list`);
+  });
+
+  test('is named nowhere else in what the program says', () => {
+    const names = createProgram({} as CliIo).commands.map((each) => each.name());
+    const spelledOut = new RegExp(
+      `(?<!\\b(?:the|a|no) |[\\w.])hub (?:${names.join('|')})(?![\\w-])`,
+      'i',
+    );
+    const src = join(import.meta.dirname, '../..');
+    const found = globSync('**/*.ts', {
+      cwd: src,
+      exclude: ['**/*.test.ts', ...ofOtherReaders],
+    }).flatMap((file) =>
+      readFileSync(join(src, file), 'utf8')
+        .split('\n')
+        .filter((line) => !/^\s*(?:\*|\/[/*])/.test(line) && spelledOut.test(line))
+        .map((line) => `${file}: ${line.trim()}`),
+    );
+    expect(found).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ConfigError, HubError, StartupError } from '../../platform/errors.ts';
-import { programFolder } from '../../platform/files/program-folder.ts';
+import { hubCommand, programFolder } from '../../platform/files/program-folder.ts';
 import { addBackupCommands } from './backup-commands.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
@@ -40,26 +40,26 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
-    io.reportFailure(asCalled(describeFailure(error), program, io));
+    io.reportFailure(describeFailure(error));
     return error instanceof ConfigError ? 2 : 1;
   }
 }
 
 export function createProgram(io: CliIo): Command {
-  const program: Command = new Command('hub')
+  const program: Command = new Command(hubCommand('').trim())
     .description(
       "One program on one port: login, OAuth 2 provider, gateway, users' servers, shared services.",
     )
     .version(readVersion(), '-V, --version')
-    .option('--url <url>', 'perform the command at a remote hub, after: hub login URL')
+    .option('--url <url>', `perform the command at a remote hub, after: ${hubCommand('login URL')}`)
     .hook('preAction', (_, command) => requireLocal(command))
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void io.stdout.write(asCalled(text, program, io)),
-      writeErr: (text) => void io.stderr.write(asCalled(text, program, io)),
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
     })
     .showSuggestionAfterError()
-    .addHelpText('after', '\nFirst steps:\n  hub init\n  hub start');
+    .addHelpText('after', `\nFirst steps:\n  ${hubCommand('init')}\n  ${hubCommand('start')}`);
   addInitCommand(program, io);
   addStartCommand(program, io);
   addCheckCommand(program, io);
@@ -84,16 +84,6 @@ export function createProgram(io: CliIo): Command {
   addTestPluginsCommand(program, io);
   addCompletionCommands(program, io);
   return program;
-}
-
-/** A text with the commands in it as they are called where the program was started: `npx hub check`. */
-function asCalled(text: string, program: Command, { command = 'hub' }: CliIo): string {
-  const names = program.commands.map((each) => each.name()).join('|');
-  const commands = new RegExp(
-    `(?<=^|[\\s"\`'(])(?<!\\b(?:[Tt]he|[Aa]|[Nn]o) )hub(?= (?:${names}|\\[options\\])(?![\\w-]))`,
-    'gm',
-  );
-  return text.replaceAll(commands, command);
 }
 
 function describeFailure(error: unknown): string {

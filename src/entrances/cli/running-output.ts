@@ -4,6 +4,7 @@ import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
 import { noHubRuns } from '../../operations/perform-command.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { OutputPart, OutputPosition } from '../../spawning/processes/output-feed.ts';
 import { serverOutputOperation } from '../../workloads/servers/server-output.ts';
@@ -60,7 +61,7 @@ export function createRunningOutput(
       const instance = up.find(({ id }) => id === owner);
       if (instance === undefined) {
         throw new HubError('unavailable', 'The hub that ran it has ended without stopping it.', {
-          hint: 'hub status shows which do run.',
+          hint: `${hubCommand('status')} shows which do run.`,
         });
       }
       const [operation, params] =

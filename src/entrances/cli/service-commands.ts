@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
@@ -7,7 +8,7 @@ import { withConfig } from './with-config.ts';
 export function addServiceCommands(program: Command, io: CliIo): void {
   const service = program
     .command('service')
-    .description('start and stop what the running hub manages; hub status shows it');
+    .description(`start and stop what the running hub manages; ${hubCommand('status')} shows it`);
   for (const [name, operation, description] of [
     ['start', 'startService', 'start a service that was stopped by hand'],
     ['stop', 'stopService', 'stop a service until it is started by hand'],

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Config } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { identifyProcess, isSameProcess } from '../../platform/process-table/process-table.ts';
 import { findLockHolder, takeFileLock } from '../../platform/store/file-lock.ts';
 import type { CliIo } from './cli-io.ts';
@@ -18,7 +19,7 @@ export function addStartCommand(program: Command, io: CliIo): void {
       using _lock = await takeFileLock(
         lockFileOf(checked.config),
         (holder) =>
-          `A hub runs with this configuration already (${holder}). To change it while it runs: hub reload`,
+          `A hub runs with this configuration already (${holder}). To change it while it runs: ${hubCommand('reload')}`,
       );
       await io.startHub({ checked, reload: () => loadFor(command, io) });
     });
@@ -33,7 +34,7 @@ export function addReloadCommand(program: Command, io: CliIo): void {
       const pid = findRunningHub(config);
       if (pid === undefined) {
         throw new HubError('not_found', 'No hub runs with this configuration file.', {
-          hint: 'Start one with: hub start',
+          hint: `Start one with: ${hubCommand('start')}`,
         });
       }
       const { reloadAndReport } = await import('./reload-report.ts');

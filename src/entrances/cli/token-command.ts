@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { exactTime } from '../../platform/texts/text.ts';
 import type { CliIo } from './cli-io.ts';
 import { parseDuration } from './parse-duration.ts';
@@ -12,10 +13,10 @@ interface TokenFlags {
   readonly device?: boolean;
 }
 
-const examples = `
+const examples = () => `
 Examples:
-  hub token ada --note "nightly report" --expires-in 30d
-  hub token ada --scopes "read:users!user=ada read:tokens!user=ada"`;
+  ${hubCommand('token ada --note "nightly report" --expires-in 30d')}
+  ${hubCommand('token ada --scopes "read:users!user=ada read:tokens!user=ada"')}`;
 
 /** Adds `hub token USER`. */
 export function addTokenCommand(program: Command, io: CliIo): void {

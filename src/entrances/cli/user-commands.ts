@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { AnswerOf } from '../../operations/operations.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { exactTime } from '../../platform/texts/text.ts';
 import { askNewPassword, confirmDeletion } from './ask-password.ts';
 import type { CliIo } from './cli-io.ts';
@@ -119,7 +120,9 @@ function addInviteCommand(user: Command, io: CliIo): void {
 
 function addGroupCommand(user: Command, io: CliIo): void {
   const command = withConfig(user.command('group'))
-    .description('list the groups of a user, and who put them there; hub group changes them')
+    .description(
+      `list the groups of a user, and who put them there; ${hubCommand('group')} changes them`,
+    )
     .argument('<name>', 'name of the user');
   performing(command, io, ['viewAccount'], async (perform, typed: string) => {
     const { name, groups } = await perform('viewAccount', { params: { name: typed } });
@@ -204,7 +207,7 @@ function describe({ name, admin }: Pick<Account, 'name' | 'admin'>): string {
 
 function asTable(users: readonly Account[]): string {
   if (users.length === 0)
-    return 'There are no users yet. Make one with: hub user add NAME --admin\n';
+    return `There are no users yet. Make one with: ${hubCommand('user add NAME --admin')}\n`;
   const width = Math.max(4, ...users.map(({ name }) => name.length));
   const rows = users.map(({ name, admin, suspended, last_activity }) => {
     const seen = last_activity?.slice(0, 16).replace('T', ' ') ?? 'never';

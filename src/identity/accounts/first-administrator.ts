@@ -1,4 +1,5 @@
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { AccountPasswords } from '../authentication/account-passwords.ts';
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
@@ -67,6 +68,6 @@ export function createFirstAdministrator(deps: {
 
 function usedUp(): HubError {
   return new HubError('forbidden', text`This set-up link does not work any more.`, {
-    hint: text`Log in if there is an administrator already; else hub setup-link makes a new link.`,
+    hint: text`Log in if there is an administrator already; else ${hubCommand('setup-link')} makes a new link.`,
   });
 }

@@ -1,6 +1,7 @@
 import type { RoleConfig } from '../../platform/config/config.ts';
 import { versionOf } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { fieldProblem } from '../../platform/texts/field-problem.ts';
 import { joined, type Text, text } from '../../platform/texts/text.ts';
 import type { Caller } from '../rbac/access-check.ts';
@@ -106,7 +107,7 @@ export function createRoleAdministration(deps: {
   function requireChangeable({ name, origin }: Role): void {
     if (origin === runtimeOrigin) return;
     throw new HubError('conflict', text`The role ${name} comes from the configuration.`, {
-      hint: text`Change it in Hub.load_roles of the configuration file, then run hub reload.`,
+      hint: text`Change it in Hub.load_roles of the configuration file, then run ${hubCommand('reload')}.`,
     });
   }
 

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { isUniqueViolation } from '../../platform/store/storage-error.ts';
 import type { Tables } from '../../platform/store/tables.ts';
@@ -135,6 +136,6 @@ export async function retireSystemAccount(transaction: Kysely<Tables>, id: strin
 function taken(name: string, reported: Text, cause?: unknown): HubError {
   return new HubError('conflict', reported, {
     cause,
-    hint: text`The operator decides: "hub user account ${name} ${name}" gives the user that account where no other user has it, "hub user account ${name} OTHER" another one.`,
+    hint: text`The operator decides: "${hubCommand(`user account ${name} ${name}`)}" gives the user that account where no other user has it, "${hubCommand(`user account ${name} OTHER`)}" another one.`,
   });
 }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ConfigError, type ConfigProblem } from '../errors.ts';
+import { hubCommand } from '../files/program-folder.ts';
 import { reasonOf } from '../files/read-file.ts';
 import { socketPathOf } from './bind-address.ts';
 import type { AuthenticatorEntry, Config } from './config.ts';
@@ -91,7 +92,7 @@ function findFile(file: string | undefined, directory: string): string {
   const names = ['hub.config.json', 'hub.config.example.json'];
   const found = names.map((name) => resolve(directory, name)).find((path) => existsSync(path));
   if (found !== undefined) return found;
-  const message = 'does not exist; make one with: hub init';
+  const message = `does not exist; make one with: ${hubCommand('init')}`;
   throw new ConfigError([{ path: '', message }], resolve(directory, 'hub.config.json'));
 }
 

@@ -17,8 +17,15 @@ function findPackage(folder: string): string {
   return findPackage(parent);
 }
 
-/** How `hub` is called where it was started as `program`: from its sources, from the packages of a folder, or from the path. */
-export function hubCommandOf(program: string): string {
-  if (program.endsWith('.ts')) return 'npm run hub --';
-  return program.includes('/node_modules/') ? 'npx hub' : 'hub';
+let called = 'hub';
+
+/** Says, at the start of the process, as what program it was started: from its sources, the packages of a folder, or the path. */
+export function startedAs(program: string): void {
+  if (program.endsWith('.ts')) called = 'npm run hub --';
+  else called = program.includes('/node_modules/') ? 'npx hub' : 'hub';
+}
+
+/** A command as it is typed where the program was started: `npx hub check`. */
+export function hubCommand(words: string): string {
+  return `${called} ${words}`;
 }

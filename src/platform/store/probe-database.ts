@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type Kysely, sql } from 'kysely';
 import { pino } from 'pino';
 import { StartupError } from '../errors.ts';
+import { hubCommand } from '../files/program-folder.ts';
 import { newestVersion, versionProblem } from './migrate.ts';
 
 /** What can be learned of a database without changing it. */
@@ -95,7 +96,7 @@ function readSqlite(file: string): Pick<DatabaseProbe, 'schemaVersion' | 'proble
       problem:
         check.quick_check === 'ok'
           ? versionProblem(schemaVersion ?? 0)
-          : `the file is damaged (${check.quick_check}): restore a backup with hub restore`,
+          : `the file is damaged (${check.quick_check}): restore a backup with ${hubCommand('restore')}`,
     };
   } catch (error) {
     throw new StartupError(`${file} cannot be read: ${(error as Error).message}`, { cause: error });

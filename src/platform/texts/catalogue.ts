@@ -1,3 +1,4 @@
+import { hubCommand } from '../files/program-folder.ts';
 import { compilePattern, placeholdersOf, sourceOf } from './language.ts';
 
 /** What is wrong with one text of a catalogue, or with all of it. */
@@ -38,7 +39,7 @@ export function readCatalogue(
   for (const [key, translation] of Object.entries(content)) {
     const message = known(key)
       ? problemOf(key, translation)
-      : 'is not a text of this version; `hub texts` lists them all';
+      : `is not a text of this version; ${hubCommand('texts')} lists them all`;
     if (message === undefined) translations.set(key, translation as string);
     else problems.push({ key, line: lineOf(key, json), message });
   }

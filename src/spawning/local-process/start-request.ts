@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { HubError } from '../../platform/errors.ts';
 import { explainMover, findMover } from '../../platform/files/movable-path.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { type Text, text } from '../../platform/texts/text.ts';
 import type { ResourceLimits, SpawnRequest } from '../../plugin/host/spawn-request.ts';
 import type { CgroupLimits } from '../processes/cgroup.ts';
@@ -34,7 +35,9 @@ export async function requireUser(name: string | undefined): Promise<SystemUser 
     throw new HubError(
       'upstream_failed',
       text`The server cannot be started: there is no system user "${name}".`,
-      { hint: text`The operator makes it, or gives the user another account: hub user account.` },
+      {
+        hint: text`The operator makes it, or gives the user another account: ${hubCommand('user account')}.`,
+      },
     );
   }
   // The hub has asked before; whatever it thinks, no user gets this machine.

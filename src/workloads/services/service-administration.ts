@@ -13,6 +13,7 @@ import { hashSecret } from '../../platform/crypto/hash.ts';
 import { randomToken } from '../../platform/crypto/random.ts';
 import type { RequireVersion } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { fieldProblem } from '../../platform/texts/field-problem.ts';
 import { text } from '../../platform/texts/text.ts';
 import {
@@ -129,7 +130,7 @@ export function createServiceAdministration(
   function refuseConfigured(name: string): void {
     if (!deps.configured().some((service) => service.name === name)) return;
     throw new HubError('method_not_allowed', text`Service ${name} is not modifiable at runtime`, {
-      hint: text`It comes from the configuration: change Hub.services, then run hub reload.`,
+      hint: text`It comes from the configuration: change Hub.services, then run ${hubCommand('reload')}.`,
     });
   }
 

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import type { AnswerOf } from '../../../operations/operations.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import { messageOf } from '../../../platform/errors.ts';
+import { hubCommand } from '../../../platform/files/program-folder.ts';
 import { openDatabase } from '../../../platform/store/open-database.ts';
 import { probeDatabase } from '../../../platform/store/probe-database.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../../plugin/host/finding.ts';
@@ -47,7 +48,7 @@ function findingOf({
     case 'crash_looping':
     case 'unhealthy':
     case 'restarting':
-      return failed(check, detail, `see what it wrote: hub logs ${name}`);
+      return failed(check, detail, `see what it wrote: ${hubCommand(`logs ${name}`)}`);
     case 'starting':
       return warning(check, detail, 'look again when it has had time to start');
     case 'stopped':

@@ -3,6 +3,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { geteuid } from 'node:process';
 import type { Config } from '../../../platform/config/config.ts';
+import { hubCommand } from '../../../platform/files/program-folder.ts';
 import { checkExpiringState } from '../../../platform/store/keyv.ts';
 import { type DatabaseProbe, probeDatabase } from '../../../platform/store/probe-database.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../../plugin/host/finding.ts';
@@ -32,9 +33,11 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
 
   function problemFinding(): Finding {
     if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
-    if (schemaVersion === undefined) return ok(check, `${answered}; hub start creates the tables`);
+    if (schemaVersion === undefined)
+      return ok(check, `${answered}; ${hubCommand('start')} creates the tables`);
     const ahead = newestSchemaVersion - schemaVersion;
-    const versions = ahead === 0 ? '' : `, which hub start brings to ${newestSchemaVersion}`;
+    const versions =
+      ahead === 0 ? '' : `, which ${hubCommand('start')} brings to ${newestSchemaVersion}`;
     return ok(check, `${answered}; its schema has version ${schemaVersion}${versions}`);
   }
 }
@@ -117,7 +120,7 @@ async function checkFolder(setting: string, folder: string): Promise<Finding> {
       `make room, or change ${setting}`,
     );
   }
-  return ok(check, there === folder ? folder : `${folder}, which hub start makes`);
+  return ok(check, there === folder ? folder : `${folder}, which ${hubCommand('start')} makes`);
 }
 
 /** The folder, or what is there of the path to it. */

@@ -8,6 +8,7 @@ import {
 import type { LoginService } from '../../../identity/authentication/login-service.ts';
 import type { User } from '../../../identity/users/user-store.ts';
 import { HubError } from '../../../platform/errors.ts';
+import { hubCommand } from '../../../platform/files/program-folder.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
@@ -31,7 +32,7 @@ export function setUpRoutes(
     const secret = String(ctx.query['secret'] ?? '');
     if (!(await firstAdministrator.isValid(secret))) {
       throw new HubError('forbidden', text`This set-up link does not work.`, {
-        hint: text`Log in if there is an administrator already; else hub setup-link makes a new link.`,
+        hint: text`Log in if there is an administrator already; else ${hubCommand('setup-link')} makes a new link.`,
       });
     }
     const layout = await pages.formLayoutFor(ctx);

@@ -1,5 +1,4 @@
 import type { Config } from '../../../platform/config/config.ts';
-import { hubCommandOf } from '../../../platform/files/program-folder.ts';
 import type { ListPage } from '../../../platform/store/page-edge.ts';
 import { localizedPhrase, type Phrase, text } from '../../../platform/texts/text.ts';
 import type { Server } from '../../../workloads/servers/server.ts';
@@ -17,11 +16,9 @@ export function homeRoutes(
   deps: {
     readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'file'>;
     readonly servers: Pick<UserServers, 'isConfigured' | 'prefixOf'>;
-    /** Command line of the hub without a command. */
-    readonly program?: readonly string[];
   },
 ): void {
-  const { config, servers, program = [] } = deps;
+  const { config, servers } = deps;
   const urlOf = (server: Pick<Server, 'userName' | 'name'>) =>
     pages.urlOf(servers.prefixOf(server));
 
@@ -84,7 +81,6 @@ export function homeRoutes(
         ? {
             configFile: config.file,
             isHttps: config.publicUrl.protocol === 'https:',
-            command: hubCommandOf(program.at(-1) ?? ''),
           }
         : undefined,
       limitWarningSeconds: config.Spawner.limit_warning_seconds,
