@@ -49,11 +49,11 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
     await next();
   });
 
-  const { keySet, userInfo, token, deviceAuthorization, revocation } = endpoints;
+  const { keySet, userInfo, token, deviceAuthorization, push, revocation } = endpoints;
   // What is asked there is proved by a token or a code, never by a cookie: a page of a client may ask as any program may.
   const openToOrigins = new Set([
     ...oauth.metadataPaths,
-    ...[keySet, userInfo, token, deviceAuthorization, revocation].map(pathOf),
+    ...[keySet, userInfo, token, deviceAuthorization, push, revocation].map(pathOf),
   ]);
   app.use(async (ctx, next) => {
     if (openToOrigins.has(ctx.path)) ctx.set('Access-Control-Allow-Origin', '*');
@@ -89,6 +89,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
   operation.post(pathOf(endpoints.postUserInfo), oauth.userInfo);
   operation.post(pathOf(endpoints.token), oauth.token);
   operation.post(pathOf(deviceAuthorization), oauth.deviceAuthorization);
+  operation.post(pathOf(push), oauth.push);
   operation.post(pathOf(endpoints.introspection), oauth.introspection);
   operation.post(pathOf(endpoints.revocation), oauth.revocation);
   app.use(operation.routes());

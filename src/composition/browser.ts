@@ -10,7 +10,6 @@ import { createPageContext, type PageContext } from '../entrances/pages/page-con
 import { createSavedInput } from '../entrances/pages/saved-input.ts';
 import { createLanding } from '../entrances/pages/servers/landing.ts';
 import { hasOpenedServer } from '../entrances/pages/servers/opened-servers.ts';
-import { networkOf } from '../identity/authentication/login-throttle.ts';
 import { createAuthorizationEndpoint } from '../identity/oauth/endpoints/authorization-endpoint.ts';
 import { createDeviceAuthorizationEndpoint } from '../identity/oauth/endpoints/device-authorization-endpoint.ts';
 import { createIntrospectionEndpoint } from '../identity/oauth/endpoints/introspection-endpoint.ts';
@@ -20,6 +19,7 @@ import {
   issuerOf,
   metadataPaths,
 } from '../identity/oauth/endpoints/metadata-endpoint.ts';
+import { createPushEndpoint } from '../identity/oauth/endpoints/pushed-requests.ts';
 import { createRevocationEndpoint } from '../identity/oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../identity/oauth/endpoints/token-endpoint.ts';
 import { createUserInfoEndpoint } from '../identity/oauth/endpoints/userinfo-endpoint.ts';
@@ -152,10 +152,10 @@ export function createOAuthEndpoints(
     deviceAuthorization: createDeviceAuthorizationEndpoint({
       ...hub,
       findRole,
-      networkOf,
       verificationUri: new URL(hub.urls.device, publicUrl).href,
       countRefusal,
     }),
+    push: createPushEndpoint({ ...hub, issuer, findRole, countRefusal }),
     userInfo: createUserInfoEndpoint({ ...hub, countRefusal }),
     introspection: createIntrospectionEndpoint({ ...hub, issuer, countRefusal }),
     revocation: createRevocationEndpoint({ ...hub, countRefusal }),

@@ -6,7 +6,7 @@ import { createAuthenticators } from '../identity/authentication/create-authenti
 import { createExternalLogins } from '../identity/authentication/external-logins.ts';
 import { createIdentityLinking } from '../identity/authentication/identity-linking.ts';
 import { createLoginService } from '../identity/authentication/login-service.ts';
-import { createLoginThrottles } from '../identity/authentication/login-throttle.ts';
+import { createLoginThrottles, networkOf } from '../identity/authentication/login-throttle.ts';
 import { createPasswordHasher } from '../identity/authentication/password-hash.ts';
 import { createProfileSync } from '../identity/authentication/profile-sync.ts';
 import { createReloadableLogin } from '../identity/authentication/reloadable-login.ts';
@@ -25,6 +25,8 @@ import { createClientSecretVerifier } from '../identity/oauth/clients/client-sec
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
 import { createDeviceVerification } from '../identity/oauth/endpoints/device-verification.ts';
 import { issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
+import { createKeepOpen } from '../identity/oauth/endpoints/open-requests.ts';
+import { createPushedRequests } from '../identity/oauth/endpoints/pushed-requests.ts';
 import { createClientCredentialsGrant } from '../identity/oauth/grants/client-credentials-grant.ts';
 import { createCodeExchange } from '../identity/oauth/grants/code-exchange.ts';
 import {
@@ -189,10 +191,12 @@ function openGrants(hub: WithServices & ReturnType<typeof openOAuth>) {
       ...limits,
     });
   return {
-    openDeviceRequests: limitOf('open-device-requests', {
-      limit: 200,
-      windowMs: deviceCodeSeconds * 1000,
+    keepOpen: createKeepOpen({
+      limit: limitOf('open-requests', { limit: 200, windowMs: deviceCodeSeconds * 1000 }),
+      clientAddress: hub.clientAddress,
+      networkOf,
     }),
+    pushedRequests: createPushedRequests({ space: hub.keyv.space<string>('pushed-requests') }),
     deviceVerification: createDeviceVerification({
       ...hub,
       findRole: (name) => hub.roles.findByName(name),

@@ -271,6 +271,7 @@ test('every change asks for a recent login, but for what ends things or is over 
       'decideAuthorization',
       'exchangeCode',
       'authorizeDevice',
+      'pushAuthorization',
       'introspectToken',
       // Of a server's own token, about itself.
       'tellAddressOfDefaultServer',

@@ -34,6 +34,7 @@ function registeredOperations(): string[] {
         [
           'token',
           'deviceAuthorization',
+          'push',
           'introspection',
           'revocation',
           'metadata',

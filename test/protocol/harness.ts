@@ -23,6 +23,11 @@ import {
   issuerOf,
   metadataPaths,
 } from '../../src/identity/oauth/endpoints/metadata-endpoint.ts';
+import { createKeepOpen } from '../../src/identity/oauth/endpoints/open-requests.ts';
+import {
+  createPushEndpoint,
+  createPushedRequests,
+} from '../../src/identity/oauth/endpoints/pushed-requests.ts';
 import { createRevocationEndpoint } from '../../src/identity/oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../../src/identity/oauth/endpoints/token-endpoint.ts';
 import { createUserInfoEndpoint } from '../../src/identity/oauth/endpoints/userinfo-endpoint.ts';
@@ -292,6 +297,12 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const countRefusal = () => undefined;
   const findRole = (name: string) => roles.findByName(name);
   const limit = (limit: number) => createFailureLimit({ counts: memorySpace(), now, limit });
+  const keepOpen = createKeepOpen({
+    limit: limit(5),
+    clientAddress: createClientAddressReader([]),
+    networkOf: (address) => address,
+  });
+  const pushedRequests = createPushedRequests({ space: memorySpace() });
   const deviceVerification = createDeviceVerification({
     deviceRequests,
     clients,
@@ -305,15 +316,26 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const deviceAuthorizationEndpoint = createDeviceAuthorizationEndpoint({
     clientAuthentication,
     deviceRequests,
-    openDeviceRequests: limit(5),
-    clientAddress: createClientAddressReader([]),
-    networkOf: (address) => address,
+    keepOpen,
     authorizer,
     findRole,
     verificationUri: `${issuer}/hub/device`,
     countRefusal,
   });
+  const pushEndpoint = createPushEndpoint({
+    clientAuthentication,
+    pushedRequests,
+    keepOpen,
+    clients,
+    findResource,
+    issuer,
+    signingKeys,
+    authorizer,
+    findRole,
+    countRefusal,
+  });
   const authorizationEndpoint = createAuthorizationEndpoint({
+    pushedRequests,
     clients,
     findResource,
     issuer,
@@ -385,6 +407,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     }),
   );
   router.post(`${oauth}/device_authorization`, deviceAuthorizationEndpoint);
+  router.post(`${oauth}/par`, pushEndpoint);
   router.post(`${oauth}/introspect`, introspect);
   router.post(
     `${oauth}/revoke`,
@@ -480,7 +503,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   }
 
   function post(
-    name: 'token' | 'device_authorization' | 'introspect' | 'revoke',
+    name: 'token' | 'device_authorization' | 'par' | 'introspect' | 'revoke',
     form: Record<string, string> | [string, string][] | URLSearchParams,
     headers: Record<string, string> = {},
   ): Promise<Response> {

@@ -91,7 +91,7 @@ export const endpoints = {
       'Logs the person in first, and goes on without a question where consent was given.',
     scopes: 'public',
     query: z.object({
-      response_type: z.literal('code'),
+      response_type: z.literal('code').optional(),
       client_id: z.string().describe('Of the service or server, such as `service-wiki`.'),
       redirect_uri: z
         .string()
@@ -101,6 +101,10 @@ export const endpoints = {
         .string()
         .optional()
         .describe('Scopes separated by spaces; those of the client when left out.'),
+      request_uri: z
+        .string()
+        .optional()
+        .describe('In place of all but `client_id`: what the client has pushed (RFC 9126).'),
       state: z.string().optional().describe('Sent back as it is.'),
       prompt: z
         .string()
@@ -260,6 +264,28 @@ export const endpoints = {
           expires_in: z.int().describe('Seconds.'),
           interval: z.int().describe('Seconds between two questions.'),
         }),
+      },
+      400: refused,
+      401: unknownClient,
+      429: { description: 'Too many requests from this address.', schema: oauthError },
+    },
+  },
+  push: {
+    id: 'pushAuthorization',
+    method: 'POST',
+    path: '/oauth2/par',
+    audit: { none: 'It changes nothing until its user allows it.' },
+    tag: 'oauth',
+    summary: 'Send an authorization request beforehand (RFC 9126)',
+    description:
+      'With the parameters of the authorization endpoint. A browser is then sent there with `client_id` and `request_uri` alone.',
+    scopes: 'public',
+    body: z.looseObject({ ...clientCredentials }),
+    bodyMediaType: form,
+    answers: {
+      201: {
+        description: 'Good for one login.',
+        schema: z.object({ request_uri: z.string(), expires_in: z.int().describe('Seconds.') }),
       },
       400: refused,
       401: unknownClient,

@@ -4,6 +4,7 @@ import { text } from '../../../platform/texts/text.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Membership } from '../../rbac/membership.ts';
+import { emptyMembership } from '../../rbac/membership.ts';
 import type { ScopeSet } from '../../rbac/scope.ts';
 import { OAuthError } from '../oauth-error.ts';
 import {
@@ -62,6 +63,20 @@ export async function resolveClientScopes(
   const scopeContext = { client, owner, ...held, catalogue, resource: asked.resource };
   const scopes = await resolveRequestedScopes(asked.scope, scopeContext, findRole, asked.claims);
   return { scopes, scopeContext };
+}
+
+/**
+ * Throws OAuthError for a scope that a client may not ask any user for. What its user holds of that is known once there
+ * is one.
+ */
+export async function requireAllowedRequest(
+  client: Client,
+  scope: string | undefined,
+  { authorizer: { catalogue }, findRole }: ScopeDecision,
+): Promise<void> {
+  const owner = { kind: 'user', name: '*' } as const;
+  const held = { grantedScopes: new Set<string>(), membership: emptyMembership };
+  await resolveRequestedScopes(scope, { client, owner, catalogue, ...held }, findRole);
 }
 
 /** Leaves out what the person did not see: roles may have grown since the page was shown. */

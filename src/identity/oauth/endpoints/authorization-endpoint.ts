@@ -9,7 +9,7 @@ import { keepShown, resolveClientScopes, type ScopeDecision } from '../clients/c
 import { isLoopbackUri } from '../clients/redirect-uri.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
-import { answeredRequestUrl, type OpenidRequest } from '../openid/openid-request.ts';
+import type { OpenidRequest } from '../openid/openid-request.ts';
 import { coversScopes, requiredScopes, type ScopeContext } from '../requested-scopes.ts';
 import type { AccessTokenStore } from '../tokens/access-token-store.ts';
 import type { AuthorizationCodeStore } from '../tokens/authorization-code-store.ts';
@@ -20,6 +20,7 @@ import {
 } from './authorization-request.ts';
 import { type ConsentView, consentView } from './consent-view.ts';
 import type { CountRefusal } from './json-endpoint.ts';
+import type { OpenedRequest, PushedRequests } from './pushed-requests.ts';
 
 /** Who is at the browser, and in which of their sessions. */
 export interface CurrentLogin {
@@ -52,11 +53,13 @@ export interface AuthorizationEndpointDeps extends AuthorizationRequestContext, 
   readonly hasOpened: (ctx: Context, client: Client) => boolean;
   /** Throws `csrf_failed` unless the form was made by the hub for this browser. */
   readonly requireCsrf: (ctx: Context, form: URLSearchParams) => void | Promise<void>;
+  readonly pushedRequests: Pick<PushedRequests, 'open'>;
   readonly countRefusal: CountRefusal;
   readonly log: Logger;
 }
 
 interface Authorization {
+  readonly opened: OpenedRequest;
   readonly request: AuthorizationRequest;
   readonly login: CurrentLogin;
   readonly scopes: readonly string[];
@@ -107,24 +110,25 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     act: (authorization: Authorization) => Promise<void>,
   ): Promise<void> {
     ctx.set('Cache-Control', 'no-store');
-    const parameters = new URLSearchParams(ctx.querystring);
-    const { request, refused } = await readAuthorizationRequest(parameters, deps);
+    const opened = await deps.pushedRequests.open(new URLSearchParams(ctx.querystring));
+    const { request, refused } = await readAuthorizationRequest(opened.parameters, deps);
     if (refused !== undefined) {
       deps.countRefusal(refused.error.error);
+      await opened.end();
       return redirect(ctx, authorizationErrorUrl(refused.target, refused.error));
     }
     const login = await deps.currentLogin(ctx);
     const isSilent = request.openid?.prompts.has('none') === true;
     if (login === undefined && !isSilent) {
-      return await deps.redirectToLogin(ctx, answeredRequestUrl(ctx.originalUrl));
+      return await deps.redirectToLogin(ctx, await opened.answeredUrl(ctx.originalUrl));
     }
     try {
       if (login === undefined) throw loginRequired();
       if (request.openid !== undefined && !meets(login, request.openid)) {
         if (isSilent) throw loginRequired();
-        return await deps.confirmLogin(ctx, answeredRequestUrl(ctx.originalUrl));
+        return await deps.confirmLogin(ctx, await opened.answeredUrl(ctx.originalUrl));
       }
-      await act(await authorize(request, login));
+      await act({ ...(await authorize(request, login)), opened });
     } catch (thrown) {
       const error = request.openid === undefined ? thrown : asOAuthError(thrown, isSilent);
       if (!(error instanceof OAuthError)) throw error;
@@ -133,6 +137,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
         { client: request.client.clientId, user: login?.user.name, error: error.error },
         'authorization refused',
       );
+      await opened.end();
       redirect(ctx, authorizationErrorUrl(request.target, error));
     }
   }
@@ -153,7 +158,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   async function authorize(
     request: AuthorizationRequest,
     login: CurrentLogin,
-  ): Promise<Authorization> {
+  ): Promise<Omit<Authorization, 'opened'>> {
     const { client, scope, openid, resource } = request;
     const asked = { scope, claims: openid?.claims, resource };
     const resolved = await resolveClientScopes(client, login.user.name, asked, deps);
@@ -183,7 +188,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   }
 
   async function allow(ctx: Context, authorization: Authorization): Promise<void> {
-    const { request, login, scopes } = authorization;
+    const { opened, request, login, scopes } = authorization;
     const { client, redirectUri, scope: requestedScope, codeChallenge, nonce, target } = request;
     const code = await authorizationCodes.create({
       clientId: client.clientId,
@@ -197,6 +202,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
       authenticatedAt: login.authenticatedAt,
     });
     log.info({ client: client.clientId, user: login.user.name, scopes }, 'authorization granted');
+    await opened.end();
     redirect(ctx, authorizationResponseUrl(target, code));
   }
 

@@ -28,6 +28,8 @@ export function createJsonEndpoint(
     readonly countRefusal: CountRefusal;
     /** Whether a request without a body is refused; as it is unless given. */
     readonly needsForm?: boolean;
+    /** Of an answer that is no refusal; 200 unless given. */
+    readonly status?: number;
   },
   answer: (request: OAuthRequest) => Promise<object>,
 ): Middleware {
@@ -44,7 +46,7 @@ export function createJsonEndpoint(
       rejectRepeatedParameters(form, known);
       const { authorization } = ctx.req.headers;
       const body = await answer({ form, authorization, incoming: ctx.req });
-      ctx.status = 200;
+      ctx.status = options.status ?? 200;
       setBody(ctx, body);
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;

@@ -6,7 +6,7 @@ import { openidScopes, userClaimNames } from '../openid/claims.ts';
 import { prompts } from '../openid/openid-request.ts';
 import { furtherGrants } from './token-endpoint.ts';
 
-/** Authorization server metadata (RFC 8414 §2, RFC 8628 §4, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
+/** Authorization server metadata (RFC 8414 §2, RFC 8628 §4, RFC 9126 §5, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
 export interface AuthorizationServerMetadata {
   readonly issuer: string;
   readonly authorization_endpoint: string;
@@ -17,6 +17,8 @@ export interface AuthorizationServerMetadata {
   readonly revocation_endpoint: string;
   readonly revocation_endpoint_auth_methods_supported: readonly string[];
   readonly device_authorization_endpoint: string;
+  readonly pushed_authorization_request_endpoint: string;
+  readonly require_pushed_authorization_requests: boolean;
   readonly userinfo_endpoint: string;
   /** OpenID Connect RP-Initiated Logout 1.0 §2.1. */
   readonly end_session_endpoint: string;
@@ -117,6 +119,8 @@ function authorizationServerMetadata(
     revocation_endpoint: endpoint('revoke'),
     revocation_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'none'],
     device_authorization_endpoint: endpoint('device_authorization'),
+    pushed_authorization_request_endpoint: endpoint('par'),
+    require_pushed_authorization_requests: false,
     userinfo_endpoint: endpoint('userinfo'),
     end_session_endpoint: `${issuer}/hub/logout`,
     backchannel_logout_supported: true,
