@@ -36,7 +36,10 @@ export const accessOperations = [
     return {
       query,
       scopes: (await choicesFor(caller, deps)).filter(({ isHeld }) => isHeld),
-      places: [...(groups?.items ?? []), ...services.slice(0, maxOffered)].map(({ name }) => name),
+      places: [
+        ...(groups?.items ?? []).map(({ name }) => ({ type: 'group', name })),
+        ...services.slice(0, maxOffered).map(({ name }) => ({ type: 'service', name })),
+      ],
     };
   }),
   operation({

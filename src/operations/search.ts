@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listFilter } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
+import type { GroupPages } from '../identity/users/group-pages-store.ts';
 import type { UserInfoStore } from '../identity/users/user-info-store.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
@@ -11,6 +12,7 @@ import { searchText, usersFilterFor, usersQuery, usersQueryOf } from './users-qu
 
 export interface Deps extends ServiceDeps {
   readonly users: Pick<UserStore, 'list'>;
+  readonly groupPages: Pick<GroupPages, 'listGroups'>;
   readonly userInfo: Pick<UserInfoStore, 'ofAll'>;
   readonly serverStore: Pick<ServerStore, 'listByUser'>;
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
@@ -36,7 +38,18 @@ export const searchOperations = [
       const filter = usersFilterFor(caller, membership, query);
       return (await deps.users.list({ ...filter, limit: maxFound })).items;
     };
-    const [found, services] = await Promise.all([users(), openServices(own, may, deps)]);
+    const groups = async () => {
+      const listed = listFilter(caller.scopes, 'list:groups');
+      if (search === '' || !may('admin-ui') || listed === undefined) return [];
+      const onlyNames = listed === 'all' ? undefined : [...listed.groups];
+      const page = { nameFilter: search, onlyNames, limit: maxFound };
+      return (await deps.groupPages.listGroups(page)).items;
+    };
+    const [found, foundGroups, services] = await Promise.all([
+      users(),
+      groups(),
+      openServices(own, may, deps),
+    ]);
     const ids = [...new Set([own.id, ...found.map(({ id }) => id)])];
     const [servers, infos] = await Promise.all([
       deps.serverStore.listByUser(ids),
@@ -50,6 +63,7 @@ export const searchOperations = [
           ? infos.get(id)?.displayName
           : undefined,
       })),
+      groups: foundGroups.map(({ name }) => name),
       /** Of the caller, and of the users who were found. */
       servers: ids.flatMap((id) => servers.get(id) ?? []),
       /** All that the caller may open. */

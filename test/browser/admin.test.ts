@@ -193,6 +193,22 @@ describe.runIf(hasChromium())('in a real browser', () => {
 
     // Words of scopes complete one after another.
     await ada.getByRole('link', { name: 'Give access' }).click();
+
+    // Names complete, of the kind that is chosen beside them.
+    const find = ada.getByLabel('Find a name');
+    const offers = (list: string, name: string) =>
+      ada.locator(`#${list} option[value="${name}"]`).waitFor({ state: 'attached' });
+    await find.fill('bo');
+    await offers('find-names-list', 'bob');
+    await find.fill('bob');
+    await find.press('Enter');
+    expect(await ada.getByLabel('Names', { exact: true }).inputValue()).toBe('tim\nbob');
+    await ada.getByLabel('To', { exact: true }).selectOption('Groups');
+    await find.fill('statis');
+    await offers('find-names-list', 'statistics-101');
+    await ada.getByLabel('Where').selectOption('In one server');
+    await ada.getByLabel('Name of the group').fill('bo');
+    await offers('places', 'bob/');
     await ada.getByText('Advanced', { exact: true }).click();
     await ada.getByLabel('Scopes').fill('servers read');
     const offered = ada.locator('#scopes option[value="servers read:users"]');

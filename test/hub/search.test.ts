@@ -62,6 +62,17 @@ describe('the search of everything', () => {
     ]);
   });
 
+  test('finds groups for those who may see them, each with the name that a field takes', async () => {
+    expect(await find(root, 'cour')).toEqual([
+      {
+        ...{ title: 'course', kind: 'Group', url: '/hub/admin/groups/course' },
+        ...{ type: 'group', name: 'course' },
+      },
+    ]);
+    for (const browser of [alice, await hub.logIn('lea')])
+      expect(await titles(browser, 'cour')).toEqual([]);
+  });
+
   test('finds for a course lead the users of the course alone', async () => {
     const lea = await hub.logIn('lea');
     expect((await titles(lea, 'al')).slice(2)).toEqual(['alan', 'alice']);
@@ -78,6 +89,8 @@ describe('the search of everything', () => {
       title: 'thesis-0',
       kind: 'Server',
       url: '/hub/servers/alice/thesis-0',
+      type: 'server',
+      name: 'alice/thesis-0',
     });
     expect(await titles(root, 'thesis')).toEqual([]);
     expect((await titles(root, 'alice')).slice(7)).toEqual(['thesis-7', 'alice']);

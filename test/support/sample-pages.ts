@@ -1666,7 +1666,7 @@ export function samplePages(
         return_to: '/hub/admin/users/tim',
       },
       scopes: [{ scope: 'servers', description: text("Start, stop and read users' servers") }],
-      places: [text('statistics-101')],
+      places: [{ type: 'group', name: text('statistics-101') }],
       cancelUrl: '/hub/admin/users/tim',
       problem: text('This role may do more than you may.'),
     }),

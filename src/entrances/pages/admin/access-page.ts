@@ -13,8 +13,8 @@ import {
   actionForm,
   csrfField,
   hiddenFields,
+  namesField,
   selectField,
-  textArea,
   textField,
 } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -28,8 +28,8 @@ export interface GiveAccessView {
   readonly typed: GiveAccessFields;
   /** The scopes that the administrator may give. */
   readonly scopes: readonly { readonly scope: string; readonly description: Phrase }[];
-  /** Names of groups and services that are offered. */
-  readonly places: readonly string[];
+  /** Groups and services that are offered. */
+  readonly places: readonly { readonly type: string; readonly name: string }[];
   readonly cancelUrl: string;
   readonly problem?: Phrase | undefined;
 }
@@ -51,7 +51,7 @@ export function giveAccessPage(view: GiveAccessView): Html {
   return adminLayout(layout, {
     title: text`Give access`,
     tab: 'roles',
-    scripts: ['several-words.js'],
+    scripts: ['several-words.js', 'complete-names.js'],
     body: html`${pageHead(text`Give access`, text`You can only grant permissions you have.`)}
 <form class="fields" method="post" action="${layout.urls.adminGiveAccess()}">
 ${csrfField(layout)}${hiddenFields({ return_to: typed.return_to })}${problem !== undefined && notice('bad', problem)}
@@ -64,7 +64,7 @@ ${selectField({
   })),
   value: typed.holders,
 })}
-${textArea({ name: 'names', label: text`Names`, value: typed.names, help: text`One on each line.` })}
+${namesField({ completes: 'holders', name: 'names', label: text`Names`, value: typed.names, help: text`One on each line.` })}
 <fieldset class="choices"><legend>${text`What`}</legend>${Object.entries<AccessBundle>(accessBundles).map(([kind, { title, help }]) => kindChoice(kind as AccessKind, typed.kind, [title, help]))}
 ${kindChoice('custom', typed.kind, [text`Chosen permissions`, text`Those that are named under “Advanced”.`])}</fieldset>
 ${selectField({
@@ -73,8 +73,8 @@ ${selectField({
   choices: placeKinds.map((kind) => ({ value: kind, label: placeLabels[kind] })),
   value: typed.where,
 })}
-${textField({ name: 'place', label: text`Name of the group, service or server`, value: typed.place, help: text`A server as user/server; user/ is the default one.`, list: 'places', isOptional: true, isLiteral: true, autocomplete: 'off', maxLength: 600 })}
-<datalist id="places">${places.map((name) => html`<option value="${name}"></option>`)}</datalist>
+${textField({ name: 'place', label: text`Name of the group, service or server`, value: typed.place, help: text`A server as user/server; user/ is the default one.`, list: 'places', completes: 'where', isOptional: true, isLiteral: true, autocomplete: 'off', maxLength: 600 })}
+<datalist id="places">${places.map(({ type, name }) => html`<option value="${name}" data-type="${type}"></option>`)}</datalist>
 <details class="more"${typed.kind === 'custom' && html` open`}><summary>${text`Advanced`}</summary>
 ${textField({ name: 'scopes', label: text`Scopes`, value: typed.scopes, help: text`With spaces between them. Those without a filter hold only in the place above.`, list: 'scopes', isOptional: true, isLiteral: true, autocomplete: 'off' })}
 <datalist id="scopes">${scopes.map(({ scope, description }) => html`<option value="${scope}">${description}</option>`)}</datalist></details>

@@ -3,7 +3,7 @@ import type { ListedGroup, Membership } from '../../../identity/users/group-page
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { originWord } from '../elements/code-labels.ts';
-import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
+import { actionForm, csrfField, namesField, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatNumber } from '../elements/quantity.ts';
@@ -100,6 +100,7 @@ export function adminGroupPage(view: AdminGroupView): Html {
   return adminLayout(layout, {
     title: group.name,
     tab: 'groups',
+    scripts: ['complete-names.js'],
     body: html`${pageHead(
       group.name,
       html`${leadOf(view)}${may.listUsers && html` <a href="${urls.adminUsers}?${new URLSearchParams({ group: group.name }).toString()}">${text`Show among users`}</a>`}`,
@@ -110,7 +111,7 @@ ${
   may.changeMembers &&
   html`<form class="fields" method="post" action="${urls.adminGroup(group.name, 'add-members')}">
 ${csrfField(layout)}
-${textArea({ name: 'names', label: text`Add members`, value: typedNames, problem, help: text`User names, one on each line.` })}
+${namesField({ completes: 'user', name: 'names', label: text`Add members`, value: typedNames, problem, help: text`User names, one on each line.` })}
 <div class="actions"><button class="button primary">${text`Add to group`}</button></div>
 </form>`
 }

@@ -8,7 +8,7 @@ import type { ScopeDescription } from '../../../identity/rbac/scope-descriptions
 import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { kindLabels, kindsLabels, originWord } from '../elements/code-labels.ts';
-import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
+import { actionForm, csrfField, namesField, selectField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatNumber } from '../elements/quantity.ts';
@@ -96,6 +96,7 @@ export function adminRolePage(view: AdminRoleView): Html {
   return adminLayout(layout, {
     title: role.name,
     tab: 'roles',
+    scripts: ['complete-names.js'],
     body: html`${pageHead(
       role.name,
       html`${role.description !== '' && html`${roleDescription(role)} `}${text`Defined by ${definedBy(role.origin)}.`}`,
@@ -164,7 +165,7 @@ ${selectField({
   choices: assignable.map((kind) => ({ value: kind, label: kindsLabels[kind] })),
   value: typedKind,
 })}
-${textArea({ name: 'names', label: text`Names`, value: typedNames, problem, help: text`One on each line.` })}
+${namesField({ completes: 'kind', name: 'names', label: text`Names`, value: typedNames, problem, help: text`One on each line.` })}
 <div class="actions"><button class="button primary">${text`Assign role`}</button></div>
 </form></section>`
   }`;

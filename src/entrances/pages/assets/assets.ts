@@ -12,6 +12,7 @@ export type AssetName =
   | 'site.css'
   | 'favicon.svg'
   | 'auto-start.js'
+  | 'complete-names.js'
   | 'copy-button.js'
   | 'countdown.js'
   | 'live-output.js'
@@ -63,6 +64,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 const files = [
   'favicon.svg',
   'auto-start.js',
+  'complete-names.js',
   'copy-button.js',
   'countdown.js',
   'live-output.js',

@@ -57,19 +57,24 @@ function open(event) {
   void find();
 }
 
+// For other scripts of the page, too.
+opener.searchFor = async (search, signal) => {
+  const response = await fetch(`${opener.href}?${new URLSearchParams({ search })}`, {
+    headers: {
+      accept: 'application/json',
+      'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
+    },
+    redirect: 'manual',
+    signal,
+  });
+  return response.ok ? (await response.json()).results : [];
+};
+
 async function find() {
   request?.abort();
   request = new AbortController();
   try {
-    const response = await fetch(`${form.action}?${new URLSearchParams({ search: field.value })}`, {
-      headers: {
-        accept: 'application/json',
-        'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
-      },
-      redirect: 'manual',
-      signal: request.signal,
-    });
-    if (response.ok) show((await response.json()).results);
+    show(await opener.searchFor(field.value, request.signal));
   } catch {
     // Another key was pressed, or the hub is away: then Enter leads to the page of the search.
   }

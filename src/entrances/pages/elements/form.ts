@@ -55,13 +55,15 @@ export interface TextField {
   readonly isLiteral?: boolean;
   /** Id of the `datalist` with suggestions. */
   readonly list?: string;
+  /** Kind of the names that `complete-names.js` offers in that list, or the name of the field that chooses it. */
+  readonly completes?: string;
 }
 
 /** A labelled line of text with its help and its problem; a password can be revealed. */
 export function textField(field: TextField): Html {
   const id = field.id ?? `field-${field.name}`;
   const isPassword = field.type === 'password';
-  const input = html`<input class="input${field.isCode && ' code'}" id="${id}" name="${field.name}" type="${field.type ?? 'text'}"${field.value !== undefined && !isPassword && html` value="${field.value}"`}${field.autocomplete !== undefined && html` autocomplete="${field.autocomplete}"`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${field.maxLength !== undefined && html` maxlength="${field.maxLength}"`}${field.min !== undefined && html` min="${field.min}"`}${field.max !== undefined && html` max="${field.max}"`}${field.type === 'number' && html` step="any"`}${field.isCode && html` inputmode="numeric"`}${(field.isLiteral || field.isCode) && html` autocapitalize="none" autocorrect="off" spellcheck="false"`}${field.list !== undefined && html` list="${field.list}"`}${!field.isOptional && html` required`}${field.isFocused && html` autofocus`}${describedBy(id, field)}>`;
+  const input = html`<input class="input${field.isCode && ' code'}" id="${id}" name="${field.name}" type="${field.type ?? 'text'}"${field.value !== undefined && !isPassword && html` value="${field.value}"`}${field.autocomplete !== undefined && html` autocomplete="${field.autocomplete}"`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${field.maxLength !== undefined && html` maxlength="${field.maxLength}"`}${field.min !== undefined && html` min="${field.min}"`}${field.max !== undefined && html` max="${field.max}"`}${field.type === 'number' && html` step="any"`}${field.isCode && html` inputmode="numeric"`}${(field.isLiteral || field.isCode) && html` autocapitalize="none" autocorrect="off" spellcheck="false"`}${field.list !== undefined && html` list="${field.list}"`}${field.completes !== undefined && html` data-completes="${field.completes}"`}${!field.isOptional && html` required`}${field.isFocused && html` autofocus`}${describedBy(id, field)}>`;
   return html`<div class="field">
 <label for="${id}">${field.label}${optionalMark(field.isOptional)}</label>
 ${
@@ -84,6 +86,18 @@ export function textArea(
 <textarea class="input" id="${id}" name="${field.name}" spellcheck="false"${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${!field.isOptional && html` required`}${describedBy(id, field)}>
 ${field.value ?? ''}</textarea>
 ${helpAndProblem(id, field)}</div>`;
+}
+
+/**
+ * A labelled field of names, one on each line. With `complete-names.js` a second field finds names of a kind, which may
+ * be what another field chooses, and adds them.
+ */
+export function namesField(
+  field: Parameters<typeof textArea>[0] & { readonly completes: string },
+): Html {
+  const id = `find-${field.name}`;
+  return html`<div class="field" hidden><label for="${id}">${text`Find a name`}</label><input class="input" id="${id}" list="${id}-list" data-completes="${field.completes}" data-adds="${field.name}" autocomplete="off" autocapitalize="none" spellcheck="false" aria-describedby="${id}-help"><datalist id="${id}-list"></datalist><p class="help" id="${id}-help">${text`Choose one, or press Enter, to add it to the names.`}</p></div>
+${textArea(field)}`;
 }
 
 export interface Choice {

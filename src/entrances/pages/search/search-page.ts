@@ -10,6 +10,11 @@ export interface SearchResult {
   /** What it is. */
   readonly kind: Phrase;
   readonly url: string;
+  /** By which a field knows it whose names are completed. */
+  readonly named?: {
+    readonly type: 'user' | 'group' | 'service' | 'server';
+    readonly name: string;
+  };
 }
 
 export interface SearchView {

@@ -27,6 +27,7 @@ export function searchRoutes(
           server.userName === own && server.state === 'running'
             ? pages.urlOf(servers.prefixOf(server))
             : urls.server(server.userName, server.name),
+        named: { type: 'server', name: `${server.userName}/${server.name}` } as const,
       }));
   }
 
@@ -69,22 +70,33 @@ export function searchRoutes(
       ...linksTo(model.services, pages, language)
         .filter((each) => matchesSearch(search, each))
         .slice(0, maxFound)
-        .map(({ title, url }) => ({ title, kind: text`Service`, url })),
+        .map(({ name, title, url }) => ({
+          ...{ title, kind: text`Service`, url },
+          named: { type: 'service', name } as const,
+        })),
       ...model.users
         .filter(({ name }) => layout.mayOpen?.('user', name) === true)
         .map(({ name, displayName }) => ({
           title: displayName ?? name,
           kind: text`User ${name}`,
           url: urls.adminUser(name),
+          named: { type: 'user', name } as const,
+        })),
+      ...model.groups
+        .filter((name) => layout.mayOpen?.('group', name) === true)
+        .map((name) => ({
+          ...{ title: name, kind: text`Group`, url: urls.adminGroup(name) },
+          named: { type: 'group', name } as const,
         })),
       ...matching(actionsOf(shown)),
     ];
     if (ctx.accepts('html', 'json') !== 'json') return searchPage({ layout, search, results });
     ctx.body = {
-      results: results.map(({ title, kind, url }) => ({
+      results: results.map(({ title, kind, url, named }) => ({
         title: phraseIn(title, language),
         kind: phraseIn(kind, language),
         url,
+        ...named,
       })),
     };
     return undefined;
