@@ -16,6 +16,8 @@ export function listMetrics(): readonly MetricDescription[] {
     serversTogether: () => ({ cpuCores: 0, memoryBytes: 0 }),
     users: () => Promise.resolve(0),
     storagesUp: () => Promise.resolve({}),
+    signingKeys: () => Promise.resolve([]),
+    signingKeyStates: { algorithms: [], states: [] },
     openWebSockets: () => 0,
     droppedLogLines: () => 0,
     changeFeed: () => ({ ageSeconds: 0, losses: 0 }),

@@ -205,7 +205,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     signingKeys: {
       list: async () => (await openSigningKeys()).list(),
       rotate: async () => (await openSigningKeys()).rotate(),
-      revokeAll: async () => (await openSigningKeys()).revokeAll(),
+      revoke: async (id) => (await openSigningKeys()).revoke(id),
     },
     lockouts: {
       list: async () => (await openLockouts()).list(),

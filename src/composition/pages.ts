@@ -9,6 +9,7 @@ import { adminActivityRoutes } from '../entrances/pages/admin/activity-routes.ts
 import { adminAnnouncementRoutes } from '../entrances/pages/admin/announcement-routes.ts';
 import { adminGroupRoutes } from '../entrances/pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../entrances/pages/admin/instance-routes.ts';
+import { adminKeyRoutes } from '../entrances/pages/admin/key-routes.ts';
 import { adminLockoutRoutes } from '../entrances/pages/admin/lockout-routes.ts';
 import { adminOverviewRoutes } from '../entrances/pages/admin/overview-routes.ts';
 import { adminRoleRoutes } from '../entrances/pages/admin/role-routes.ts';
@@ -82,6 +83,7 @@ export function addPages(router: Router, hub: Whole): void {
   adminRuntimeServiceRoutes(admin);
   adminServiceRoutes(admin);
   adminLockoutRoutes(admin);
+  adminKeyRoutes(admin);
   adminAnnouncementRoutes(admin);
   adminActivityRoutes(admin);
 }

@@ -1,4 +1,6 @@
 import { hasBegun } from '../cluster/notices/notice-store.ts';
+import { signingAlgorithms } from '../identity/oauth/keys/signing-key-store.ts';
+import { keyStates } from '../identity/oauth/keys/signing-keys.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
 import type { Served } from './traffic.ts';
@@ -46,6 +48,11 @@ export function registerMetricSources(hub: Served): void {
     async storagesUp() {
       const { database, store } = await readiness.check();
       return { database: database === undefined, store: store === undefined };
+    },
+    signingKeyStates: { algorithms: signingAlgorithms, states: keyStates },
+    async signingKeys() {
+      const { database: problem } = await readiness.check();
+      return problem === undefined ? await hub.signingKeys.list() : undefined;
     },
     openWebSockets: () => hub.webSockets.openWebSockets + gateways.openWebSockets(),
     gateways: () => gateways.list().following.length,

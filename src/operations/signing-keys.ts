@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import type { SigningKeys } from '../identity/oauth/keys/signing-keys.ts';
+import { keyStates, type SigningKeys } from '../identity/oauth/keys/signing-keys.ts';
+import { HubError } from '../platform/errors.ts';
+import { text } from '../platform/texts/text.ts';
 import { time } from './models.ts';
-import { operation } from './operation.ts';
+import { operation, view } from './operation.ts';
 
 export interface Deps {
-  readonly signingKeys: Pick<SigningKeys, 'list' | 'rotate' | 'revokeAll'>;
+  readonly signingKeys: Pick<SigningKeys, 'list' | 'rotate' | 'revoke'>;
 }
 
 const keyModel = z
@@ -13,7 +15,9 @@ const keyModel = z
     algorithm: z.enum(['RS256', 'ES256']),
     active_from: time,
     ends_at: time.nullable().describe('Null for the newest of its algorithm.'),
-    lost: z.boolean().describe('Whether no cookie secret of the hub opens it.'),
+    state: z
+      .enum(keyStates)
+      .describe('What it does now; `lost` where no cookie secret of the hub opens it.'),
   })
   .meta({ id: 'SigningKey' });
 
@@ -36,12 +40,12 @@ export const signingKeyOperations = [
   }).handle(async (_request, { signingKeys }: Deps) => ({
     status: 200,
     body: {
-      keys: (await signingKeys.list()).map(({ id, algorithm, privateKey, activeFrom, endsAt }) => ({
+      keys: (await signingKeys.list()).map(({ id, algorithm, activeFrom, endsAt, state }) => ({
         id,
         algorithm,
         active_from: activeFrom.toISOString(),
         ends_at: endsAt?.toISOString() ?? null,
-        lost: privateKey === undefined,
+        state,
       })),
     },
   })),
@@ -74,7 +78,39 @@ export const signingKeyOperations = [
     scopes: ['admin:users'],
     answers: { 204: { description: 'Apps refuse what the former keys signed once they notice.' } },
   }).handle(async (_request, { signingKeys }: Deps) => {
-    await signingKeys.revokeAll();
+    await signingKeys.revoke();
     return { status: 204 };
   }),
+  operation({
+    id: 'revokeSigningKey',
+    byCommand: true,
+    needsRecentLogin: true,
+    method: 'DELETE',
+    path: '/signing-keys/{key}',
+    audit: ['key.revoke', 'key.create'],
+    log: 'signing key revoked',
+    tag: 'oauth',
+    summary: 'End a key that signs ID tokens at once, and make a new one where it was the newest',
+    scopes: ['admin:users'],
+    answers: { 204: { description: 'Apps refuse what it signed once they notice.' } },
+  }).handle(async ({ params }, { signingKeys }: Deps) => {
+    if ((await signingKeys.revoke(params.key)) === 0) throw noSuchKey();
+    return { status: 204, logged: { key: params.key } };
+  }),
+  view({ id: 'viewSigningKeys', path: '/admin/keys', scopes: ['admin:users'] }).handle(
+    (_request, { signingKeys }: Deps) => signingKeys.list(),
+  ),
+  view({
+    id: 'viewSigningKeyRevocation',
+    path: '/admin/keys/{key}/revoke',
+    scopes: ['admin:users'],
+  }).handle(async ({ params }, { signingKeys }: Deps) => {
+    const key = (await signingKeys.list()).find(({ id }) => id === params.key);
+    if (key === undefined) throw noSuchKey();
+    return key;
+  }),
 ];
+
+function noSuchKey(): HubError {
+  return new HubError('not_found', text`There is no such key.`);
+}

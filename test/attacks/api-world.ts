@@ -34,6 +34,8 @@ export interface World {
   readonly plainServiceToken: string;
   readonly gatewayToken: string;
   readonly revokedToken: string;
+  /** Id of a key that signs ID tokens; empty unless the operation is about one. */
+  readonly key: string;
   /** A name that nobody and nothing has. */
   readonly freeName: string;
 }
@@ -47,6 +49,7 @@ export interface WorldOptions {
   readonly hasTokens?: boolean;
   readonly hasLogins: boolean;
   readonly hasFailures: boolean;
+  readonly hasKey?: boolean;
   readonly hasInvitation: boolean;
   readonly hasRole: boolean;
   /** Whether the other shares a server with the owner and with the team. */
@@ -75,6 +78,11 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   await post(`/groups/${otherTeam}`, { users: [names.other] });
 
   if (options.hasService) await post(`/services/${service}`, {});
+  let key = '';
+  if (options.hasKey === true) {
+    const { keys } = (await post('/oauth2/jwks', undefined, 'GET')) as { keys: { kid: string }[] };
+    key = keys[0]?.kid ?? '';
+  }
   if (options.hasRole) {
     await post(`/roles/${role}`, { scopes: ['(no_scope)'] });
     await post(`/roles/${role}/assignments`, { users: [names.owner] });
@@ -119,6 +127,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     server,
     service: options.hasService ? service : 'wiki',
     role,
+    key,
     adminToken: await sharedTokens(hub).admin,
     adminServiceToken: adminToken,
     plainServiceToken: 'plain-service-token',

@@ -120,6 +120,7 @@ function worldOptionsOf({ path, id }: OperationDeclaration): WorldOptions {
     hasFailures: path === '/lockouts',
     hasInvitation: id === 'revokeInvitation',
     hasRole: path.includes('{role}'),
+    hasKey: path.includes('{key}'),
     hasService: id === 'changeService' || id === 'deleteService',
   };
 }
@@ -159,6 +160,7 @@ function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUse
     service: world.service,
     role: world.role,
     entry: '1',
+    key: world.key,
     id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
     token: idOf.token,
     cookie: 'hub-login',

@@ -72,6 +72,7 @@ beforeAll(async () => {
     hasRole: true,
     hasService: true,
     hasShares: true,
+    hasKey: true,
   });
   await send('POST', `/roles/${visitorRole}`, { scopes: ['(no_scope)'] });
   await send('POST', `/roles/${visitorRole}/assignments`, { users: [visitorName] });
@@ -127,6 +128,7 @@ function urlOf({ path }: Pick<Entrance, 'path'>): string {
     server: world.server,
     service: world.service,
     role: world.role,
+    key: world.key,
     id: world.owner.tokenId,
     batch,
   };

@@ -404,6 +404,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
       '/groups/a-name-without-any-place-to-break-that-goes-on-and-on',
       '/services',
       '/lockouts',
+      '/keys',
       '/../account',
       '/../account/second-factor',
       '/../sessions',

@@ -190,10 +190,15 @@ describe.each(['sqlite', 'postgres'] as const)('before the first start, on %s', 
         stderr: 'No user and no address has to wait.\n',
       });
       expect((await hub('lockouts lift user bob')).stderr).toContain('no failed logins');
+      expect((await hub('keys list')).stderr).toContain('There is none yet');
       expect((await hub('keys rotate')).exitCode).toBe(0);
-      const keyLine = /^[\w-]{16}\t(?:RS|ES)256\t\S+Z\t(?:-|\S+Z)$/;
+      const keyLine = /^[\w-]{16}\t(?:RS|ES)256\t(?:active|next)\t\S+Z\t(?:-|\S+Z)$/;
       const keyLines = (await hub('keys list')).stdout.trimEnd().split('\n');
       expect(keyLines.map((line) => keyLine.test(line))).toEqual([true, true, true, true]);
+      const [revoked = ''] = keyLines[0]?.split('\t') ?? [];
+      expect((await hub(`keys revoke ${revoked}`)).exitCode).toBe(0);
+      expect((await hub('keys list')).stdout).not.toContain(revoked);
+      expect((await hub(`keys revoke ${revoked}`)).stderr).toContain('There is no such key.');
       const invited = await hub('user invite ada');
       expect(invited.stdout).toMatch(/^http:\S+\/hub\/invitation\?secret=[\w-]{43}\n$/);
       expect(invited.stderr).toMatch(/^For ada, once, until .* UTC\.\n$/);

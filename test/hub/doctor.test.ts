@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { createServer as createWebServer } from 'node:http';
@@ -60,6 +61,12 @@ describe('hub doctor', () => {
     expect(stdout).toMatch(/^ok +database +SQLite .*its schema has version \d+$/m);
     expect(stdout).toMatch(/^ok +public_url +\S+hub\/health answers$/m);
     expect(code).toBe(0);
+    await fetch(`${folder.apiUrl}/oauth2/jwks`);
+    const keys = async () => about((await findingsOf(folder)).found, 'keys of ID tokens');
+    expect(await keys()).toMatchObject({ state: 'ok' });
+    const secretFile = join(folder.directory, 'hub_cookie_secret');
+    await writeFile(secretFile, randomBytes(32).toString('hex'));
+    expect(await keys()).toMatchObject({ state: 'warning' });
   });
 
   test('says of each thing that is wrong what it is and how to fix it', async () => {

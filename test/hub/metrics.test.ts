@@ -73,6 +73,8 @@ const movedToRemote = [
   'hub_audit_file_lines_dropped_total',
   // openid.test.ts
   'hub_logout_deliveries_total',
+  // openid.test.ts
+  'hub_signing_keys',
   // log-trouble.test.ts
   'hub_log_lines_dropped_total',
   // readiness.test.ts

@@ -70,6 +70,7 @@ test('an app logs users in by the issuer, its id and its secret, and is told whe
   const metrics = async () => (await hub.api('/metrics', 'admin-service-token')).text();
   const counted = 'hub_logout_deliveries_total{outcome="delivered"} 1';
   await until(async () => (await metrics()).includes(counted), 'it is counted');
+  expect(await metrics()).toContain('hub_signing_keys{algorithm="ES256",state="active"} 1');
 });
 
 test('an app says who shall log in, in which language, and that they show again who they are', async () => {

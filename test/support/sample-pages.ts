@@ -19,6 +19,7 @@ import {
 } from '../../src/entrances/pages/admin/group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/entrances/pages/admin/groups-page.ts';
 import { instancesPage } from '../../src/entrances/pages/admin/instances-page.ts';
+import { keysPage } from '../../src/entrances/pages/admin/keys-page.ts';
 import { lockoutsPage } from '../../src/entrances/pages/admin/lockouts-page.ts';
 import {
   invitationLinksPage,
@@ -1858,6 +1859,17 @@ export function samplePages(
       isFirstPage: false,
       about: { name: text('ada'), isSuspended: false, sessions },
       may: { endSessions: true, suspend: true },
+    }),
+    'admin-keys': keysPage({
+      layout,
+      keys: (['former', 'active', 'next', 'lost'] as const).map((state, index) => ({
+        id: text(`q7Rk2mXw9Lb4Tn${index}`),
+        algorithm: index === 3 ? 'ES256' : 'RS256',
+        privateKey: undefined,
+        activeFrom: minutes(-90 + index),
+        endsAt: state === 'former' ? minutes(30) : undefined,
+        state,
+      })),
     }),
     'admin-lockouts': lockoutsPage({
       layout,

@@ -9,11 +9,12 @@ export function addKeyCommands(program: Command, io: CliIo): void {
 
   const list = withConfig(keys.command('list')).description('list those that have not ended');
   performing(list, io, ['listSigningKeys'], async (perform) => {
-    for (const key of (await perform('listSigningKeys')).keys) {
-      const { id, algorithm, active_from, ends_at, lost } = key;
-      io.stdout.write(
-        `${[id, algorithm, active_from, ends_at ?? '-', lost ? 'lost' : ''].join('\t').trim()}\n`,
-      );
+    const { keys: found } = await perform('listSigningKeys');
+    for (const { id, algorithm, active_from, ends_at, state } of found) {
+      io.stdout.write(`${[id, algorithm, state, active_from, ends_at ?? '-'].join('\t')}\n`);
+    }
+    if (found.length === 0) {
+      io.stderr.write('There is none yet: the hub makes them a minute after its first start.\n');
     }
   });
 
@@ -26,10 +27,14 @@ export function addKeyCommands(program: Command, io: CliIo): void {
   });
 
   const revoke = withConfig(keys.command('revoke')).description(
-    'end all of them at once, as after a leak, and make new ones',
+    'end all of them, or one, at once, as after a leak, and make new ones',
   );
-  performing(revoke, io, ['revokeSigningKeys'], async (perform) => {
-    await perform('revokeSigningKeys');
-    io.stdout.write('The former keys have ended, and new ones sign.\n');
+  revoke.argument('[key]', 'id of a key, as hub keys list says it');
+  performing(revoke, io, ['revokeSigningKeys', 'revokeSigningKey'], async (perform, asked) => {
+    const key = typeof asked === 'string' ? asked : undefined;
+    if (key === undefined) await perform('revokeSigningKeys');
+    else await perform('revokeSigningKey', { params: { key } });
+    const ended = key === undefined ? 'The former keys have' : `The key ${key} has`;
+    io.stdout.write(`${ended} ended, and new ones sign.\n`);
   });
 }

@@ -181,6 +181,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'services-none',
       'admin-instances',
       'admin-lockouts',
+      'admin-keys',
       'admin-activity',
       'spawn-pending',
       'stop-pending',

@@ -50,6 +50,7 @@ const viewByTab = {
   services: 'viewServices',
   instances: 'viewInstances',
   lockouts: 'viewLockouts',
+  keys: 'viewSigningKeys',
   announcements: 'viewNotices',
   activity: 'viewActivity',
 } as const satisfies Record<AdminTab, OperationId>;

@@ -117,6 +117,9 @@ export interface PageUrls {
   readonly adminActivity: string;
   readonly adminActivityExport: string;
   readonly adminLockouts: string;
+  readonly adminKeys: string;
+  readonly adminRotateKeys: string;
+  adminRevokeKey(id: string): string;
   readonly adminAnnouncements: string;
   readonly adminMaintenance: string;
   readonly adminLiftLockout: string;
@@ -248,6 +251,9 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminActivity: `${hub}admin/activity`,
     adminActivityExport: `${hub}admin/activity.csv`,
     adminLockouts: `${hub}admin/lockouts`,
+    adminKeys: `${hub}admin/keys`,
+    adminRotateKeys: `${hub}admin/keys/rotate`,
+    adminRevokeKey: (id) => `${hub}admin/keys/${id}/revoke`,
     adminAnnouncements: `${hub}admin/announcements`,
     adminMaintenance: `${hub}admin/maintenance`,
     adminLiftLockout: `${hub}admin/lockouts/lift`,

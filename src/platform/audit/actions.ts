@@ -73,7 +73,8 @@ export const auditActions = {
   'maintenance.schedule': 'Maintenance was scheduled: no servers are started from that time on.',
   'maintenance.end': 'Maintenance was ended before its time, or called off.',
   'key.create': 'A key that signs tokens was made; the detail says which and from when on.',
-  'key.revoke': 'All keys that sign tokens were ended at once; the detail says how many.',
+  'key.revoke':
+    'Keys that sign tokens were ended at once; the detail has the name of one, or says how many.',
   'hub.start': 'An instance of the hub started.',
   'hub.stop': 'An instance of the hub stopped.',
   'hub.shut_down': 'The hub was asked over the API to stop.',

@@ -7,6 +7,13 @@ import { StartupError } from '../errors.ts';
 import { hubCommand } from '../files/program-folder.ts';
 import { newestVersion, versionProblem } from './migrate.ts';
 
+interface StoredKey {
+  readonly id: string;
+  readonly sealed: string;
+}
+
+const readKeys = 'select id, sealed from signing_keys where ends_at is null';
+
 /** What can be learned of a database without changing it. */
 export interface DatabaseProbe {
   /** Such as `PostgreSQL 15.4` or `SQLite 3.50`. */
@@ -19,6 +26,8 @@ export interface DatabaseProbe {
   readonly clockAheadMs: number | undefined;
   /** How long it took to answer, in ms. */
   readonly answeredInMs: number;
+  /** Keys that sign ID tokens and have not ended, as they are stored. */
+  readonly signingKeys: readonly StoredKey[];
   /** What would keep a hub from working with it, in a sentence. */
   readonly problem: string | undefined;
 }
@@ -35,11 +44,18 @@ async function probePostgres(url: string): Promise<DatabaseProbe> {
   const { kysely, close, explain } = openPostgresConnection<unknown>({ url, log });
   try {
     const startedAt = performance.now();
-    const { rows } = await sql<{ version: string; now: number; standby: boolean; known: boolean }>`
+    const { rows } = await sql<{
+      version: string;
+      now: number;
+      standby: boolean;
+      known: boolean;
+      keyed: boolean;
+    }>`
       select current_setting('server_version') as version,
              (extract(epoch from clock_timestamp()) * 1000)::bigint as now,
              pg_is_in_recovery() as standby,
-             to_regclass('hub_schema') is not null as known`.execute(kysely);
+             to_regclass('hub_schema') is not null as known,
+             to_regclass('signing_keys') is not null as keyed`.execute(kysely);
     const answeredInMs = performance.now() - startedAt;
     const [row] = rows;
     if (row === undefined) throw new StartupError('it gives no answer');
@@ -51,6 +67,7 @@ async function probePostgres(url: string): Promise<DatabaseProbe> {
       // It told the time somewhere between question and answer.
       clockAheadMs: row.now - (Date.now() - answeredInMs / 2),
       answeredInMs,
+      signingKeys: row.keyed ? (await sql.raw<StoredKey>(readKeys).execute(kysely)).rows : [],
       problem: row.standby
         ? 'it is a standby, which takes no changes: name the primary'
         : versionProblem(schemaVersion ?? 0),
@@ -74,7 +91,9 @@ function probeSqlite(path: string, directory: string): DatabaseProbe {
   if (file !== ':memory:' && !statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory()) {
     throw new StartupError(`the folder ${dirname(file)} of the database does not exist`);
   }
-  const found = isThere ? readSqlite(file) : { schemaVersion: undefined, problem: undefined };
+  const found = isThere
+    ? readSqlite(file)
+    : { schemaVersion: undefined, problem: undefined, signingKeys: [] };
   return {
     engine: `SQLite ${process.versions['sqlite'] ?? ''}`.trim(),
     newestSchemaVersion: newestVersion(),
@@ -84,15 +103,19 @@ function probeSqlite(path: string, directory: string): DatabaseProbe {
   };
 }
 
-function readSqlite(file: string): Pick<DatabaseProbe, 'schemaVersion' | 'problem'> {
+function readSqlite(
+  file: string,
+): Pick<DatabaseProbe, 'schemaVersion' | 'problem' | 'signingKeys'> {
   try {
     using database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
     const check = database.prepare('pragma quick_check(1)').get() as { quick_check?: string };
     const known = database.prepare("select 1 from sqlite_master where name = 'hub_schema'").get();
     const row = known && database.prepare('select version from hub_schema').get();
     const schemaVersion = row === undefined ? undefined : Number(row['version']);
+    const keyed = database.prepare("select 1 from sqlite_master where name = 'signing_keys'").get();
     return {
       schemaVersion,
+      signingKeys: keyed ? (database.prepare(readKeys).all() as unknown as StoredKey[]) : [],
       problem:
         check.quick_check === 'ok'
           ? versionProblem(schemaVersion ?? 0)

@@ -1,8 +1,11 @@
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { geteuid } from 'node:process';
+import { signingKeyContext } from '../../../identity/oauth/keys/signing-key-store.ts';
 import type { Config } from '../../../platform/config/config.ts';
+import { loadCookieSecrets } from '../../../platform/config/cookie-secret.ts';
+import { createSealer } from '../../../platform/crypto/sealer.ts';
 import { hubCommand } from '../../../platform/files/program-folder.ts';
 import { checkExpiringState } from '../../../platform/store/keyv.ts';
 import { type DatabaseProbe, probeDatabase } from '../../../platform/store/probe-database.ts';
@@ -29,7 +32,7 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
   const answered = `${engine} answered in ${answeredInMs.toFixed(0)} ms`;
   const { clockAheadMs } = probe;
   const clock = clockAheadMs === undefined ? [] : [clockFinding(clockAheadMs, 'the database')];
-  return [problemFinding(), ...clock];
+  return [problemFinding(), ...clock, ...(await keyFindings({ Hub, directory }, probe))];
 
   function problemFinding(): Finding {
     if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
@@ -40,6 +43,27 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
       ahead === 0 ? '' : `, which ${hubCommand('start')} brings to ${newestSchemaVersion}`;
     return ok(check, `${answered}; its schema has version ${schemaVersion}${versions}`);
   }
+}
+
+/** Whether the cookie secrets open the keys that sign ID tokens; nothing where there are none. */
+async function keyFindings(
+  { Hub, directory }: Pick<Config, 'Hub' | 'directory'>,
+  { signingKeys }: DatabaseProbe,
+): Promise<readonly Finding[]> {
+  const check = 'keys of ID tokens';
+  const file = resolve(directory, Hub.cookie_secret_file);
+  const isThere = Hub.cookie_secret !== undefined || existsSync(file);
+  if (signingKeys.length === 0 || !isThere) return [];
+  const secrets = await loadCookieSecrets({ configured: Hub.cookie_secret, file });
+  const sealer = createSealer(secrets, 'signing-key');
+  const lost = signingKeys.filter(
+    ({ id, sealed }) => sealer.open(sealed, signingKeyContext(id)) === undefined,
+  );
+  if (lost.length === 0)
+    return [ok(check, `${signingKeys.length} of them, which the cookie secret opens`)];
+  const fix =
+    'put the former cookie secret behind the new one in Hub.cookie_secret, or let the hub make new keys';
+  return [warning(check, `${lost.length} were sealed with another cookie secret`, fix)];
 }
 
 /** Whether the expiring state of `Hub.keyv_url` answers. */

@@ -57,6 +57,7 @@ const parts: readonly (readonly [Phrase | undefined, readonly (readonly [AdminTa
       [
         ['activity', text`Activity`],
         ['lockouts', text`Locked out`],
+        ['keys', text`Keys`],
       ],
     ],
     [
@@ -86,6 +87,7 @@ function tabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
     services: urls.adminServices,
     instances: urls.adminInstances,
     lockouts: urls.adminLockouts,
+    keys: urls.adminKeys,
     announcements: urls.adminAnnouncements,
     activity: urls.adminActivity,
   } as const satisfies Record<AdminTab, string>;

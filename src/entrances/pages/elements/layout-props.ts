@@ -75,6 +75,7 @@ export type AdminTab =
   | 'services'
   | 'instances'
   | 'lockouts'
+  | 'keys'
   | 'announcements'
   | 'activity';
 

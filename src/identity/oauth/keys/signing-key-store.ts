@@ -26,8 +26,8 @@ export interface SigningKeyStore {
    * sign until then has. Of several processes that do so at once, one succeeds.
    */
   add(key: SigningKey, former: string | undefined): Promise<void>;
-  /** Deletes all of them, whether they have ended or not. */
-  revokeAll(): Promise<void>;
+  /** Deletes one, or all of them, whether they have ended or not; tells how many. */
+  revoke(id?: string): Promise<number>;
   /** Deletes those that have ended. */
   purgeEnded(): Promise<void>;
 }
@@ -35,12 +35,15 @@ export interface SigningKeyStore {
 /** Seconds for which an ID token is valid. */
 export const idTokenSeconds = 3600;
 
+/** Binds a sealed key to its id. */
+export function signingKeyContext(id: string): string {
+  return `signing-key:${id}`;
+}
+
 export function createSigningKeyStore(
   database: HubDatabase,
   { sealer }: { readonly sealer: Sealer },
 ): SigningKeyStore {
-  const contextOf = (id: string) => `signing-key:${id}`;
-
   return {
     async list() {
       const rows = await database.kysely
@@ -52,7 +55,7 @@ export function createSigningKeyStore(
       return rows.map((row) => ({
         id: row.id,
         algorithm: row.alg as SigningAlgorithm,
-        privateKey: sealer.open(row.sealed, contextOf(row.id)),
+        privateKey: sealer.open(row.sealed, signingKeyContext(row.id)),
         activeFrom: new Date(row.active_from),
         endsAt: row.ends_at === null ? undefined : new Date(row.ends_at),
       }));
@@ -86,7 +89,7 @@ export function createSigningKeyStore(
           .values({
             id,
             alg,
-            sealed: sealer.seal(privateKey, contextOf(id)),
+            sealed: sealer.seal(privateKey, signingKeyContext(id)),
             active_from: activeFrom.getTime(),
             ends_at: null,
           })
@@ -102,15 +105,22 @@ export function createSigningKeyStore(
       database.announceChange({ kind: 'signing_keys_changed' });
     },
 
-    async revokeAll() {
-      await database.transaction(async (transaction) => {
-        const deleted = await transaction.deleteFrom('signing_keys').returning('id').execute();
+    async revoke(id) {
+      const count = await database.transaction(async (transaction) => {
+        const deleted = await transaction
+          .deleteFrom('signing_keys')
+          .$if(id !== undefined, (query) => query.where('id', '=', id ?? ''))
+          .returning('id')
+          .execute();
+        if (deleted.length === 0) return 0;
         await database.audit.record(transaction, {
           action: 'key.revoke',
-          detail: { count: deleted.length },
+          detail: id === undefined ? { count: deleted.length } : { name: id },
         });
+        return deleted.length;
       });
       database.announceChange({ kind: 'signing_keys_changed' });
+      return count;
     },
 
     async purgeEnded() {

@@ -94,17 +94,34 @@ describeEachDatabase('signing keys', (open) => {
     await keys.rotate();
     expect(await idsOf(keys, 'ES256')).toHaveLength(2);
     expect(await signerOf(keys)).toBe(first);
-    await keys.revokeAll();
+    await keys.revoke();
     const left = await idsOf(keys, 'ES256');
     expect(left).toHaveLength(1);
     expect(await signerOf(keys)).toBe(left[0]);
     expect(left).not.toContain(first);
   });
 
+  test.each([0, 1])('of those that sign now and next, number %i ends alone', async (index) => {
+    const keys = instanceOn(await open());
+    await idsOf(keys, 'ES256');
+    await keys.rotate();
+    const [now, next] = await idsOf(keys, 'ES256');
+    const revoked = [now, next][index] ?? '';
+    const others = await idsOf(keys, 'RS256');
+    expect(await keys.revoke(revoked)).toBe(1);
+    expect(await keys.revoke(revoked)).toBe(0);
+    const left = (await keys.list()).filter(({ algorithm }) => algorithm === 'ES256');
+    expect(left.map(({ id }) => id)).not.toContain(revoked);
+    // The one that goes on has no end, so that the next comes after it.
+    expect(left.filter(({ state, endsAt }) => state === 'active' && !endsAt)).toHaveLength(1);
+    expect(await idsOf(keys, 'RS256')).toEqual(others);
+  });
+
   test('lost with the cookie secret are replaced, and found again with it', async () => {
     const database = await open();
     const [former] = await idsOf(instanceOn(database), 'RS256');
     const keys = instanceOn(database, 'b');
+    expect((await keys.list()).map(({ state }) => state)).toEqual(['lost', 'lost']);
     await keys.reportLost();
     expect(keys.logged.join()).toContain('Hub.cookie_secret');
     const [replaced, ...others] = await idsOf(keys, 'RS256');

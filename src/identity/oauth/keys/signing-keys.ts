@@ -11,6 +11,13 @@ import {
   signingAlgorithms,
 } from './signing-key-store.ts';
 
+/** What a key does now; a lost one cannot be opened by any cookie secret. */
+export const keyStates = ['next', 'active', 'former', 'lost'] as const;
+
+export interface ListedKey extends SigningKey {
+  readonly state: (typeof keyStates)[number];
+}
+
 /** Keys that sign ID tokens (OpenID Connect Core 1.0 §10.1): the same in all instances. */
 export interface SigningKeys {
   /**
@@ -23,11 +30,11 @@ export interface SigningKeys {
   /** The claims of an ID token that one of these keys signed for the issuer, also of an expired one. */
   verify(token: string, issuer: string): Promise<JWTPayload | undefined>;
   /** Those that have not ended, by the time from which they sign. */
-  list(): Promise<readonly SigningKey[]>;
+  list(): Promise<readonly ListedKey[]>;
   /** Makes those that take over in a day, unless they are there. */
   rotate(): Promise<void>;
-  /** Ends all of them at once, as after a leak, and makes new ones. */
-  revokeAll(): Promise<void>;
+  /** Ends one or all of them at once, as after a leak, and makes new ones; tells how many have ended. */
+  revoke(id?: string): Promise<number>;
   /** Makes keys that are missing or due, and deletes those that have ended: for one process at a time. */
   maintain(): Promise<void>;
   /** Says in the log which keys were lost with a cookie secret, and what to do. */
@@ -95,7 +102,10 @@ export function createSigningKeys(deps: {
   }
 
   /** A lone one is active whatever the clock says: that of the instance that made it may be ahead. */
-  function activeOf(keys: readonly OpenedKey[], algorithm: SigningAlgorithm) {
+  function activeOf<Key extends SigningKey>(
+    keys: readonly Key[],
+    algorithm: SigningAlgorithm,
+  ): Key | undefined {
     const ofAlgorithm = keys.filter((key) => key.algorithm === algorithm);
     return (
       ofAlgorithm.findLast(({ activeFrom }) => activeFrom.getTime() <= database.now()) ??
@@ -103,11 +113,18 @@ export function createSigningKeys(deps: {
     );
   }
 
+  function stateOf(key: SigningKey, usable: readonly SigningKey[]): ListedKey['state'] {
+    if (key.privateKey === undefined) return 'lost';
+    if (activeOf(usable, key.algorithm) === key) return 'active';
+    return key.activeFrom.getTime() > database.now() ? 'next' : 'former';
+  }
+
   async function makeMissing(): Promise<void> {
     const stored = await store.list();
     const opened = await open(stored);
     for (const algorithm of signingAlgorithms) {
-      if (activeOf(opened, algorithm) === undefined) await make(stored, algorithm, database.now());
+      const hasNewest = opened.some((key) => key.algorithm === algorithm && !key.endsAt);
+      if (!hasNewest) await make(stored, algorithm, database.now());
     }
   }
 
@@ -179,14 +196,19 @@ export function createSigningKeys(deps: {
       }
     },
 
-    list: () => store.list(),
+    async list() {
+      const keys = await store.list();
+      const usable = keys.filter(({ privateKey }) => privateKey !== undefined);
+      return keys.map((key) => ({ ...key, state: stateOf(key, usable) }));
+    },
 
     rotate: () => makeNext(0),
 
-    async revokeAll() {
-      await store.revokeAll();
+    async revoke(id) {
+      const count = await store.revoke(id);
+      if (count > 0) await makeMissing();
       known = undefined;
-      await current();
+      return count;
     },
 
     async maintain() {
