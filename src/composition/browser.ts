@@ -159,7 +159,11 @@ export function createOAuthEndpoints(
     userInfo: createUserInfoEndpoint({ ...hub, countRefusal }),
     introspection: createIntrospectionEndpoint({ ...hub, issuer, countRefusal }),
     revocation: createRevocationEndpoint({ ...hub, countRefusal }),
-    metadata: createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names }),
+    metadata: createMetadataEndpoint({
+      publicUrl,
+      scopeNames: catalogue.names,
+      hasAgents: hub.config.Hub.client_documents !== 'none',
+    }),
     metadataPaths: metadataPaths(publicUrl),
     keySet: createKeySetEndpoint(hub),
   };

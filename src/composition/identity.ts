@@ -20,6 +20,7 @@ import {
   providerTimeoutMs,
 } from '../identity/authentication/user-refresh.ts';
 import { createClientAuthentication } from '../identity/oauth/clients/client-authentication.ts';
+import { createClientDocuments } from '../identity/oauth/clients/client-documents.ts';
 import { createClientRegistry } from '../identity/oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../identity/oauth/clients/client-secret.ts';
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
@@ -122,7 +123,13 @@ function openOAuth(hub: WithServices) {
   const gatewayTokenHashes = new Set(
     gatewayTokens(hub.secrets).map((token) => hashSecret(token.reveal())),
   );
+  const clientDocuments = createClientDocuments({
+    hosts: Hub.client_documents,
+    documents: hub.keyv.space('client-documents'),
+    log,
+  });
   const clients = createClientRegistry({
+    agents: clientDocuments,
     services: () => registry.services(),
     originOf: hub.origins.of,
     servers: createServerClients({
@@ -135,6 +142,7 @@ function openOAuth(hub: WithServices) {
   const useRecorder = hub.disposables.use(createUseRecorder({ accessTokens, log }));
   return {
     clients,
+    clientDocuments,
     userClaims,
     sessionIdOf,
     findResource: createFindResource(hub),

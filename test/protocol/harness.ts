@@ -7,6 +7,10 @@ import Koa, { type Context } from 'koa';
 import { pino } from 'pino';
 import { createClientAuthentication } from '../../src/identity/oauth/clients/client-authentication.ts';
 import {
+  createClientDocuments,
+  type DocumentHosts,
+} from '../../src/identity/oauth/clients/client-documents.ts';
+import {
   createClientRegistry,
   type ServiceClientSource,
 } from '../../src/identity/oauth/clients/client-registry.ts';
@@ -91,6 +95,7 @@ export interface HarnessOptions {
   readonly basePath?: string;
   readonly services?: readonly HarnessService[];
   readonly tokenLifetimeSeconds?: number;
+  readonly documentHosts?: DocumentHosts;
 }
 
 /** What the consent page of the harness shows: the view as JSON, and the token its form needs. */
@@ -165,7 +170,13 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const authorizationCodes = createAuthorizationCodeStore({ database, now });
   const serviceTokens = createServiceTokens();
   for (const { name, secret } of services) serviceTokens.set(name, secret);
+  const clientDocuments = createClientDocuments({
+    hosts: options.documentHosts ?? 'public',
+    documents: memorySpace(),
+    log,
+  });
   const clients = createClientRegistry({
+    agents: clientDocuments,
     services: () =>
       services.map(({ secret: _, ...service }) => ({
         clientId: `service-${service.name}`,
@@ -327,6 +338,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     pushedRequests,
     keepOpen,
     clients,
+    clientDocuments,
     findResource,
     issuer,
     signingKeys,
@@ -337,6 +349,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const authorizationEndpoint = createAuthorizationEndpoint({
     pushedRequests,
     clients,
+    clientDocuments,
     findResource,
     issuer,
     authorizationCodes,

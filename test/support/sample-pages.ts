@@ -738,6 +738,29 @@ export function samplePages(
       rules,
       error: text('That is the password you already have.'),
     }),
+    consentOfAgent: consentPage({
+      layout,
+      userName: text('alice'),
+      action: text(
+        '/hub/api/oauth2/authorize?client_id=https%3A%2F%2Fagents.example%2Fclient.json',
+      ),
+      consent: {
+        clientName: text('Notebook agent'),
+        clientKind: 'agent',
+        agent: {
+          host: text('agents.example'),
+          resourceKind: 'server',
+          resourceTitle: text('alice/lab'),
+        },
+        ownerUserName: undefined,
+        redirectHost: text('127.0.0.1:33418'),
+        scopes: [],
+        leavesHub: true,
+        exceedingOwn: [],
+        isAdministration: false,
+        grantedScopes: [text('access:servers!server=alice/lab')],
+      },
+    }),
     consent: consentPage({
       layout,
       userName: text('alice'),

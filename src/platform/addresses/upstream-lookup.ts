@@ -7,21 +7,29 @@ import { isMetadataAddress } from './host-address.ts';
  * credentials: a name that is harmless when it is given may mean one of them later. An address itself
  * is never looked up, so that a configuration can still name one.
  */
-export const lookupUpstream: LookupFunction = (hostname, options, done) => {
-  dns.lookup(hostname, { ...options, all: true }, (error, found) => {
-    if (error !== null) {
-      done(error, '', 0);
-      return;
-    }
-    const allowed = found.filter(({ address }) => !isMetadataAddress(address));
-    const [first] = allowed;
-    if (first === undefined) done(refusal(hostname, found[0]?.address), '', 0);
-    else if (options.all === true) done(null, allowed);
-    else done(null, first.address, first.family);
-  });
-};
+export const lookupUpstream = lookupOnly(
+  (address) => !isMetadataAddress(address),
+  'a link-local or metadata address, where clouds keep credentials',
+);
 
-function refusal(hostname: string, address = 'nothing'): NodeJS.ErrnoException {
-  const message = `${hostname} is ${address}, a link-local or metadata address, where clouds keep credentials`;
-  return Object.assign(new Error(message), { code: 'EADDRNOTAVAIL' });
+/** As `dns.lookup`, but finds some addresses only; `otherwise` says in an error what another is. */
+export function lookupOnly(
+  isAllowed: (address: string) => boolean,
+  otherwise: string,
+): LookupFunction {
+  return (hostname, options, done) => {
+    dns.lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error !== null) {
+        done(error, '', 0);
+        return;
+      }
+      const allowed = found.filter(({ address }) => isAllowed(address));
+      const [first] = allowed;
+      if (first === undefined) {
+        const message = `${hostname} is ${found[0]?.address ?? 'nothing'}, ${otherwise}`;
+        done(Object.assign(new Error(message), { code: 'EADDRNOTAVAIL' }), '', 0);
+      } else if (options.all === true) done(null, allowed);
+      else done(null, first.address, first.family);
+    });
+  };
 }

@@ -203,6 +203,12 @@ export const hubSection = z.strictObject({
     .positive()
     .optional()
     .describe('Lifetime of OAuth access tokens in seconds; the cookie lifetime by default.'),
+  client_documents: z
+    .enum(['public', 'any', 'none'])
+    .default('public')
+    .describe(
+      'Which agents may log in with the https URL of a document about them as client id, with nothing registered: of hosts with public addresses, of any, or none. Users are always asked, and let one into one service or server at a time.',
+    ),
   token_expires_in_max_seconds: count
     .default(0)
     .describe('Longest lifetime of API tokens; 0 for none.'),

@@ -30,7 +30,7 @@ export interface Metrics {
     authenticator: string,
     outcome: 'logged_in' | 'refused' | 'throttled' | 'failed',
   ): void;
-  countGrant(clientKind: 'service' | 'server' | 'gateway'): void;
+  countGrant(clientKind: 'service' | 'server' | 'agent' | 'gateway'): void;
   countOAuthRefusal(error: string): void;
   countLogoutDelivery(outcome: LogoutOutcome): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;

@@ -69,7 +69,13 @@ function exceedingOwnNotice({ exceedingOwn, isAdministration }: ConsentView): Ht
   );
 }
 
-function leadOf({ clientKind, ownerUserName }: ConsentView, userName: string): Text {
+function leadOf({ clientKind, ownerUserName, agent }: ConsentView, userName: string): Text {
+  if (agent !== undefined) {
+    const [host, title] = [html`<b>${agent.host}</b>`, html`<b>${agent.resourceTitle}</b>`];
+    return agent.resourceKind === 'service'
+      ? text`This agent of ${host} wants to know who you are and to use the service ${title} as you.`
+      : text`This agent of ${host} wants to know who you are and to use the server ${title} as you.`;
+  }
   if (clientKind === 'service') {
     return text`This service wants to know who you are and to act for you.`;
   }

@@ -1,5 +1,5 @@
 import { HubError } from '../../../platform/errors.ts';
-import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
+import { type AccessTarget, accessScopeFor } from '../../../platform/protocol/client-id.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
@@ -26,6 +26,7 @@ export async function scopesForClient(
     authorizer.membership(),
   ]);
   const { accessScope } = client;
+  // What an agent got is worth what its user may still do.
   const mayUse =
     accessScope === undefined ||
     checkAccess(grantedScopes, accessScope, undefined, membership) === 'granted';
@@ -43,7 +44,7 @@ export interface ScopeDecision {
  * OAuthError for a scope that it may not ask for.
  */
 export async function resolveClientScopes(
-  client: Client,
+  asking: Client,
   userName: string,
   asked: {
     readonly scope: string | undefined;
@@ -52,6 +53,7 @@ export async function resolveClientScopes(
   },
   { authorizer, findRole }: ScopeDecision,
 ): Promise<{ readonly scopes: readonly string[]; readonly scopeContext: ScopeContext }> {
+  const client = withResource(asking, asked.resource);
   const held = await scopesForClient(client, userName, authorizer);
   if (held === undefined) {
     throw new HubError('forbidden', text`You do not have permission to access ${client.name}.`, {
@@ -77,6 +79,14 @@ export async function requireAllowedRequest(
   const owner = { kind: 'user', name: '*' } as const;
   const held = { grantedScopes: new Set<string>(), membership: emptyMembership };
   await resolveRequestedScopes(scope, { client, owner, catalogue, ...held }, findRole);
+}
+
+/** An agent is a client of whatever it asks for; there is nothing else of the hub that it could be let into. */
+function withResource(client: Client, resource: AccessTarget | undefined): Client {
+  if (client.kind !== 'agent') return client;
+  if (resource === undefined)
+    throw new OAuthError('invalid_target', 'The parameter resource does not name what it is for.');
+  return { ...client, accessScope: accessScopeFor(resource) };
 }
 
 /** Leaves out what the person did not see: roles may have grown since the page was shown. */

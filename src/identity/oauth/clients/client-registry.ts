@@ -8,6 +8,7 @@ import {
 import { serviceTitle } from '../../../platform/protocol/service-title.ts';
 import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
 import type { Client, ClientAbilities } from './client.ts';
+import type { ClientDocuments } from './client-documents.ts';
 import { commandLineClient } from './command-line-client.ts';
 
 /** What a service of the configuration tells about itself as a client. */
@@ -57,10 +58,12 @@ export interface ClientRegistry {
 export function createClientRegistry({
   services,
   servers,
+  agents,
   originOf,
 }: {
   readonly services: () => readonly ServiceClientSource[];
   readonly servers: ServerClientSource;
+  readonly agents?: Pick<ClientDocuments, 'clientOf'>;
   /** Where browsers reach a service or server. */
   readonly originOf: OriginOf;
 }): ClientRegistry {
@@ -74,6 +77,8 @@ export function createClientRegistry({
       const service = findService(clientId);
       if (service !== undefined) return serviceClient(service, originOf);
       if (clientId === commandLineClient.clientId) return commandLineClient;
+      const agent = agents?.clientOf(clientId);
+      if (agent !== undefined) return agent;
       const readings = readServerClientId(clientId);
       for (const { userName, serverName } of readings) {
         const server = await servers.find(userName, serverName);

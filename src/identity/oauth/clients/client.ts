@@ -16,12 +16,12 @@ export interface ClientAbilities {
   readonly postLogoutUris?: readonly string[] | undefined;
 }
 
-/** A service or a user's server as OAuth client of the hub (RFC 6749 §2). */
+/** A service, a user's server or an agent as OAuth client of the hub (RFC 6749 §2). */
 export interface Client extends ClientAbilities {
-  /** `service-<name>` unless configured otherwise, or `hub-user-<name>`. */
+  /** `service-<name>` unless configured otherwise, `hub-user-<name>`, or the URL of an agent's document. */
   readonly clientId: string;
-  readonly kind: 'service' | 'server';
-  /** Display name: of the service, or of the server with its user's name. */
+  readonly kind: 'service' | 'server' | 'agent';
+  /** Display name: of the service, of the server with its user's name, or what an agent calls itself. */
   readonly name: Phrase;
   /** Where browsers reach the client, as far as it is behind the gateway. */
   readonly origin: string;
@@ -31,7 +31,7 @@ export interface Client extends ClientAbilities {
   readonly isPublic: boolean;
   /** Scopes the client may ask a user for, beside identity and access to itself. */
   readonly allowedScopes: readonly string[];
-  /** What a user must hold to use the client at all; undefined for one that every user may use. */
+  /** What a user must hold to use the client at all; undefined where every user may, and of an agent until it names what it wants. */
   readonly accessScope: string | undefined;
   readonly skipsConsent: boolean;
   /** `RS256` unless given. */

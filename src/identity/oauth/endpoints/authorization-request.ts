@@ -2,6 +2,7 @@ import { HubError } from '../../../platform/errors.ts';
 import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import type { Client } from '../clients/client.ts';
+import type { ClientDocuments } from '../clients/client-documents.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import { absoluteRedirectUri, isRegisteredRedirectUri } from '../clients/redirect-uri.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
@@ -51,6 +52,7 @@ export type AuthorizationRequestReading =
 /** What the checks of an authorization request compare it with. */
 export interface AuthorizationRequestContext {
   readonly clients: Pick<ClientRegistry, 'find'>;
+  readonly clientDocuments: Pick<ClientDocuments, 'read'>;
   readonly findResource: FindResource;
   readonly issuer: string;
   readonly signingKeys: Pick<SigningKeys, 'verify'>;
@@ -104,14 +106,14 @@ function rejectRepeatedClientOrRedirectUri(parameters: URLSearchParams): void {
 
 async function requireKnownClient(
   parameters: URLSearchParams,
-  { clients }: AuthorizationRequestContext,
+  { clients, clientDocuments }: AuthorizationRequestContext,
 ): Promise<Client> {
   const clientId = parameterValue(parameters, 'client_id');
   if (clientId === undefined) throw missing('client_id');
   const client = await clients.find(clientId);
   if (client === undefined)
     throw badRequest(text`The application that sent you here is not known.`);
-  return client;
+  return client.kind === 'agent' ? await clientDocuments.read(client) : client;
 }
 
 /** Compares the redirect URI exactly (RFC 9700 §2.1). Left out, it is the one registered (RFC 6749 §3.1.2.3). */

@@ -1,3 +1,4 @@
+import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import type { Phrase } from '../../../platform/texts/text.ts';
 import { mayGrant } from '../../rbac/access-check.ts';
 import { adminScopes } from '../../rbac/role.ts';
@@ -12,6 +13,12 @@ export interface ConsentView {
   readonly clientKind: Client['kind'];
   /** Whose server it is, when the client is one. */
   readonly ownerUserName: string | undefined;
+  /** Of an agent: the host that vouches for it, and the service or server that it wants to use. */
+  readonly agent?: {
+    readonly host: string;
+    readonly resourceKind: AccessTarget['kind'];
+    readonly resourceTitle: Phrase;
+  };
   /** Where the browser goes afterwards; empty where it stays. */
   readonly redirectHost: string;
   /** Whether that is another origin than the one on which the hub serves the client. */
@@ -44,11 +51,20 @@ export function consentView({
   const redirectOrigin = host === '' ? protocol : `${protocol}//${host}`;
   const reader = { userName: owner.name, titleOfService };
   const described = describeScopes(scopes, catalogue, reader);
+  const { resource } = context;
   const isEverything = scopes.includes('inherit');
   return {
     clientName: client.name,
     clientKind: client.kind,
     ownerUserName: client.ownerUserName,
+    ...(client.kind === 'agent' &&
+      resource !== undefined && {
+        agent: {
+          host: new URL(client.clientId).host,
+          resourceKind: resource.kind,
+          resourceTitle: titleOf(resource, titleOfService),
+        },
+      }),
     redirectHost: host,
     leavesHub: target !== undefined && redirectOrigin !== client.origin,
     scopes: described,
@@ -59,4 +75,13 @@ export function consentView({
     isAdministration: isEverything && mayGrant(grantedScopes, adminScopes(catalogue), membership),
     grantedScopes: scopes,
   };
+}
+
+function titleOf(
+  resource: AccessTarget,
+  titleOfService: (name: string) => Phrase | undefined,
+): Phrase {
+  if (resource.kind === 'service') return titleOfService(resource.name) ?? resource.name;
+  const { userName, serverName } = resource;
+  return serverName === '' ? userName : `${userName}/${serverName}`;
 }

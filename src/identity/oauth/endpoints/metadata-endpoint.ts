@@ -36,6 +36,7 @@ export interface AuthorizationServerMetadata {
   readonly response_types_supported: readonly string[];
   readonly response_modes_supported: readonly string[];
   readonly grant_types_supported: readonly string[];
+  readonly client_id_metadata_document_supported: boolean;
   readonly code_challenge_methods_supported: readonly string[];
   readonly authorization_response_iss_parameter_supported: boolean;
 }
@@ -78,11 +79,14 @@ export function metadataPaths(publicUrl: URL): readonly string[] {
 export function createMetadataEndpoint({
   publicUrl,
   scopeNames,
+  hasAgents = true,
 }: {
   readonly publicUrl: URL;
   readonly scopeNames: readonly string[];
+  /** Whether a client id may be the URL of a document about the client. */
+  readonly hasAgents?: boolean;
 }): Middleware {
-  const metadata = authorizationServerMetadata(publicUrl, scopeNames);
+  const metadata = authorizationServerMetadata(publicUrl, scopeNames, hasAgents);
   return (ctx) => {
     ctx.set('Cache-Control', 'public, max-age=300');
     ctx.type = 'application/json';
@@ -105,6 +109,7 @@ export function createKeySetEndpoint({
 function authorizationServerMetadata(
   publicUrl: URL,
   scopeNames: readonly string[],
+  hasAgents: boolean,
 ): AuthorizationServerMetadata {
   const issuer = issuerOf(publicUrl);
   const endpoint = (name: string) => `${issuer}/hub/api/oauth2/${name}`;
@@ -136,6 +141,7 @@ function authorizationServerMetadata(
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code', ...Object.keys(furtherGrants)],
+    client_id_metadata_document_supported: hasAgents,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
   };
