@@ -37,6 +37,7 @@ import {
   deviceCodeSeconds,
 } from '../identity/oauth/grants/device-grant.ts';
 import { createRefreshGrant } from '../identity/oauth/grants/refresh-grant.ts';
+import { createTokenExchangeGrant } from '../identity/oauth/grants/token-exchange-grant.ts';
 import { startLogoutDeliveries } from '../identity/oauth/logout/logout-deliveries.ts';
 import { createLogoutRequestReader } from '../identity/oauth/logout/logout-request.ts';
 import { createUserClaims } from '../identity/oauth/openid/claims.ts';
@@ -214,6 +215,7 @@ function openGrants(hub: WithServices & ReturnType<typeof openOAuth>) {
       refresh_token: createRefreshGrant(hub),
       client_credentials: createClientCredentialsGrant(hub),
       'urn:ietf:params:oauth:grant-type:device_code': createDeviceGrant(hub),
+      'urn:ietf:params:oauth:grant-type:token-exchange': createTokenExchangeGrant(hub),
     },
   };
 }

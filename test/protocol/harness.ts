@@ -42,6 +42,7 @@ import {
   createDeviceRequests,
 } from '../../src/identity/oauth/grants/device-grant.ts';
 import { createRefreshGrant } from '../../src/identity/oauth/grants/refresh-grant.ts';
+import { createTokenExchangeGrant } from '../../src/identity/oauth/grants/token-exchange-grant.ts';
 import { createSigningKeyStore } from '../../src/identity/oauth/keys/signing-key-store.ts';
 import { createSigningKeys } from '../../src/identity/oauth/keys/signing-keys.ts';
 import { createClientLoginStore } from '../../src/identity/oauth/logout/client-login-store.ts';
@@ -281,6 +282,13 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     'urn:ietf:params:oauth:grant-type:device_code': createDeviceGrant({
       deviceRequests,
       exchangeCode,
+    }),
+    'urn:ietf:params:oauth:grant-type:token-exchange': createTokenExchangeGrant({
+      tokenVerifier,
+      accessTokens,
+      clients,
+      authorizer,
+      now,
     }),
     client_credentials: createClientCredentialsGrant({ accessTokens, authorizer, now }),
     refresh_token: createRefreshGrant({ refreshTokens, users, authorizer, log, now }),

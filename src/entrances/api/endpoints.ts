@@ -203,9 +203,9 @@ export const endpoints = {
     path: '/oauth2/token',
     audit: ['oauth.replay', 'token.create'],
     tag: 'oauth',
-    summary: 'Get an access token (RFC 6749 §4.1.3, §4.4, §6, RFC 8628 §3.4)',
+    summary: 'Get an access token (RFC 6749 §4.1.3, §4.4, §6, RFC 8628 §3.4, RFC 8693)',
     description:
-      'For a code or a refresh token, each good for one use by the client that it was issued to; for a service itself; or, asked again and again, once the user has let a device in.',
+      'For a code or a refresh token, each good for one use by the client that it was issued to; for a service itself; or, asked again and again, once the user has let a device in. A token is exchanged for one that is good for less and ends with it.',
     scopes: 'public',
     body: z.object({
       grant_type: z.enum([
@@ -213,9 +213,13 @@ export const endpoints = {
         'refresh_token',
         'client_credentials',
         'urn:ietf:params:oauth:grant-type:device_code',
+        'urn:ietf:params:oauth:grant-type:token-exchange',
       ]),
       code: z.string().optional(),
       device_code: z.string().optional(),
+      subject_token: z.string().optional().describe('To exchange (RFC 8693).'),
+      subject_token_type: z.string().optional(),
+      audience: z.string().optional().describe('Client id of what alone it is to be good for.'),
       refresh_token: z.string().optional(),
       redirect_uri: z.string().optional(),
       code_verifier: z.string().optional().describe('RFC 7636.'),

@@ -202,6 +202,12 @@ function isAllowed(scope: string, context: ScopeContext): boolean {
   return scope !== 'inherit' && includesAll(others, expand([scope], context), membership);
 }
 
+/** Whether scopes are unknown or go further than what their owner holds. */
+export function exceeds(scopes: readonly string[], context: ScopeContext): boolean {
+  const { scopes: wanted, unresolved } = resolveScopes(scopes, expansion(context));
+  return unresolved.length > 0 || !includesAll(context.grantedScopes, wanted, context.membership);
+}
+
 /** The scope itself when the user holds all of it, else the parts of it that the user holds. */
 function grantedPartOf(scope: string, context: ScopeContext): Iterable<string> {
   const wanted = expand([scope], context);

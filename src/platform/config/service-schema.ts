@@ -87,10 +87,10 @@ export const serviceSchema = z.strictObject({
       'Whether it is a public client: an app on a device or in a browser, which can keep no secret. It has to use PKCE.',
     ),
   oauth_grants: z
-    .array(z.enum(['refresh', 'client_credentials', 'device']))
+    .array(z.enum(['refresh', 'client_credentials', 'device', 'token_exchange']))
     .default([])
     .describe(
-      'What the client may do beside a login by code. `refresh`: get a refresh token with each access token, which then lasts an hour; both end with the login. `client_credentials`: get tokens of its own, with what its roles allow or less, for an hour. `device`: log in devices and command lines, whose users type a code on a page of the hub (RFC 8628).',
+      'What the client may do beside a login by code. `refresh`: get a refresh token with each access token, which then lasts an hour; both end with the login. `client_credentials`: get tokens of its own, with what its roles allow or less, for an hour. `device`: log in devices and command lines, whose users type a code on a page of the hub (RFC 8628). `token_exchange`: get, for a token that it has, one for less, which ends with that one (RFC 8693).',
     ),
   oauth_offline: z
     .boolean()

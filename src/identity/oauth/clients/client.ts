@@ -3,7 +3,7 @@ import type { OAuthClientIdentity } from '../../rbac/owner.ts';
 import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
 
 /** Ways in which a client may get tokens beside a code, as the configuration names them. */
-export type ClientGrant = 'refresh' | 'client_credentials' | 'device';
+export type ClientGrant = 'refresh' | 'client_credentials' | 'device' | 'token_exchange';
 
 /** What a client may do because its configuration says so. */
 export interface ClientAbilities {

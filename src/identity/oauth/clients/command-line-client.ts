@@ -12,6 +12,6 @@ export const commandLineClient: Client = {
   allowedScopes: ['inherit'],
   accessScope: undefined,
   skipsConsent: false,
-  grants: ['device'],
+  grants: ['device', 'token_exchange'],
   identity: { clientId: 'hub-command-line' },
 };

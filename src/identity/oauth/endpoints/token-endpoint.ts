@@ -20,6 +20,8 @@ export interface TokenResponse {
   /** OpenID Connect Core 1.0 §3.1.3.3. */
   readonly id_token?: string;
   readonly refresh_token?: string;
+  /** RFC 8693 §2.2.1. */
+  readonly issued_token_type?: string;
 }
 
 const parameters = [
@@ -29,6 +31,9 @@ const parameters = [
   'code_verifier',
   'refresh_token',
   'device_code',
+  'subject_token',
+  'subject_token_type',
+  'requested_token_type',
   'scope',
 ];
 
@@ -37,6 +42,7 @@ export const furtherGrants = {
   refresh_token: 'refresh',
   client_credentials: 'client_credentials',
   'urn:ietf:params:oauth:grant-type:device_code': 'device',
+  'urn:ietf:params:oauth:grant-type:token-exchange': 'token_exchange',
 } as const satisfies Readonly<Record<string, ClientGrant>>;
 
 /** The token endpoint (RFC 6749 §3.2). */
@@ -76,13 +82,14 @@ export function createTokenEndpoint({
       const { form } = request;
       const client = await clientAuthentication.require(request);
       const granted = await answer(client, form);
-      const { issued, accessToken, requestedScope, lifetimeSeconds, refreshToken, idToken } =
-        granted;
+      const { issued, accessToken, requestedScope, lifetimeSeconds } = granted;
+      const { refreshToken, idToken, issuedTokenType } = granted;
       return {
         access_token: issued.token,
         token_type: 'Bearer',
         expires_in: lifetimeSeconds,
         scope: formatScopeList(scopesToTell(client, accessToken.scopes, requestedScope)),
+        ...(issuedTokenType !== undefined && { issued_token_type: issuedTokenType }),
         ...(idToken !== undefined && { id_token: idToken }),
         ...(refreshToken !== undefined && { refresh_token: refreshToken }),
       };

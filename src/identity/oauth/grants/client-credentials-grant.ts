@@ -1,9 +1,9 @@
 import { accessScopeFor } from '../../../platform/protocol/client-id.ts';
-import { excessScopes } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
-import { presentScopes, resolveScopes } from '../../rbac/scope.ts';
+import { presentScopes } from '../../rbac/scope.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue } from '../request-parameters.ts';
+import { exceeds } from '../requested-scopes.ts';
 import type { AccessTokenStore } from '../tokens/access-token-store.ts';
 import { shortLifetimeSeconds } from './code-exchange.ts';
 import type { AnswerGrant } from './refresh-grant.ts';
@@ -21,22 +21,18 @@ export function createClientCredentialsGrant({
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly now?: () => number;
 }): AnswerGrant {
-  return async ({ clientId, identity }, form, resource) => {
-    const serviceName = identity.service ?? '';
+  return async (client, form, resource) => {
+    const serviceName = client.identity.service ?? '';
     const owner = { kind: 'service', name: serviceName } as const;
-    const [held, membership] = await Promise.all([
+    const [grantedScopes, membership] = await Promise.all([
       authorizer.scopesOfOwner(owner),
       authorizer.membership(),
     ]);
     const access = resource === undefined ? undefined : [accessScopeFor(resource)];
-    const scopes = access ?? parameterValue(form, 'scope')?.split(' ') ?? presentScopes(held);
-    const { scopes: wanted, unresolved } = resolveScopes(scopes, {
-      catalogue: authorizer.catalogue,
-      owner,
-      client: identity,
-      inherited: held,
-    });
-    const isMore = unresolved.length > 0 || excessScopes(held, wanted, membership).length > 0;
+    const scopes =
+      access ?? parameterValue(form, 'scope')?.split(' ') ?? presentScopes(grantedScopes);
+    const { catalogue } = authorizer;
+    const isMore = exceeds(scopes, { client, owner, grantedScopes, membership, catalogue });
     if (isMore && access !== undefined)
       throw new OAuthError(
         'invalid_target',
@@ -46,7 +42,7 @@ export function createClientCredentialsGrant({
       throw new OAuthError('invalid_scope', 'The roles of the service do not allow this scope.');
     const accessToken = {
       owner: { kind: 'service', serviceName },
-      clientId,
+      clientId: client.clientId,
       scopes,
       note: 'Client credentials',
       expiresAt: new Date(now() + shortLifetimeSeconds * 1000),

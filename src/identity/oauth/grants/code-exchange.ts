@@ -31,6 +31,8 @@ export interface GrantedToken {
   readonly lifetimeSeconds: number;
   /** For a client that asked for OpenID Connect. */
   readonly idToken?: string;
+  /** For a token that was exchanged (RFC 8693 §2.2.1). */
+  readonly issuedTokenType?: string;
   /** For a client that may refresh the access token. */
   readonly refreshToken?: string | undefined;
 }
