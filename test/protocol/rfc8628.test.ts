@@ -1,5 +1,14 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import * as openidClient from 'openid-client';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { pathOf, requires } from '../support/requires.ts';
 import {
   type AuthorizationServerHarness,
   basic,
@@ -24,6 +33,13 @@ const radio = {
   grants: ['device'],
   allowedScopes: ['read:users!user'],
 } as const;
+const car = {
+  ...wiki,
+  name: 'car',
+  secret: 'car-secret-0123456789',
+  grants: ['device', 'refresh'],
+  mayOutliveLogin: true,
+} as const;
 const client_id = 'service-tv';
 
 interface Codes {
@@ -38,7 +54,7 @@ interface Codes {
 let hub: AuthorizationServerHarness;
 let alice: Awaited<ReturnType<AuthorizationServerHarness['login']>>;
 beforeEach(async () => {
-  hub = await startAuthorizationServer({ services: [tv, radio, wiki] });
+  hub = await startAuthorizationServer({ services: [tv, radio, car, wiki] });
   alice = await hub.login('alice');
   return () => hub[Symbol.asyncDispose]();
 });
@@ -74,6 +90,45 @@ test('§3.1–3.5 openid-client logs a device in', async () => {
   const next = await openidClient.refreshTokenGrant(configuration, tokens.refresh_token ?? '');
   expect(await statusWith(next.access_token)).toBe(200);
 });
+
+test.skipIf(!requires('oidc-agent'))(
+  '§3.1–3.5 and RFC 6749 §6 oidc-agent logs a device in, and refreshes its tokens',
+  async () => {
+    await using parts = new AsyncDisposableStack();
+    const folder = mkdtempSync(join(tmpdir(), 'oidc-agent-'));
+    parts.defer(() => rmSync(folder, { recursive: true }));
+    const bin = dirname(pathOf('oidc-agent'));
+    const env: NodeJS.ProcessEnv = { HOME: folder, OIDC_CONFIG_DIR: folder };
+    const run = async (program: string, ...args: string[]) =>
+      (await promisify(execFile)(join(bin, program), args, { env })).stdout.trim();
+    const started = await run('oidc-agent');
+    env['OIDC_SOCK'] = /OIDC_SOCK=([^;]+)/.exec(started)?.[1];
+    parts.defer(() => void process.kill(Number(/OIDCD_PID=(\d+)/.exec(started)?.[1])));
+    const answers = ['--pw-cmd=echo x', '--prompt=none', '--confirm-default', '--no-url-call'];
+    const client = [
+      '--client-id=service-car',
+      `--client-secret=${car.secret}`,
+      '--scope=openid offline_access',
+    ];
+    const urls = [`--issuer=${hub.issuer}`, '--redirect-uri=http://localhost:4242'];
+    const login = spawn(
+      join(bin, 'oidc-gen'),
+      ['--manual', '--flow=device', ...urls, ...client, ...answers, 'car'],
+      { env, stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    const ended = once(login, 'exit');
+    for await (const line of createInterface({ input: login.stderr })) {
+      const user_code = /the code: (\S+)/.exec(line)?.[1];
+      if (user_code !== undefined) await hub.deviceVerification.decide(user_code, alice, []);
+    }
+    expect(await ended).toEqual([0, null]);
+    const first = await run('oidc-token', 'car');
+    expect(await statusWith(first)).toBe(200);
+    hub.skipSeconds(3601);
+    expect(await statusWith(first)).toBe(401);
+    expect(await statusWith(await run('oidc-token', '--force-new', 'car'))).toBe(200);
+  },
+);
 
 describe('§3.1 and §3.2 the device authorization endpoint', () => {
   test('"a newline- and vowel-free" code that people can type, and a page for it', async () => {
