@@ -19,13 +19,14 @@ import {
   createUserRefresh,
   providerTimeoutMs,
 } from '../identity/authentication/user-refresh.ts';
+import { createClientAssertionVerifier } from '../identity/oauth/clients/client-assertion.ts';
 import { createClientAuthentication } from '../identity/oauth/clients/client-authentication.ts';
 import { createClientDocuments } from '../identity/oauth/clients/client-documents.ts';
 import { createClientRegistry } from '../identity/oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../identity/oauth/clients/client-secret.ts';
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
 import { createDeviceVerification } from '../identity/oauth/endpoints/device-verification.ts';
-import { issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
+import { assertionAudiences, issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
 import { createKeepOpen } from '../identity/oauth/endpoints/open-requests.ts';
 import { createPushedRequests } from '../identity/oauth/endpoints/pushed-requests.ts';
 import { createClientCredentialsGrant } from '../identity/oauth/grants/client-credentials-grant.ts';
@@ -166,6 +167,11 @@ function openOAuth(hub: WithServices) {
     clientAuthentication: createClientAuthentication({
       clients,
       verifyClientSecret: createClientSecretVerifier(hub),
+      verifyClientAssertion: createClientAssertionVerifier({
+        ...hub,
+        audiences: assertionAudiences(hub.publicUrl),
+        used: hub.keyv.space<true>('used-client-assertions'),
+      }),
       failureLimit: createFailureLimit({
         counts: hub.keyv.space<FailureWindow>('client-failures'),
         now: hub.now,

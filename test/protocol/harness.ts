@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { pino } from 'pino';
+import { createClientAssertionVerifier } from '../../src/identity/oauth/clients/client-assertion.ts';
 import { createClientAuthentication } from '../../src/identity/oauth/clients/client-authentication.ts';
 import {
   createClientDocuments,
@@ -22,6 +23,7 @@ import { createDeviceAuthorizationEndpoint } from '../../src/identity/oauth/endp
 import { createDeviceVerification } from '../../src/identity/oauth/endpoints/device-verification.ts';
 import { createIntrospectionEndpoint } from '../../src/identity/oauth/endpoints/introspection-endpoint.ts';
 import {
+  assertionAudiences,
   createKeySetEndpoint,
   createMetadataEndpoint,
   issuerOf,
@@ -206,6 +208,12 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   });
   const clientAuthentication = createClientAuthentication({
     clients,
+    verifyClientAssertion: createClientAssertionVerifier({
+      audiences: assertionAudiences(publicUrl),
+      used: memorySpace<true>(),
+      now,
+      log,
+    }),
     verifyClientSecret: createClientSecretVerifier({ serviceTokens, accessTokens }),
     failureLimit: createFailureLimit({ counts: memorySpace(), now }),
   });

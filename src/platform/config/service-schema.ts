@@ -98,6 +98,15 @@ export const serviceSchema = z.strictObject({
     .describe(
       'Whether the client may ask for `offline_access`: a refresh token that goes on after the user has logged out, until it is taken back or not used for 90 days.',
     ),
+  oauth_jwks: z
+    .strictObject({ keys: z.array(z.record(z.string(), z.unknown())).min(1).max(20) })
+    .optional()
+    .describe(
+      'Public keys of the client, as a JWK Set: it authenticates at the token endpoint by assertions that it signs with one of them (`private_key_jwt`), and no longer by its secret. RSA keys have 2048 bits at least.',
+    ),
+  oauth_jwks_uri: httpUrl
+    .optional()
+    .describe('Where the hub gets these keys, in place of `oauth_jwks`; again for a new one.'),
   oauth_logout_url: httpUrl
     .refine((url) => !url.includes('#'), 'must not have a fragment (#…)')
     .optional()

@@ -24,6 +24,7 @@ import {
   versionOfService,
 } from './runtime-service.ts';
 import type { RuntimeServiceStore } from './runtime-service-store.ts';
+import { calledAddresses } from './service.ts';
 import type { ServiceFacts } from './validate-services.ts';
 import { findServiceProblems, type ServiceToValidate } from './validate-services.ts';
 
@@ -229,7 +230,7 @@ export function createServiceAdministration(
     if (!name.success) {
       throw new HubError('bad_request', fieldProblem('name', issueProblem(name.error.issues[0])));
     }
-    const { url, command, oauth_logout_url, oauth_client_allowed_scopes } = definition;
+    const { command, oauth_client_allowed_scopes } = definition;
     if (JSON.stringify(definition).length > maxDefinitionLength) {
       throw new HubError(
         'bad_request',
@@ -240,8 +241,8 @@ export function createServiceAdministration(
       const message = text`api_token: the hub makes the token of a managed service itself.`;
       throw new HubError('bad_request', message);
     }
-    for (const [field, address] of Object.entries({ url, oauth_logout_url })) {
-      if (address === undefined || !isMetadataAddress(new URL(address).hostname)) continue;
+    for (const [field, address] of calledAddresses(definition)) {
+      if (!isMetadataAddress(new URL(address).hostname)) continue;
       const message = text`${field}: is a link-local or metadata address, where clouds keep credentials.`;
       throw new HubError('bad_request', message);
     }

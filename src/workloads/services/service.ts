@@ -54,6 +54,8 @@ export interface Service {
   readonly isPublic: boolean;
   readonly grants: ServiceConfig['oauth_grants'];
   readonly mayOutliveLogin: boolean;
+  readonly jwks: ServiceConfig['oauth_jwks'];
+  readonly jwksUri: string | undefined;
   readonly logoutUrl: string | undefined;
   readonly postLogoutUris: readonly string[];
   readonly allowedScopes: readonly string[];
@@ -113,6 +115,8 @@ export function createService(
     isPublic: config.oauth_public,
     grants: config.oauth_grants,
     mayOutliveLogin: config.oauth_offline,
+    jwks: config.oauth_jwks,
+    jwksUri: config.oauth_jwks_uri,
     logoutUrl: config.oauth_logout_url,
     postLogoutUris: config.oauth_post_logout_uris,
     allowedScopes: config.oauth_client_allowed_scopes,
@@ -158,4 +162,12 @@ function digestOf(config: ServiceConfig): string {
 /** The OAuth client id of a configured service. */
 export function clientIdOf({ name, oauth_client_id }: ServiceConfig): string {
   return oauth_client_id ?? serviceClientId(name);
+}
+
+/** Where the hub itself calls a service, by the names of the settings. */
+export function calledAddresses(config: ServiceConfig): readonly (readonly [string, string])[] {
+  const { url, oauth_logout_url, oauth_jwks_uri } = config;
+  return Object.entries({ url, oauth_logout_url, oauth_jwks_uri }).flatMap(([field, address]) =>
+    address === undefined ? [] : [[field, address] as const],
+  );
 }

@@ -1,7 +1,12 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { Secret } from '../../platform/config/secret.ts';
 import { serviceSchema } from '../../platform/config/service-schema.ts';
 import { type ServiceFacts, validateServices } from './validate-services.ts';
+
+const keyOf = (modulusLength: number) =>
+  generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'jwk' });
+const [smallKey, goodKey] = [1024, 2048].map(keyOf);
 
 const facts: ServiceFacts = {
   maySwitchAccounts: true,
@@ -96,6 +101,36 @@ describe('validating services', () => {
       [{ name: 'a', oauth_public: true, oauth_grants: ['client_credentials'] }],
       'oauth_grants',
       /for a client with a secret/,
+    ],
+    [
+      'a key that is too small',
+      [{ name: 'a', oauth_jwks: { keys: [smallKey] } }],
+      'oauth_jwks.keys[0]',
+      /has 1024 bits/,
+    ],
+    [
+      'a private key',
+      [{ name: 'a', oauth_jwks: { keys: [{ ...smallKey, d: 'AQAB' }] } }],
+      'oauth_jwks.keys[0]',
+      /is a private key/,
+    ],
+    [
+      'a key that is none',
+      [{ name: 'a', oauth_jwks: { keys: [{ kty: 'oct' }] } }],
+      'oauth_jwks.keys[0]',
+      /is no public key/,
+    ],
+    [
+      'keys in two ways',
+      [{ name: 'a', oauth_jwks: { keys: [goodKey] }, oauth_jwks_uri: 'https://a.example/jwks' }],
+      'oauth_jwks_uri',
+      /in place of/,
+    ],
+    [
+      'keys of a client that can keep no secret',
+      [{ name: 'a', oauth_public: true, oauth_jwks_uri: 'https://a.example/jwks' }],
+      'oauth_public',
+      /without keys/,
     ],
     ['an unknown user', [{ name: 'a', command: 'x', user: 'bob' }], 'user', /no user "bob".*"a"/],
     [

@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../../platform/config/config.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
@@ -5,7 +6,7 @@ import type { ConfigProblem } from '../../platform/errors.ts';
 import { type Phrase, text } from '../../platform/texts/text.ts';
 import { leadsTo, listenKey } from '../../spawning/processes/port-listener.ts';
 import { findUselessRules } from '../../traffic/proxy/route-rules.ts';
-import { clientIdOf } from './service.ts';
+import { calledAddresses, clientIdOf } from './service.ts';
 
 /** What the machine says about services, gathered beforehand so that the check itself is pure. */
 export interface ServiceFacts {
@@ -75,12 +76,11 @@ export function findServiceProblems(
     const report: Report = (field, message, { isTaken = false } = { isTaken: false }) =>
       problems.push({ index, field, message, isTaken });
     checkFields(service, report);
-    const { command, url, oauth_logout_url } = service;
-    if (hubUrls.some((own) => oauth_logout_url !== undefined && leadsTo(oauth_logout_url, own))) {
-      report('oauth_logout_url', text`is an address of the hub itself`);
-    }
-    if (command === undefined && url !== undefined && hubUrls.some((own) => leadsTo(url, own))) {
-      report('url', text`is an address of the hub itself`);
+    for (const [field, address] of calledAddresses(service)) {
+      // A managed one may be behind the address that it is to listen at.
+      if (field === 'url' && service.command !== undefined) continue;
+      if (hubUrls.some((own) => leadsTo(address, own)))
+        report(field, text`is an address of the hub itself`);
     }
     if (service.command === undefined) checkExternal(service, report);
     else checkManaged(service, { directory, facts, report });
@@ -124,6 +124,14 @@ function checkFields(service: ServiceConfig, report: Report): void {
     report('oauth_offline', 'needs "refresh" among oauth_grants');
   if (service.oauth_public && service.oauth_grants.includes('client_credentials'))
     report('oauth_grants', '"client_credentials" is for a client with a secret');
+  if (service.oauth_jwks !== undefined && service.oauth_jwks_uri !== undefined)
+    report('oauth_jwks_uri', text`is in place of oauth_jwks`);
+  if (service.oauth_public && (service.oauth_jwks ?? service.oauth_jwks_uri) !== undefined)
+    report('oauth_public', text`is for a client without keys`);
+  for (const [index, jwk] of service.oauth_jwks?.keys.entries() ?? []) {
+    const problem = publicKeyProblem(jwk);
+    if (problem !== undefined) report(`oauth_jwks.keys[${index}]`, problem);
+  }
   if (api_token !== undefined && api_token.reveal().length <= maxRefusedSecretLength) {
     report('api_token', `must be longer than ${maxRefusedSecretLength} characters`);
   }
@@ -136,6 +144,23 @@ function checkFields(service: ServiceConfig, report: Report): void {
   if (username !== '' || password !== '')
     report('url', text`must not hold a user name or password`);
   if (search !== '' || hash !== '') report('url', text`must not have a query or a fragment`);
+}
+
+/** Why a JWK is no public key by which a client may be known; undefined where it is one. */
+function publicKeyProblem(jwk: Readonly<Record<string, unknown>>): Phrase | undefined {
+  if ('d' in jwk || 'k' in jwk) return text`is a private key: give the public one`;
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({
+      key: jwk,
+      format: 'jwk',
+    });
+    const { modulusLength = 0 } = asymmetricKeyDetails ?? {};
+    if (asymmetricKeyType === 'rsa' && modulusLength < 2048)
+      return text`has ${modulusLength} bits, and needs 2048`;
+    return undefined;
+  } catch {
+    return text`is no public key as a JWK (RFC 7517)`;
+  }
 }
 
 function checkExternal(service: ServiceConfig, report: Report): void {

@@ -23,6 +23,7 @@ function create() {
   return createClientAuthentication({
     clients: { find: async (clientId) => (clientId === client.clientId ? client : undefined) },
     verifyClientSecret: async (_, secret) => secret === 'right',
+    verifyClientAssertion: async () => false,
     failureLimit: createFailureLimit({ counts: memorySpace(), limit: 2, now: () => 0 }),
   });
 }

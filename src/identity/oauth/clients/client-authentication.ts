@@ -7,6 +7,7 @@ import {
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue } from '../request-parameters.ts';
 import type { Client } from './client.ts';
+import { readClientAssertion, type VerifyClientAssertion } from './client-assertion.ts';
 import type { ClientRegistry } from './client-registry.ts';
 import type { VerifyClientSecret } from './client-secret.ts';
 import type { FailureLimit } from './failure-limit.ts';
@@ -34,24 +35,27 @@ export interface ClientAuthentication {
 export function createClientAuthentication({
   clients,
   verifyClientSecret,
+  verifyClientAssertion,
   failureLimit,
   clientAddress = createClientAddressReader([]),
 }: {
   readonly clients: Pick<ClientRegistry, 'find'>;
   readonly verifyClientSecret: VerifyClientSecret;
+  readonly verifyClientAssertion: VerifyClientAssertion;
   readonly failureLimit: FailureLimit;
   /** Without it no proxy is trusted, and all clients behind one share its address. */
   readonly clientAddress?: ClientAddressReader;
 }): ClientAuthentication {
   const authenticate = async (
-    { clientId, clientSecret }: ClientCredentials,
+    clientId: string,
+    isProof: (client: Client) => Promise<boolean>,
     address: string,
   ): Promise<Client> => {
     const client = await failureLimit.attempt(
       `${address} ${clientId}`,
       async () => {
         const found = await clients.find(clientId);
-        return found && (await verifyClientSecret(found, clientSecret)) ? found : undefined;
+        return found && (await isProof(found)) ? found : undefined;
       },
       (retryAfterSeconds) =>
         new OAuthError('invalid_client', 'Too many failed attempts; try again later.', {
@@ -59,14 +63,27 @@ export function createClientAuthentication({
         }),
     );
     if (client === undefined)
-      throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
+      throw new OAuthError(
+        'invalid_client',
+        'The client is unknown or its secret or assertion is wrong.',
+      );
     identifyActor({ kind: 'service', name: client.clientId });
     return client;
   };
 
   const find = async ({ authorization, form, incoming }: ClientAuthenticationRequest) => {
+    const { address } = clientAddress(incoming);
+    const assertion = readClientAssertion(authorization, form);
+    if (assertion !== undefined) {
+      const { clientId, jwt } = assertion;
+      return authenticate(clientId, (client) => verifyClientAssertion(client, jwt), address);
+    }
     const credentials = readClientCredentials(authorization, form);
-    return credentials && (await authenticate(credentials, clientAddress(incoming).address));
+    if (credentials === undefined) return undefined;
+    const { clientId, clientSecret } = credentials;
+    const isProof = async (client: Client) =>
+      !hasKeys(client) && (await verifyClientSecret(client, clientSecret));
+    return authenticate(clientId, isProof, address);
   };
 
   return {
@@ -79,6 +96,11 @@ export function createClientAuthentication({
       throw new OAuthError('invalid_client', 'The client did not authenticate itself.');
     },
   };
+}
+
+/** Whether it signs assertions, and its secret is none at the endpoints of OAuth. */
+function hasKeys({ jwks, jwksUri }: Client): boolean {
+  return jwks !== undefined || jwksUri !== undefined;
 }
 
 /** What a client presents to prove who it is (RFC 6749 §2.3.1). */

@@ -112,6 +112,8 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
     idTokenAlgorithm,
     grants: service.grants,
     mayOutliveLogin: service.mayOutliveLogin,
+    jwks: service.jwks,
+    jwksUri: service.jwksUri,
     logoutUrl: service.logoutUrl,
     postLogoutUris: service.postLogoutUris,
     identity: { clientId, service: name },

@@ -10,6 +10,9 @@ export interface ClientAbilities {
   readonly grants?: readonly ClientGrant[] | undefined;
   /** Whether users may let its grants last beyond their login. */
   readonly mayOutliveLogin?: boolean | undefined;
+  /** Public keys of its assertions (RFC 7517 §5), or where they are. */
+  readonly jwks?: { readonly keys: readonly object[] } | undefined;
+  readonly jwksUri?: string | undefined;
   /** Where it is told that a login has ended (OpenID Connect Back-Channel Logout 1.0 §2.2). */
   readonly logoutUrl?: string | undefined;
   /** Where it may send browsers after a logout, written as redirect URIs are (RP-Initiated Logout 1.0 §3.1). */

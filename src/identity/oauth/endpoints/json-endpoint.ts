@@ -16,6 +16,14 @@ export interface OAuthRequest {
 /** Called with the error code of every refusal a client is answered with. */
 export type CountRefusal = (error: OAuthErrorCode) => void;
 
+/** By which a client says who it is (RFC 6749 §2.3.1, RFC 7521 §4.2). */
+const clientParameters = [
+  'client_id',
+  'client_secret',
+  'client_assertion',
+  'client_assertion_type',
+];
+
 const bodyLimitBytes = 16 * 1024;
 
 /**
@@ -33,7 +41,7 @@ export function createJsonEndpoint(
   },
   answer: (request: OAuthRequest) => Promise<object>,
 ): Middleware {
-  const known = [...options.parameters, 'client_id', 'client_secret'];
+  const known = [...options.parameters, ...clientParameters];
 
   return async (ctx) => {
     // Both are what RFC 6749 §5.1 asks for.

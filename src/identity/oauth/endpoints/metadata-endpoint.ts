@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import { setBody } from '../../../platform/http/body.ts';
+import { assertionAlgorithms } from '../clients/client-assertion.ts';
 import { signingAlgorithms } from '../keys/signing-key-store.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { openidScopes, userClaimNames } from '../openid/claims.ts';
@@ -12,6 +13,10 @@ export interface AuthorizationServerMetadata {
   readonly authorization_endpoint: string;
   readonly token_endpoint: string;
   readonly token_endpoint_auth_methods_supported: readonly string[];
+  /** RFC 8414 §2, where clients sign assertions. */
+  readonly token_endpoint_auth_signing_alg_values_supported: readonly string[];
+  readonly introspection_endpoint_auth_signing_alg_values_supported: readonly string[];
+  readonly revocation_endpoint_auth_signing_alg_values_supported: readonly string[];
   readonly introspection_endpoint: string;
   readonly introspection_endpoint_auth_methods_supported: readonly string[];
   readonly revocation_endpoint: string;
@@ -66,6 +71,13 @@ export function issuerOf(publicUrl: URL): string {
   return publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '');
 }
 
+/** What an assertion of a client may name as its audience: the issuer, or an endpoint (RFC 7523 §3, RFC 9126 §2). */
+export function assertionAudiences(publicUrl: URL): readonly string[] {
+  const issuer = issuerOf(publicUrl);
+  const endpoints = ['token', 'par', 'introspect', 'revoke', 'device_authorization'];
+  return [issuer, ...endpoints.map((name) => `${issuer}/hub/api/oauth2/${name}`)];
+}
+
 /**
  * Paths of the metadata: the issuer's path goes behind the well-known one (RFC 8414 §3.1), and before it where OpenID
  * Connect is asked for (Discovery 1.0 §4.1) or the hub does not own the whole origin.
@@ -113,16 +125,23 @@ function authorizationServerMetadata(
 ): AuthorizationServerMetadata {
   const issuer = issuerOf(publicUrl);
   const endpoint = (name: string) => `${issuer}/hub/api/oauth2/${name}`;
-  const clientAuthenticationMethods = ['client_secret_basic', 'client_secret_post'];
+  const clientAuthenticationMethods = [
+    'client_secret_basic',
+    'client_secret_post',
+    'private_key_jwt',
+  ];
   return {
     issuer,
     authorization_endpoint: endpoint('authorize'),
     token_endpoint: endpoint('token'),
     token_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'none'],
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     introspection_endpoint: endpoint('introspect'),
     introspection_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'Bearer'],
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint: endpoint('revoke'),
     revocation_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'none'],
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     device_authorization_endpoint: endpoint('device_authorization'),
     pushed_authorization_request_endpoint: endpoint('par'),
     require_pushed_authorization_requests: false,

@@ -6,10 +6,10 @@ import type { LogoutOutcome } from '../../../platform/metrics/metrics.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
 import type { Client } from '../clients/client.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
+import { requestClient } from '../clients/client-request.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { SessionIdOf } from '../openid/id-token.ts';
 import type { ClientLoginStore, EndedLogin } from './client-login-store.ts';
-import { postLogoutToken } from './post-logout-token.ts';
 
 const pollMs = 5_000;
 const attemptMs = 5_000;
@@ -59,9 +59,9 @@ export function startLogoutDeliveries(deps: {
         sid: deps.sessionIdOf(login.sessionId, clientId),
         events,
       };
-      const token = await deps.signingKeys.sign(claims, idTokenAlgorithm, 'logout+jwt');
+      const logout_token = await deps.signingKeys.sign(claims, idTokenAlgorithm, 'logout+jwt');
       const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(attemptMs)]);
-      const status = await postLogoutToken(url, token, signal);
+      const { status } = await requestClient(url, signal, { logout_token });
       if (status === 200 || status === 204) return 'delivered';
       log.warn({ client: clientId, status }, 'client refused a logout');
       // It says so of this login, and would again (§2.8).
