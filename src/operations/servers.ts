@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { UserStore } from '../identity/users/user-store.ts';
+import { isWithin } from '../platform/concurrency/time-limit.ts';
 import { HubError } from '../platform/errors.ts';
 import type { Origins } from '../platform/http/origins.ts';
 import type { Languages } from '../platform/texts/languages.ts';
@@ -154,7 +155,7 @@ function startedAt<const Kind extends ServerKind>(
         displayName: body.display_name,
         mayStartInMaintenance: mayStartInMaintenance(caller),
       });
-      const isReady = await within(accepted.ready, deps.slowStartMs);
+      const isReady = await isWithin(accepted.ready, deps.slowStartMs);
       const model = present(await getServer(params, deps), may, deps);
       return { status: isReady ? 201 : 202, body: model };
     }),
@@ -181,7 +182,7 @@ function startedAt<const Kind extends ServerKind>(
         : deps.servers
             .stop(params.name, params.server, caller.owner)
             .then(({ stopped }) => stopped);
-      return (await within(work, deps.slowStopMs))
+      return (await isWithin(work, deps.slowStopMs))
         ? { status: 204 }
         : { status: 202, body: { message: 'The server is stopping.' } };
     }),
@@ -341,17 +342,4 @@ function settledProgress(server: Server, url: string): ServerProgress | undefine
   if (server.failure === undefined) return undefined;
   const { message, output } = server.failure;
   return { progress: 100, failed: true, message, output };
-}
-
-/** Whether work ended well within a time; rejects as the work does. */
-async function within(work: Promise<void>, limitMs: number): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), limitMs);
-  // A failure after the answer is in the server's own state and log.
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work.then(() => true), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -8,10 +8,13 @@ import {
 import { beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream } from '../attacks/proxy-harness.ts';
 import {
+  adminToken,
   createServerHub,
   createUsers,
+  getServer,
   serverPath,
   startUntilReady,
+  tokenOf,
 } from '../support/server-hub.ts';
 import { untilState } from '../support/services.ts';
 import type { TestHub } from '../support/test-hub.ts';
@@ -34,7 +37,7 @@ beforeAll(async () => {
     },
   });
   ({ origin } = new URL(hub.url));
-  await createUsers(hub, 'ada', 'bob');
+  await createUsers(hub, 'ada', 'bob', 'carl');
   await startUntilReady(hub, serverPath('ada'));
   await untilState(hub, 'wiki', 'ready');
   return async () => {
@@ -80,7 +83,7 @@ describe.each(['services/wiki/mcp', 'tool/', 'user/ada/a%20b/mcp'])('at %s', (pa
   });
 
   test('§5.1 one that is not valid too, and RFC 6750 §3.1 that it is not', async () => {
-    const { status, challenge } = await ask(path, { ...agent, authorization: 'Bearer gone' });
+    const { status, challenge } = await ask(path, { ...agent, authorization: 'Bearer hub_gone' });
     expect(status).toBe(401);
     expect(challenge).toMatch(/^Bearer .*error="invalid_token", resource_metadata="http/);
   });
@@ -108,9 +111,25 @@ test('§3.1 a route on a host of its own has its metadata there, without a path'
   });
 });
 
+test("an agent that calls a stopped server without a token is told the same, and with its user's starts it", async () => {
+  const path = 'user/bob/mcp';
+  const refused = await ask(path);
+  expect(refused.status).toBe(401);
+  expect(metadataUrlIn(refused)).toBe(`${hub.url}.well-known/oauth-protected-resource/${path}`);
+  const call = (token: string, headers = agent) =>
+    fetch(hub.url + path, { headers: { ...headers, authorization: `Bearer ${token}` } });
+  const token = await tokenOf(hub, 'bob');
+  expect((await call(token, { accept: 'application/json' })).status).toBe(424);
+  expect((await call(await tokenOf(hub, 'ada'))).status).toBe(424);
+  expect((await hub.api(serverPath('bob'), adminToken)).status).toBe(404);
+  const answer = await call(token);
+  expect(answer.status).toBe(200);
+  expect((await getServer(hub, serverPath('bob'))).ready).toBe(true);
+});
+
 test('a server that is stopped says as much as one that nobody has, and an open route nothing', async () => {
   const known = '.well-known/oauth-protected-resource';
-  for (const name of ['bob', 'nobody']) {
+  for (const name of ['carl', 'nobody']) {
     const { body } = await ask(`${known}/user/${name}/`);
     expect(JSON.parse(body)).toMatchObject({ resource: `${hub.url}user/${name}/` });
   }

@@ -21,6 +21,8 @@ export interface Authorized {
   readonly groups: readonly string[];
   readonly sessionId: string | undefined;
   readonly accessTokenId: string | undefined;
+  /** The OAuth client that came with a token of the visitor. */
+  readonly clientId: string | undefined;
   /** When the visitor's token ends, in milliseconds since 1970. */
   readonly expiresAtMs: number | undefined;
   /** Whether the request's own credentials are the hub's and must not reach the upstream. */

@@ -43,6 +43,7 @@ export function createDirectHubApi(deps: {
         scopes: presentScopes(isGranted ? [...scopes, accessScope] : scopes),
         user_info: mayTellInfo ? await infoOf(owner.name) : {},
         session_id: sessionId ?? null,
+        client_id: accessToken?.clientId ?? null,
         token_id: accessToken?.id ?? null,
         token_expires_at: accessToken?.expiresAt?.getTime() ?? null,
       };

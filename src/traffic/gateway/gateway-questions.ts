@@ -40,6 +40,7 @@ const caller = z.object({
   accessToken: z
     .object({
       id: z.string(),
+      clientId: z.string().exactOptional(),
       note: z.codec(z.string(), z.string(), { decode: (note) => note, encode: () => '' }),
       expiresAt: date.exactOptional(),
     })

@@ -21,6 +21,7 @@ const alice: Authorized = {
   groups: ['staff'],
   sessionId: undefined,
   accessTokenId: undefined,
+  clientId: undefined,
   expiresAtMs: undefined,
   stripAuthorization: false,
 };

@@ -109,8 +109,8 @@ export function createGateway(
     head: Buffer,
     { options, isUnasked }: Forwarded,
   ): void {
-    const { route, sessionId, userName } = options;
-    traffic.followUpgrade(req, socket, route).visitor = { userName, sessionId };
+    const { route, sessionId, userName, clientId } = options;
+    traffic.followUpgrade(req, socket, route).visitor = { userName, sessionId, clientId };
     const forward = (countedFor: string | undefined) =>
       webSockets.forward(req, socket, head, { ...options, userName: countedFor });
     // Where no one was asked: for the limit of one user, not a right.

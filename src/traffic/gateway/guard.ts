@@ -107,6 +107,8 @@ export function createGuard(deps: {
       groups,
       sessionId: typeof user['session_id'] === 'string' ? user['session_id'] : undefined,
       accessTokenId: typeof user['token_id'] === 'string' ? user['token_id'] : undefined,
+      clientId:
+        isHubCredential && typeof user['client_id'] === 'string' ? user['client_id'] : undefined,
       expiresAtMs:
         typeof user['token_expires_at'] === 'number' ? user['token_expires_at'] : undefined,
       stripAuthorization: isHubCredential,

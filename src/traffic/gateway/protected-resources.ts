@@ -1,4 +1,4 @@
-import { isFromBrowser, type RequestLike } from '../../client/decision.ts';
+import { type Denied, isFromBrowser, type RequestLike } from '../../client/decision.ts';
 import type { Answer } from '../../platform/http/answer.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import { type CanonicalPath, canonicalPath } from '../../platform/http/request-address.ts';
@@ -55,12 +55,6 @@ export function createProtectedResources(deps: {
     return isServer ? origins.of(origins.ownerOf(path.pathname) ?? { kind: 'extra' }) : undefined;
   }
 
-  function metadataUrl(route: Route, { url = '/' }: RequestLike): string {
-    const path = url.split('?', 1)[0] ?? '';
-    const own = path.startsWith(`${base}/`) ? base : '';
-    return originOf(route) + own + wellKnown + path.slice(own.length);
-  }
-
   return {
     metadataFor(method, { pathname }, hostname) {
       const asked = resourcePath(pathname);
@@ -82,13 +76,25 @@ export function createProtectedResources(deps: {
         const decision = await policy.decide(route, request);
         if (decision.kind !== 'denied' || decision.status !== 401 || isFromBrowser(request))
           return decision;
-        const { 'www-authenticate': challenge = 'Bearer realm="hub"', ...headers } =
-          decision.headers;
-        const more = `${challenge}, resource_metadata="${metadataUrl(route, request)}"`;
-        return { ...decision, headers: { ...headers, 'www-authenticate': more } };
+        return withMetadata(decision, originOf(route), base, request);
       },
     }),
   };
+}
+
+/** The same refusal, with where the metadata of what was asked for is (§5.1). `base`: the hub's base path, without a slash at its end. */
+export function withMetadata(
+  denied: Denied,
+  origin: string,
+  base: string,
+  { url = '/' }: RequestLike,
+): Denied {
+  const path = url.split('?', 1)[0] ?? '';
+  const own = path.startsWith(`${base}/`) ? base : '';
+  const { 'www-authenticate': challenge = 'Bearer realm="hub"', ...headers } = denied.headers;
+  const metadataUrl = origin + own + wellKnown + path.slice(own.length);
+  const more = `${challenge}, resource_metadata="${metadataUrl}"`;
+  return { ...denied, headers: { ...headers, 'www-authenticate': more } };
 }
 
 /** Programs in browsers read it, too. */

@@ -13,6 +13,7 @@ import {
 import { denyUnidentified } from '../../client/hub-auth.ts';
 import type { Caller } from '../../identity/rbac/access-check.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
+import { tokenPrefix } from '../../platform/crypto/random.ts';
 import { HubError } from '../../platform/errors.ts';
 import { tokenParameter, withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { type ChangeSource, watchChanges } from '../../platform/store/change-aware-cache.ts';
@@ -127,7 +128,11 @@ export function createServerGuard(deps: {
     route: ServerGuardRoute,
     request: RequestLike,
   ): Promise<GateDecision> {
-    if (isFromAgent(request)) {
+    // Another kind of token may be one of the server itself.
+    if (
+      isFromAgent(request) &&
+      countingTokens(request).every((each) => each.startsWith(tokenPrefix))
+    ) {
       const presented = countingTokens(request).map(
         (token) => ({ token, source: 'header' }) as const,
       );
@@ -190,6 +195,7 @@ function pass(visitor: Partial<Authorized>): Authorized {
     userName: undefined,
     sessionId: undefined,
     accessTokenId: undefined,
+    clientId: undefined,
     expiresAtMs: undefined,
     stripAuthorization: false,
     ...visitor,
@@ -201,6 +207,7 @@ function passOfToken({ owner, sessionId, accessToken }: Caller): Authorized {
     userName: owner.name,
     sessionId,
     accessTokenId: accessToken?.id,
+    clientId: accessToken?.clientId,
     expiresAtMs: accessToken?.expiresAt?.getTime(),
   });
 }

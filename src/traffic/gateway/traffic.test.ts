@@ -103,3 +103,11 @@ test('a database that is away costs a line its user and nothing else', async () 
   ]);
   expect(lines[0]).not.toHaveProperty('user');
 });
+
+test('a line names the user, the client that came with a token of theirs, and where it went', () => {
+  const { lines, traffic } = setUp(true);
+  const { req, res } = closedRequest();
+  const clientId = 'https://agents.example/client.json';
+  traffic.requestClosed(req, res, { route, userName: 'ada', clientId });
+  expect(lines).toMatchObject([{ user: 'ada', client: clientId, route: '/services/wiki/' }]);
+});

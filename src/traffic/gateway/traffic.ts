@@ -14,6 +14,8 @@ export interface Visitor {
   readonly userName?: string | undefined;
   /** The login session of a visitor whom the service or server checks itself. */
   readonly sessionId?: string | undefined;
+  /** The OAuth client that comes with a token of the user, such as an agent. */
+  readonly clientId?: string | undefined;
 }
 
 /** Counts and logs what goes to servers and services. */
@@ -66,11 +68,19 @@ export function createTraffic(deps: {
 
   const isLogged = (): boolean => share === 1 || (share > 0 && random() < share);
 
-  function write(line: AccessLine, route: Route | undefined, user: string | undefined): void {
+  function write(
+    line: AccessLine,
+    route: Route | undefined,
+    {
+      user,
+      clientId,
+    }: { readonly user: string | undefined; readonly clientId: string | undefined },
+  ): void {
     const { requestId, method, path, address, status, seconds, bytes } = line;
     writeEvent({
       requestId,
       user,
+      client: clientId,
       route: route?.prefix,
       method,
       path,
@@ -83,18 +93,18 @@ export function createTraffic(deps: {
   }
 
   function writeFor(
-    { userName, sessionId }: Visitor,
+    { userName, sessionId, clientId }: Visitor,
     line: AccessLine,
     route: Route | undefined,
   ): void {
     if (userName !== undefined || sessionId === undefined || lookups >= maxLookups) {
-      write(line, route, userName);
+      write(line, route, { user: userName, clientId });
       return;
     }
     lookups += 1;
     const writeWith = (user: string | undefined) => {
       lookups -= 1;
-      write(line, route, user);
+      write(line, route, { user, clientId });
     };
     userOfSession(sessionId).then(writeWith, () => writeWith(undefined));
   }

@@ -156,6 +156,7 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
       sessionId: authorized.sessionId,
       userName: authorized.userName,
       accessTokenId: authorized.accessTokenId,
+      clientId: authorized.clientId,
       expiresAtMs: authorized.expiresAtMs,
       groups,
       stripAuthorization: authorized.stripAuthorization,

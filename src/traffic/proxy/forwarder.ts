@@ -35,6 +35,8 @@ export interface ForwardOptions {
   readonly sessionId?: string | undefined;
   readonly userName?: string | undefined;
   readonly accessTokenId?: string | undefined;
+  /** The OAuth client that came with a token, for the access log. */
+  readonly clientId?: string | undefined;
   readonly expiresAtMs?: number | undefined;
   /** Groups in one of which the user had to be. */
   readonly groups?: readonly string[] | undefined;

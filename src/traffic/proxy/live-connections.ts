@@ -15,6 +15,8 @@ export interface ConnectionTags {
   /** Groups in one of which the user had to be. */
   readonly groups?: readonly string[] | undefined;
   readonly accessTokenId?: string | undefined;
+  /** The OAuth client that came with that token. */
+  readonly clientId?: string | undefined;
   /** When that token ends, in milliseconds since 1970. */
   readonly expiresAtMs?: number | undefined;
 }

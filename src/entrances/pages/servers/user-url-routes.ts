@@ -10,11 +10,12 @@ import type { ServerStore } from '../../../workloads/servers/server-store.ts';
 import type { UserServers } from '../../../workloads/servers/user-servers.ts';
 import type { BoundPages } from '../forms/binding.ts';
 import type { PageContext } from '../page-context.ts';
+import { createCallStopped } from './call-stopped.ts';
 import { type StandingDeps, showStanding } from './standing.ts';
 
 /**
- * `/user/<name>/…` while no server answers there: 424 with JSON for programs; browsers are sent to the
- * same address below `/hub/`, a page with a start button. And `/hub/user-redirect/<path>`, the same
+ * `/user/<name>/…` while no server answers there: 424 with JSON for programs but for those that may start it;
+ * browsers are sent to the same address below `/hub/`, a page with a start button. And `/hub/user-redirect/<path>`, the same
  * path in one's own server.
  */
 export function userUrlRoutes(
@@ -25,22 +26,27 @@ export function userUrlRoutes(
     readonly serverStore: Pick<ServerStore, 'find'>;
     readonly servers: Pick<UserServers, 'prefixOf' | 'launchedName'>;
     readonly lifecycle: Pick<ServerLifecycle, 'reaches'>;
-  },
+  } & Parameters<typeof createCallStopped>[0],
 ): void {
   const { pages, serverStore: store, servers, lifecycle, basePath } = deps;
   const hubPath = pages.urls.hub;
+  const callStopped = createCallStopped(deps);
 
   const answerStopped = async (ctx: Context): Promise<void> => {
     if (!isNavigation(ctx.method, ctx.req.headers) && !prefersHtml(ctx.req.headers)) {
       const userName = String(ctx['params']['user']);
-      const server = await store.find(userName, await serverAt(ctx, userName, store));
-      if (server !== undefined && (await isLedTo(server, ctx.originalUrl))) {
+      const serverName = await serverAt(ctx, userName, store);
+      const server = await store.find(userName, serverName);
+      const isLed = server !== undefined && (await isLedTo(server, ctx.originalUrl));
+      const called = isLed ? 'ready' : await callStopped(ctx, { userName, serverName });
+      if (called === 'answered') return;
+      if (called === 'ready') {
         ctx.redirect(ctx.originalUrl);
         // The same request once more, with its method and body (RFC 9110, section 15.4.8).
         ctx.status = 307;
         return;
       }
-      throw notRunning(userName, server);
+      throw notRunning(userName, await store.find(userName, serverName));
     }
     // The login cookie is confined to the pages of the hub, so only there it is clear who asks.
     const asked = ctx.originalUrl.slice(basePath.length);
