@@ -24,6 +24,7 @@ import { createClientAuthentication } from '../identity/oauth/clients/client-aut
 import { createClientDocuments } from '../identity/oauth/clients/client-documents.ts';
 import { createClientRegistry } from '../identity/oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../identity/oauth/clients/client-secret.ts';
+import { commandLineClient } from '../identity/oauth/clients/command-line-client.ts';
 import { createFailureLimit, type FailureWindow } from '../identity/oauth/clients/failure-limit.ts';
 import { createDeviceVerification } from '../identity/oauth/endpoints/device-verification.ts';
 import { assertionAudiences, issuerOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
@@ -134,6 +135,7 @@ function openOAuth(hub: WithServices) {
     agents: clientDocuments,
     services: () => registry.services(),
     originOf: hub.origins.of,
+    commandLine: Hub.command_line_login ? commandLineClient : undefined,
     servers: createServerClients({
       ...hub,
       allowedScopes: Spawner.oauth_client_allowed_scopes,

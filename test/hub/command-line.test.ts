@@ -127,7 +127,7 @@ describe('a remote hub', () => {
       async pause(shown) {
         const [url = ''] = /https?:\S+user_code=\S+/.exec(shown) ?? [];
         const page = await browser.request(url);
-        expect(page.body).toMatch(/Allow the command line\?.*127\.0\.0\.1/su);
+        expect(page.body).toMatch(/Allow Command line\?.*127\.0\.0\.1/su);
         await submitTo(browser, page, '/hub/device', { decision: 'allow' });
       },
     });

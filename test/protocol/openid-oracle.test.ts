@@ -130,6 +130,35 @@ describe('as oidc-provider answers', () => {
     expect(ours).toEqual(theirs);
   });
 
+  test.each<Record<string, string>>([
+    {},
+    { client_id: '' },
+    { redirect_uri: 'https://evil.example/' },
+    { response_type: 'unheard-of' },
+    { prompt: 'none login' },
+  ])('a pushed request is answered: %j', async (more) => {
+    const [ours, theirs] = await Promise.all(
+      [sides.ours, sides.theirs].map(async ({ id, secret, redirectUri, configuration }) => {
+        const answer = await fetch(String(configuration['pushed_authorization_request_endpoint']), {
+          method: 'POST',
+          headers: basic(id, secret),
+          body: new URLSearchParams({
+            response_type: 'code',
+            client_id: id,
+            redirect_uri: redirectUri,
+            scope: 'openid',
+            code_challenge: pkcePair().challenge,
+            code_challenge_method: 'S256',
+            ...more,
+          }),
+        });
+        const body = (await answer.json()) as Record<string, unknown>;
+        return [answer.status, body['error'] ?? Object.keys(body).sort()];
+      }),
+    );
+    expect(ours).toEqual(theirs);
+  });
+
   test('UserInfo refuses an unknown token with the same status and challenge', async () => {
     const [ours, theirs] = await Promise.all(
       [sides.ours, sides.theirs].map(async ({ configuration }) => {

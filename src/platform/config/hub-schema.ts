@@ -203,6 +203,12 @@ export const hubSection = z.strictObject({
     .positive()
     .optional()
     .describe('Lifetime of OAuth access tokens in seconds; the cookie lifetime by default.'),
+  command_line_login: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether users may log the command line on other machines in, by `hub login`, to do there what they may do.',
+    ),
   client_documents: z
     .enum(['public', 'any', 'none'])
     .default('public')

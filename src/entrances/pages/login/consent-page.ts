@@ -26,7 +26,7 @@ export function consentPage({ layout, userName, consent, action, device }: Conse
   return focusLayout(layout, {
     title: text`Allow ${clientName}?`,
     body: html`<div class="panel">
-<header class="titles"><h1>${text`Allow ${clientName}?`}</h1><p class="lead">${leadOf(consent, userName)}</p></header>
+<header class="titles"><h1>${text`Allow ${clientName}?`}</h1><p class="lead">${device ? text`It wants to know who you are and to act for you.` : leadOf(consent, userName)}</p></header>
 ${device && deviceNotice(device)}
 ${
   scopes.length > 0 &&

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
 import { createClientRegistry } from './client-registry.ts';
+import { commandLineClient } from './command-line-client.ts';
+
+const noServers = {
+  isUser: async () => false,
+  find: async () => undefined,
+  allowedScopes: [],
+};
 
 const clients = createClientRegistry({
   services: () => [
@@ -89,4 +96,12 @@ test('calls a service by its title', async () => {
     originOf: () => 'https://hub.example',
   });
   expect((await titled.find('service-wiki'))?.name).toBe('Research wiki');
+});
+
+test('knows the command line where users may log in by it', async () => {
+  const options = { services: () => [], servers: noServers, originOf: () => 'https://hub.example' };
+  const { clientId } = commandLineClient;
+  const withIt = createClientRegistry({ ...options, commandLine: commandLineClient });
+  expect(await withIt.find(clientId)).toBe(commandLineClient);
+  expect(await createClientRegistry(options).find(clientId)).toBeUndefined();
 });

@@ -9,7 +9,6 @@ import { serviceTitle } from '../../../platform/protocol/service-title.ts';
 import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
 import type { Client, ClientAbilities } from './client.ts';
 import type { ClientDocuments } from './client-documents.ts';
-import { commandLineClient } from './command-line-client.ts';
 
 /** What a service of the configuration tells about itself as a client. */
 export interface ServiceClientSource extends ClientAbilities {
@@ -52,7 +51,7 @@ export interface ClientRegistry {
 }
 
 /**
- * Nothing is stored in it: services come from the configuration of the moment, the command line is always one,
+ * Nothing is stored in it: services come from the configuration of the moment, that of the command line is part of the program,
  * and a server's client id names the server.
  */
 export function createClientRegistry({
@@ -60,12 +59,15 @@ export function createClientRegistry({
   servers,
   agents,
   originOf,
+  commandLine,
 }: {
   readonly services: () => readonly ServiceClientSource[];
   readonly servers: ServerClientSource;
   readonly agents?: Pick<ClientDocuments, 'clientOf'>;
   /** Where browsers reach a service or server. */
   readonly originOf: OriginOf;
+  /** What `hub login` is; undefined where users may not log in by it. */
+  readonly commandLine?: Client | undefined;
 }): ClientRegistry {
   const findService = (clientId: string) =>
     services().find((candidate) => candidate.clientId === clientId);
@@ -76,7 +78,7 @@ export function createClientRegistry({
     async find(clientId) {
       const service = findService(clientId);
       if (service !== undefined) return serviceClient(service, originOf);
-      if (clientId === commandLineClient.clientId) return commandLineClient;
+      if (clientId === commandLine?.clientId) return commandLine;
       const agent = agents?.clientOf(clientId);
       if (agent !== undefined) return agent;
       const readings = readServerClientId(clientId);

@@ -5,7 +5,7 @@ import type { Client } from './client.ts';
 export const commandLineClient: Client = {
   clientId: 'hub-command-line',
   kind: 'service',
-  name: text`the command line`,
+  name: text`Command line`,
   origin: '',
   redirectUris: [],
   isPublic: true,

@@ -8,7 +8,7 @@ import { requireAllowedRequest, type ScopeDecision } from '../clients/client-acc
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { answeredRequestUrl } from '../openid/openid-request.ts';
-import { parameterValue } from '../request-parameters.ts';
+import { parameterValue, requireParameter } from '../request-parameters.ts';
 import {
   type AuthorizationRequestContext,
   readAuthorizationRequest,
@@ -105,7 +105,8 @@ export function createPushEndpoint({
   return createJsonEndpoint(options, async (request) => {
     const client = await clientAuthentication.require(request);
     const parameters = new URLSearchParams(request.form);
-    parameters.set('client_id', client.clientId);
+    // Also beside HTTP Basic: it is a parameter of the request as well (§2.1).
+    requireParameter(parameters, 'client_id');
     for (const name of [...parameters.keys()])
       if (name.startsWith('client_') && name !== 'client_id') parameters.delete(name);
     if (parameters.has('request_uri'))
