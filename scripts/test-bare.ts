@@ -1,7 +1,8 @@
 /**
  * Runs the tests as on a machine that has Node.js, npm and Git and none of the programs that
  * test/support/programs.json lists: these are taken away in a mount namespace, which nothing outside of it
- * sees. Needs root on Linux. Arguments go to Vitest.
+ * sees. Needs root on Linux. Arguments go to Vitest; `--again FILE` instead runs the test files that failed once
+ * more, by the file that the reporter in failed-tests wrote.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
@@ -43,7 +44,9 @@ function testWithout(directory: string): number {
     dirname(createRequire(import.meta.url).resolve('vitest/package.json')),
     'vitest.mjs',
   );
-  const args = [vitest, 'run', ...process.argv.slice(2)];
+  const given = process.argv.slice(2);
+  const again = join(import.meta.dirname, 'failed-tests', 'rerun.ts');
+  const args = given[0] === '--again' ? [again, ...given.slice(1)] : [vitest, 'run', ...given];
   return spawnSync(process.execPath, args, { env, stdio: 'inherit' }).status ?? 1;
 }
 
