@@ -9,6 +9,7 @@ import type { GroupPages } from '../identity/users/group-pages-store.ts';
 import type { User, UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { hubCommand } from '../platform/files/program-folder.ts';
+import { time } from './models.ts';
 import { operation, view } from './operation.ts';
 
 export interface Deps {
@@ -36,43 +37,77 @@ const onAccount = {
 
 const mustChange = z.boolean().describe('Whether the next login must choose another one.');
 
+const listedAccount = z.object({
+  name: z.string(),
+  admin: z.boolean(),
+  invited: z.boolean(),
+  suspended: z.boolean(),
+  created: time,
+  last_activity: time.nullable(),
+  system_account: z.string().nullable(),
+});
+
 /** Accounts as commands show and change them. */
 export const commandAccountOperations = [
-  view({
+  operation({
     id: 'viewAccounts',
     audience: 'program',
     byCommand: true,
+    method: 'GET',
     path: '/accounts',
+    tag: 'internal',
+    summary: 'List the accounts of all users',
     scopes: ['list:users'],
     query: z.object({ after: z.string().optional() }),
+    answers: {
+      200: {
+        description: 'One page of them.',
+        schema: z.object({
+          accounts: z.array(listedAccount),
+          next: z.string().optional().describe('What the next page comes after.'),
+        }),
+      },
+    },
   }).handle(async ({ query: { after } }, { users }: Pick<Deps, 'users'>) => {
     const edge = after === undefined ? undefined : ({ side: 'after', key: after } as const);
     const { items, isLast } = await users.list({ limit: pageSize, edge });
-    return {
-      accounts: items.map((user) => ({
-        name: user.name,
-        admin: user.isAdmin,
-        invited: user.isInvited,
-        suspended: user.isSuspended,
-        created: user.createdAt.toISOString(),
-        last_activity: user.lastActivityAt?.toISOString() ?? null,
-        system_account: user.systemAccount ?? null,
-      })),
-      /** What the next page comes after. */
-      next: isLast ? undefined : items.at(-1)?.key,
-    };
+    const accounts = items.map((user) => ({
+      name: user.name,
+      admin: user.isAdmin,
+      invited: user.isInvited,
+      suspended: user.isSuspended,
+      created: user.createdAt.toISOString(),
+      last_activity: user.lastActivityAt?.toISOString() ?? null,
+      system_account: user.systemAccount ?? null,
+    }));
+    return { status: 200, body: { accounts, next: isLast ? undefined : items.at(-1)?.key } };
   }),
-  view({
+  operation({
     id: 'viewAccount',
     audience: 'program',
     byCommand: true,
+    method: 'GET',
     path: '/accounts/{name}',
+    tag: 'internal',
+    summary: 'Show the account of a user',
     scopes: ['read:users'],
     target: 'user',
+    answers: {
+      200: {
+        description: 'The account.',
+        schema: listedAccount.pick({ name: true, admin: true, system_account: true }).extend({
+          groups: z.array(z.object({ name: z.string(), origin: z.string() })),
+        }),
+      },
+    },
   }).handle(async ({ params }, deps: Found & Pick<Deps, 'groupPages'>) => {
     const { name, isAdmin, systemAccount } = await accountOf(params.name, deps);
-    const groups = await deps.groupPages.membershipsOf(name);
-    return { name, admin: isAdmin, system_account: systemAccount, groups };
+    const groups = (await deps.groupPages.membershipsOf(name)).map((group) => ({
+      name: group.name,
+      origin: group.origin,
+    }));
+    const body = { name, admin: isAdmin, system_account: systemAccount ?? null, groups };
+    return { status: 200, body };
   }),
   view({
     id: 'viewNewAccount',

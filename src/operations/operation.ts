@@ -217,7 +217,7 @@ export function operation<const Declaration extends OperationDeclaration>(
 /** What a page or command shows: an operation that is no part of the API, and answers with its model as it is. */
 export type View<Deps, Declaration extends ViewDeclaration, Model> = OperationDeclaration &
   Declaration & {
-    readonly audience: 'page' | 'command' | 'program';
+    readonly audience: 'page' | 'command';
     readonly handle: (
       request: AnyRequest,
       deps: Deps,

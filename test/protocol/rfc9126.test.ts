@@ -17,12 +17,18 @@ const notes = {
   secret: 'notes-secret-0123456789',
   isPublic: true,
 } as const;
+const bank = {
+  ...wiki,
+  name: 'bank',
+  secret: 'bank-secret-0123456789',
+  requiresPush: true,
+} as const;
 const asWiki = basic('service-wiki', wiki.secret);
 
 let hub: AuthorizationServerHarness;
 let alice: Awaited<ReturnType<AuthorizationServerHarness['login']>>;
 beforeEach(async () => {
-  hub = await startAuthorizationServer({ services: [wiki, forum, notes] });
+  hub = await startAuthorizationServer({ services: [wiki, forum, notes, bank] });
   alice = await hub.login('alice');
   return () => hub[Symbol.asyncDispose]();
 });
@@ -137,6 +143,15 @@ describe('§2.2 and §4 the request URI', () => {
     const shown = await hub.authorize(next.searchParams, alice);
     expect(await shown.json()).toHaveProperty('view');
   });
+});
+
+test('§6 a client may have to push every request', async () => {
+  const client_id = 'service-bank';
+  const bare = await hub.authorize({ ...request, client_id }, alice);
+  expect(responseParameters(bare).get('error')).toBe('invalid_request');
+  const answer = await push({ client_id }, basic(client_id, bank.secret));
+  const { request_uri } = (await answer.json()) as { request_uri: string };
+  expect((await hub.authorize({ client_id, request_uri }, alice)).status).toBe(200);
 });
 
 test('§5 both metadata documents name the endpoint, and that it need not be used', async () => {

@@ -98,6 +98,12 @@ export const serviceSchema = z.strictObject({
     .describe(
       'Whether the client may ask for `offline_access`: a refresh token that goes on after the user has logged out, until it is taken back or not used for 90 days.',
     ),
+  oauth_require_push: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the client has to push its authorization requests, so that browsers can change nothing of them (RFC 9126).',
+    ),
   oauth_jwks: z
     .strictObject({ keys: z.array(z.record(z.string(), z.unknown())).min(1).max(20) })
     .optional()

@@ -54,6 +54,7 @@ export interface Service {
   readonly isPublic: boolean;
   readonly grants: ServiceConfig['oauth_grants'];
   readonly mayOutliveLogin: boolean;
+  readonly requiresPush: boolean;
   readonly jwks: ServiceConfig['oauth_jwks'];
   readonly jwksUri: string | undefined;
   readonly logoutUrl: string | undefined;
@@ -115,6 +116,7 @@ export function createService(
     isPublic: config.oauth_public,
     grants: config.oauth_grants,
     mayOutliveLogin: config.oauth_offline,
+    requiresPush: config.oauth_require_push,
     jwks: config.oauth_jwks,
     jwksUri: config.oauth_jwks_uri,
     logoutUrl: config.oauth_logout_url,

@@ -61,7 +61,7 @@ ${newTokenSection(view)}
         : html`${tokenTable(layout, tokens)}${paging(pages.tokens)}`
     }</section>
 <section class="block"><h2>${text`Authorized apps`}</h2>
-<p class="soft">${text`Servers and services that act for you since you opened them. Revoking logs you out of them.`}</p>
+<p class="soft">${text`Servers, services and devices that you let act for you. Revoking logs you out of them.`}</p>
 ${
   clients.length === 0
     ? html`<p class="soft">${text`None at the moment.`}</p>`

@@ -114,6 +114,7 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
     idTokenAlgorithm,
     grants: service.grants,
     mayOutliveLogin: service.mayOutliveLogin,
+    requiresPush: service.requiresPush,
     jwks: service.jwks,
     jwksUri: service.jwksUri,
     logoutUrl: service.logoutUrl,

@@ -10,6 +10,8 @@ export interface ClientAbilities {
   readonly grants?: readonly ClientGrant[] | undefined;
   /** Whether users may let its grants last beyond their login. */
   readonly mayOutliveLogin?: boolean | undefined;
+  /** Whether it has to push its authorization requests (RFC 9126 §6). */
+  readonly requiresPush?: boolean | undefined;
   /** Public keys of its assertions (RFC 7517 §5), or where they are. */
   readonly jwks?: { readonly keys: readonly object[] } | undefined;
   readonly jwksUri?: string | undefined;

@@ -16,6 +16,7 @@ import type { AuthorizationCodeStore } from '../tokens/authorization-code-store.
 import {
   type AuthorizationRequest,
   type AuthorizationRequestContext,
+  type AuthorizationRequestReading,
   readAuthorizationRequest,
 } from './authorization-request.ts';
 import { type ConsentView, consentView } from './consent-view.ts';
@@ -111,7 +112,8 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   ): Promise<void> {
     ctx.set('Cache-Control', 'no-store');
     const opened = await deps.pushedRequests.open(new URLSearchParams(ctx.querystring));
-    const { request, refused } = await readAuthorizationRequest(opened.parameters, deps);
+    const read = await readAuthorizationRequest(opened.parameters, deps);
+    const { request, refused } = opened.isPushed ? read : refuseUnpushed(read);
     if (refused !== undefined) {
       deps.countRefusal(refused.error.error);
       await opened.end();
@@ -207,6 +209,13 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   }
 
   return { show, decide };
+}
+
+/** RFC 9126 §6: a client may have to push what it asks. */
+function refuseUnpushed(read: AuthorizationRequestReading): AuthorizationRequestReading {
+  if (read.request?.client.requiresPush !== true) return read;
+  const error = new OAuthError('invalid_request', 'The client has to push its requests.');
+  return { refused: { target: read.request.target, error } };
 }
 
 const noPrompts: OpenidRequest['prompts'] = new Set();

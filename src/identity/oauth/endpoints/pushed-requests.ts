@@ -19,6 +19,7 @@ import type { KeepOpen } from './open-requests.ts';
 /** An authorization request, with what follows once it is answered. */
 export interface OpenedRequest {
   readonly parameters: URLSearchParams;
+  readonly isPushed: boolean;
   /** Path and query to come back to once the user has logged in or chosen an account: the same, without the question. */
   answeredUrl(url: string): Promise<string>;
   /** After the answer to the client: what was pushed is good for one (RFC 9126 §4). */
@@ -59,6 +60,7 @@ export function createPushedRequests({
       if (uri?.startsWith(uriPrefix) !== true) {
         return {
           parameters: query,
+          isPushed: false,
           answeredUrl: async (url) => answeredRequestUrl(url),
           end: async () => undefined,
         };
@@ -73,6 +75,7 @@ export function createPushedRequests({
       }
       return {
         parameters,
+        isPushed: true,
         async answeredUrl(url) {
           const answered = answeredRequestUrl(`?${parameters}`);
           await keep(key, new URLSearchParams(answered));
