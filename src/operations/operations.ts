@@ -4,6 +4,7 @@ import { accountOperations } from './account.ts';
 import { activityOperations } from './activity.ts';
 import { auditOperations } from './audit.ts';
 import { authorizationOperations } from './authorizations.ts';
+import { clientRegistrationOperations } from './client-registration.ts';
 import { commandAccountOperations } from './command-accounts.ts';
 import { deviceOperations } from './devices.ts';
 import { gatewayOperations } from './gateway.ts';
@@ -75,6 +76,7 @@ const lists = [
   accessOperations,
   serviceOperations,
   runtimeServiceOperations,
+  clientRegistrationOperations,
   gatewayOperations,
   instanceOperations,
   authorizationOperations,

@@ -44,6 +44,7 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   setGroupProperties: () => ({ body: { colour: 'red' } }),
   createService: () => ({ body: {} }),
   putService: () => ({ body: {} }),
+  registerClient: () => ({ body: { redirect_uris: ['https://app.example.org/callback'] } }),
   changeService: () => ({ body: { display: false } }),
   createRole: () => ({ body: { scopes: ['(no_scope)'] } }),
   changeRole: () => ({ body: { scopes: [] } }),

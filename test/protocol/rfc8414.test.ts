@@ -42,7 +42,12 @@ describe('metadata', () => {
         'refresh_token',
         'client_credentials',
       ]),
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      token_endpoint_auth_methods_supported: [
+        'client_secret_basic',
+        'client_secret_post',
+        'private_key_jwt',
+        'none',
+      ],
       revocation_endpoint_auth_methods_supported: expect.arrayContaining(['none']),
       code_challenge_methods_supported: ['S256'],
       scopes_supported: expect.arrayContaining(['inherit', 'read:users', 'access:services']),

@@ -106,7 +106,7 @@ describe('validating services', () => {
       'a key that is too small',
       [{ name: 'a', oauth_jwks: { keys: [smallKey] } }],
       'oauth_jwks.keys[0]',
-      /has 1024 bits/,
+      /has 1,024 bits/,
     ],
     [
       'a private key',

@@ -31,6 +31,8 @@ export interface AuthorizationServerMetadata {
   readonly backchannel_logout_supported: boolean;
   readonly backchannel_logout_session_supported: boolean;
   readonly jwks_uri: string;
+  /** RFC 7591 §3; it takes an initial access token. */
+  readonly registration_endpoint: string;
   readonly subject_types_supported: readonly string[];
   readonly id_token_signing_alg_values_supported: readonly string[];
   readonly claims_supported: readonly string[];
@@ -150,6 +152,7 @@ function authorizationServerMetadata(
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
     jwks_uri: endpoint('jwks'),
+    registration_endpoint: endpoint('register'),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,
     claims_supported: [...userClaimNames, ...sessionClaimNames],

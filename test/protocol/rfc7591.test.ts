@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPasswordHub } from '../support/password-hub.ts';
+import { tokenOf } from '../support/server-hub.ts';
+import type { TestHub } from '../support/test-hub.ts';
+
+/** OAuth 2.0 Dynamic Client Registration Protocol. */
+const adminToken = 'admin-service-token';
+const redirect_uris = ['https://app.example.org/callback'];
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await createPasswordHub();
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+async function register(metadata: object, token: string | undefined = adminToken) {
+  const init = { method: 'POST', body: JSON.stringify(metadata) };
+  const answer = await hub.api('/oauth2/register', token, init);
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
+
+const authenticate = async (form: Record<string, string>) => {
+  const body = new URLSearchParams({ grant_type: 'authorization_code', code: 'none', ...form });
+  const answer = await fetch(`${hub.apiUrl}/oauth2/token`, { method: 'POST', body });
+  return ((await answer.json()) as { error: string }).error;
+};
+
+test('§3.2.1 answers with the id, the secret and what is registered, and the client may use them at once', async () => {
+  const { status, body } = await register({
+    redirect_uris,
+    client_name: 'Notes',
+    grant_types: ['authorization_code', 'refresh_token'],
+    backchannel_logout_uri: 'https://app.example.org/logout',
+    unheard_of: true,
+  });
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    client_id: expect.stringMatching(/^client-/),
+    client_secret: expect.any(String),
+    client_secret_expires_at: 0,
+    client_id_issued_at: expect.any(Number),
+    client_name: 'Notes',
+    redirect_uris,
+    token_endpoint_auth_method: 'client_secret_basic',
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    id_token_signed_response_alg: 'RS256',
+    backchannel_logout_uri: 'https://app.example.org/logout',
+  });
+  const [client_id, client_secret] = [String(body['client_id']), String(body['client_secret'])];
+  expect(await authenticate({ client_id, client_secret })).toBe('invalid_grant');
+  expect(await authenticate({ client_id, client_secret: 'wrong' })).toBe('invalid_client');
+  const service = await (await hub.api(`/services/${client_id}`, adminToken)).json();
+  expect(service).toMatchObject({
+    source: 'api',
+    info: { title: 'Notes', registered_by: expect.any(String) },
+  });
+  await hub.api(`/services/${client_id}`, adminToken, { method: 'DELETE' });
+  expect(await authenticate({ client_id, client_secret })).toBe('invalid_client');
+});
+
+test('§2 a public client gets no secret', async () => {
+  const { body } = await register({
+    redirect_uris: ['http://127.0.0.1/callback'],
+    token_endpoint_auth_method: 'none',
+  });
+  expect(body).not.toHaveProperty('client_secret');
+  expect(await authenticate({ client_id: String(body['client_id']) })).toBe('invalid_grant');
+});
+
+test('§3 is open to nobody: it takes a token that may', async () => {
+  expect((await register({ redirect_uris }, '')).status).toBe(403);
+  expect((await register({ redirect_uris }, await tokenOf(hub, 'bob'))).status).toBe(403);
+});
+
+describe('§3.2.2 refuses', () => {
+  test.each([
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'http://app.example.org/callback',
+    'https://app.example.org/callback#x',
+    'https://10.1.2.3/callback',
+    'https://192.168.0.1/callback',
+    'https://[fd00::1]/callback',
+    'https://[::ffff:10.0.0.1]/callback',
+    'https://169.254.169.254/callback',
+    'https://localhost/callback',
+    'https://intranet/callback',
+    '/callback',
+  ])('the redirect URI %s', async (uri) => {
+    const { status, body } = await register({ redirect_uris: [uri] });
+    expect([status, body['error']]).toEqual([400, 'invalid_redirect_uri']);
+  });
+
+  test.each<[string, object]>([
+    ['addresses of this machine to log out', { backchannel_logout_uri: 'https://127.0.0.1/out' }],
+    ['a jwks_uri that is not public', { jwks_uri: 'http://app.example.org/jwks' }],
+    ['keys beside a secret', { jwks_uri: 'https://app.example.org/jwks' }],
+    ['no keys', { token_endpoint_auth_method: 'private_key_jwt' }],
+    ['a grant that is not for it', { grant_types: ['client_credentials'] }],
+    ['the implicit flow', { response_types: ['id_token'] }],
+    ['an unsigned ID token', { id_token_signed_response_alg: 'none' }],
+    [
+      'a key that is no key',
+      { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ kty: 'oct' }] } },
+    ],
+  ])('%s', async (_what, more) => {
+    const { status, body } = await register({ redirect_uris, ...more });
+    expect([status, body['error']]).toEqual([400, 'invalid_client_metadata']);
+  });
+});
