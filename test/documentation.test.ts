@@ -29,6 +29,15 @@ const pages = globSync(
   { cwd: root },
 );
 
+test("each test of the OpenID Foundation's lists names one here that there is", () => {
+  const page = read('docs/reference/openid-conformance.md');
+  const rows = [...page.matchAll(/^\| `(oidcc-[\w-]+)` \| (?:`([^`]+)`: (.+?))? ?\| .+ \|$/gm)];
+  expect(rows.length).toBe(page.match(/^\| `/gm)?.length);
+  for (const [, id, file, name = ''] of rows) {
+    if (file !== undefined) expect(read(`test/${file}`), id).toContain(name.replaceAll('\\|', '|'));
+  }
+});
+
 describe('the reference', () => {
   test('is as the source makes it; npm run docs writes it again', async () => {
     for (const [path, text] of await referencePages()) expect(read(path), path).toBe(text);
