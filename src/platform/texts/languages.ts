@@ -51,7 +51,8 @@ export interface Languages {
 
 /** Reads the texts in all languages. What is wrong in a file of the operator is left out and listed. */
 export async function loadLanguages(settings: LanguageSettings = {}): Promise<Languages> {
-  const german = await readGerman();
+  shippedGerman ??= readGerman();
+  const german = await shippedGerman;
   let current = await readAll(german, settings);
   let followed: string | undefined;
 
@@ -88,6 +89,9 @@ export async function loadLanguages(settings: LanguageSettings = {}): Promise<La
     },
   };
 }
+
+/** It is part of the program: read once for all hubs of a process. */
+let shippedGerman: Promise<ReadonlyMap<string, string>> | undefined;
 
 async function readGerman(): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(germanDirectory)).filter((name) => name.endsWith('.json'));

@@ -103,12 +103,10 @@ export async function loadAssets(options: {
   /** Path under which they are served, such as `/hub/static/`. */
   readonly staticUrl: string;
 }): Promise<Assets> {
-  const bodies = new Map<AssetName, Buffer>();
-  for (const name of files) bodies.set(name, await readBody(name));
-
+  shipped ??= readShipped();
+  const { bodies, stylesheet } = await shipped;
   const urls = new Map<string, string>();
   const byFileName = new Map<string, Asset>();
-  const stylesheet = await readStylesheet();
 
   function put(name: AssetName, body: Buffer): void {
     const digest = hash('sha256', body, 'hex').slice(0, 12);
@@ -122,7 +120,7 @@ export async function loadAssets(options: {
   function setAccentColour(colour: string | undefined): void {
     const former = urls.get('site.css');
     if (former !== undefined) byFileName.delete(former.slice(options.staticUrl.length));
-    put('site.css', Buffer.from(withoutLayout(`${stylesheet}\n${accentCss(colour)}`)));
+    put('site.css', Buffer.from(stylesheet + withoutLayout(accentCss(colour))));
   }
   setAccentColour(undefined);
   let customByFileName: ReadonlyMap<string, Asset> = new Map();
@@ -171,6 +169,15 @@ function addAsset(
   };
   assets.set(fileName, { ...asset, cacheControl: 'public, max-age=31536000, immutable' });
   assets.set(fileName.replace(digestInName, '.'), { ...asset, cacheControl: 'no-cache' });
+}
+
+/** Of the program, without what is for the reader of its source: read once for all hubs of a process. */
+let shipped: ReturnType<typeof readShipped> | undefined;
+
+async function readShipped() {
+  const bodies = new Map<AssetName, Buffer>();
+  for (const name of files) bodies.set(name, await readBody(name));
+  return { bodies, stylesheet: withoutLayout(`${await readStylesheet()}\n`) };
 }
 
 async function readBody(name: (typeof files)[number]): Promise<Buffer> {
