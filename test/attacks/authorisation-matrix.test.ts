@@ -6,10 +6,10 @@ import { envelopeOf } from '../../src/entrances/api/paging.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { operations } from '../../src/operations/operations.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
+import { serversInHub } from '../support/in-hub-servers.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
-import { trivialApp } from '../support/trivial-app.ts';
 import { type Caller, callersOf, scopeOf, verdictOf } from './api-callers.ts';
 import {
   createWorld,
@@ -89,7 +89,7 @@ let browser: FakeBrowser;
 beforeAll(async () => {
   hub = await createPasswordHub(['ada'], {
     Hub: {
-      cleanup_servers: true,
+      ...serversInHub.Hub,
       allow_named_servers: true,
       // Each world makes and revokes some in the name of one administrator.
       api_token_limit_per_user: 0,
@@ -100,10 +100,7 @@ beforeAll(async () => {
       ],
       load_roles: [{ name: 'gateways', scopes: ['gateway'], services: ['edge'] }],
     },
-    Spawner: {
-      cmd: trivialApp(),
-      access: 'gateway',
-    },
+    Spawner: serversInHub.Spawner,
   });
   browser = await hub.logIn('ada', testPassword);
 });

@@ -5,8 +5,8 @@ import { endpoints } from '../../src/entrances/api/endpoints.ts';
 import type { OperationDeclaration } from '../../src/operations/operation.ts';
 import { operations as apiOperations } from '../../src/operations/operations.ts';
 import { usePostgres } from '../support/databases.ts';
+import { serversInHub } from '../support/in-hub-servers.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
-import { trivialApp } from '../support/trivial-app.ts';
 import { createRandom, type Random } from './request-mutator.ts';
 
 /**
@@ -51,7 +51,7 @@ beforeAll(async () => {
   hub = await createTestHub({
     Hub: {
       ...(cluster && { database_url: await cluster().createDatabase() }),
-      cleanup_servers: true,
+      ...serversInHub.Hub,
       allow_named_servers: true,
       active_server_limit: 2,
       services: [
@@ -64,10 +64,7 @@ beforeAll(async () => {
         { name: 'lead', scopes: ['admin:users!group=team', 'servers!group=team'], users: ['lead'] },
       ],
     },
-    Spawner: {
-      cmd: trivialApp(),
-      access: 'gateway',
-    },
+    Spawner: serversInHub.Spawner,
   });
   await post('/users', { usernames: ['alice', 'bob', 'victim'] });
   await post('/users/ada', { admin: true });

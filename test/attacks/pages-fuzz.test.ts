@@ -3,9 +3,9 @@ import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { usePostgres } from '../support/databases.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
+import { serversInHub } from '../support/in-hub-servers.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { createTestHub, submitLogin, type TestHub } from '../support/test-hub.ts';
-import { trivialApp } from '../support/trivial-app.ts';
 import { createRandom } from './request-mutator.ts';
 
 /** Further runs by hand: HUB_FUZZ_SEED=7 HUB_FUZZ_CASES=20000 npx vitest run test/attacks/pages-fuzz.test.ts */
@@ -31,6 +31,7 @@ beforeAll(async () => {
   hub = await createTestHub({
     Hub: {
       ...(cluster && { database_url: await cluster().createDatabase() }),
+      ...serversInHub.Hub,
       allow_named_servers: true,
       services: [
         { name: 'wiki', url: 'http://127.0.0.1:9/', info: { title: 'Wiki', group: 'Texts' } },
@@ -40,7 +41,7 @@ beforeAll(async () => {
       load_roles: [{ name: 'sharing', scopes: ['shares!user'], groups: ['team'] }],
     },
     Authenticator: { admin_users: ['ada'] },
-    Spawner: { cmd: trivialApp() },
+    Spawner: serversInHub.Spawner,
   });
   const post = (path: string, body: unknown, method = 'POST') =>
     hub.api(path, admin, { method, body: JSON.stringify(body) });

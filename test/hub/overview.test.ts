@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { serversInHub } from '../support/in-hub-servers.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { until } from '../support/test-hub.ts';
-import { trivialApp } from '../support/trivial-app.ts';
 
 const command = [process.execPath, '-e', 'process.exit(1)'];
 
@@ -27,8 +27,8 @@ test('an administrator sees that all is well, or what is not, each with its list
 
 test('an administrator is warned before no more servers can run', async () => {
   await using hub = await createPasswordHub(['ada'], {
-    Hub: { active_server_limit: 1 },
-    Spawner: { cmd: trivialApp() },
+    Hub: { ...serversInHub.Hub, active_server_limit: 1 },
+    Spawner: serversInHub.Spawner,
   });
   const ada = await hub.logIn('ada', testPassword);
   const overview = async () => (await ada.request(`${hub.url}hub/admin`)).body;

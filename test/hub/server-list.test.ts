@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import { changeDatabase } from '../support/hub-database.ts';
+import { serversInHub } from '../support/in-hub-servers.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { until } from '../support/test-hub.ts';
-import { trivialApp } from '../support/trivial-app.ts';
 
 test('an administrator sees and stops the servers of all users, and a lead those of a course', async () => {
   await using hub = await createPasswordHub(['ada', 'bob', 'carol', 'lead'], {
     Hub: {
+      ...serversInHub.Hub,
       load_groups: [{ name: 'course', users: ['bob'] }],
       load_roles: [
         {
@@ -17,7 +18,7 @@ test('an administrator sees and stops the servers of all users, and a lead those
         },
       ],
     },
-    Spawner: { cmd: trivialApp() },
+    Spawner: serversInHub.Spawner,
   });
   const ada = await hub.logIn('ada', testPassword);
   const url = `${hub.url}hub/admin/servers`;
