@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changeDatabase } from '../support/hub-database.ts';
+import { serversInHub } from '../support/in-hub-servers.ts';
 import {
   adminToken,
   createServerHub,
@@ -12,7 +13,6 @@ import {
   untilServer,
 } from '../support/server-hub.ts';
 import { type TestHub, until } from '../support/test-hub.ts';
-import { trivialApp } from '../support/trivial-app.ts';
 
 // Servers start in each of these.
 const minute = 60_000;
@@ -21,11 +21,12 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await createServerHub({
     Hub: {
+      ...serversInHub.Hub,
       allow_named_servers: true,
       load_groups: [{ name: 'guests', users: ['gus'] }],
     },
     Spawner: {
-      cmd: trivialApp(),
+      ...serversInHub.Spawner,
       start_timeout: 300,
       http_timeout: 300,
       idle_timeout_seconds: 3600,
