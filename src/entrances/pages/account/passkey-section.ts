@@ -30,7 +30,7 @@ export interface ListedPasskey {
 /** The passkeys of an account, with the form for another one. */
 export function passkeySection(layout: FormLayoutProps, section: PasskeySection): Html {
   const { unusable, passkeys, suggestedName } = section;
-  return html`<section class="block" id="passkeys"><h2>${text`Passkeys`}</h2><p class="soft">${text`A fingerprint, a face, a PIN or a security key logs you in without a password. With a passkey, a login by password asks for more than the password too.`}</p>
+  return html`<section class="block" id="passkeys"><h2>${text`Passkeys`}</h2><p class="soft">${text`A fingerprint, a face, a PIN or a security key logs you in without a password. Once you add a passkey, logins by password also need a second step.`}</p>
 ${passkeys.length > 0 && html`<ul class="list">${passkeys.map((passkey) => passkeyItem(layout, passkey))}</ul>`}
 ${
   unusable === undefined

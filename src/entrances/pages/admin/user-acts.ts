@@ -162,7 +162,7 @@ export const userActs = {
   },
   invite: {
     operation: 'createInvitation',
-    label: text`Make links for`,
+    label: text`Create sign-in links`,
     question: (count) =>
       message('{count, plural, one {Make a link for # user?} other {Make a link for # users?}}', {
         count,
