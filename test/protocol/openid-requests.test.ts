@@ -107,6 +107,22 @@ describe('prompt', () => {
   });
 });
 
+test('§3.1.2.1 the request MUST be taken by POST as well, as it is by GET', async () => {
+  const alice = await hub.login('alice');
+  const request = {
+    response_type: 'code',
+    client_id: 'service-wiki',
+    scope: 'openid',
+    state: 'a b',
+  };
+  const body = new URLSearchParams(request);
+  const posted = await hub.request(hub.endpoint('authorize'), { method: 'POST', body });
+  expect(posted.status).toBe(302);
+  const next = new URL(posted.headers.get('location') ?? '', hub.origin);
+  expect(Object.fromEntries(next.searchParams)).toEqual(request);
+  expect((await hub.request(next, { headers: alice.headers })).status).toBe(200);
+});
+
 describe('max_age', () => {
   test('makes a login that is older confirm, and leaves a younger one alone', async () => {
     const browser = await known();

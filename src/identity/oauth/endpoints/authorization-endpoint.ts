@@ -89,6 +89,11 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
 
   const decide = async (ctx: Context): Promise<void> => {
     const form = await readFormBody(ctx.req, formLimitBytes);
+    // The request itself may come by POST (OpenID Connect Core 1.0 §3.1.2.1), from another site without the login's cookie.
+    if (ctx.querystring === '' && form.has('client_id') && !form.has('decision')) {
+      ctx.set('Cache-Control', 'no-store');
+      return redirect(ctx, `${ctx.path}?${form}`);
+    }
     // The request is checked again from its URL: the form only says what the person decided.
     await answer(ctx, async (authorization) => {
       await deps.requireCsrf(ctx, form);
