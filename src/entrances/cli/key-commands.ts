@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
@@ -29,7 +30,7 @@ export function addKeyCommands(program: Command, io: CliIo): void {
   const revoke = withConfig(keys.command('revoke')).description(
     'end all of them, or one, at once, as after a leak, and make new ones',
   );
-  revoke.argument('[key]', 'id of a key, as hub keys list says it');
+  revoke.argument('[key]', `id of a key, as ${hubCommand('keys list')} says it`);
   performing(revoke, io, ['revokeSigningKeys', 'revokeSigningKey'], async (perform, asked) => {
     const key = typeof asked === 'string' ? asked : undefined;
     if (key === undefined) await perform('revokeSigningKeys');
