@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { LoadReader } from '../cluster/instances/load-reader.ts';
+import { endpointsOf } from '../identity/oauth/endpoints/metadata-endpoint.ts';
 import type { RoleStore } from '../identity/rbac/role-store.ts';
 import type { ScopeCatalogue } from '../identity/rbac/scope-definitions.ts';
 import { HubError } from '../platform/errors.ts';
@@ -27,6 +28,7 @@ export interface ServiceDeps {
   readonly allowsManaged: boolean;
   /** Path of the API, with a slash at its end. */
   readonly apiPath: string;
+  readonly publicUrl: URL;
   readonly outputFollowers: OutputFollowers;
   readonly languages: Pick<Languages, 'find'>;
 }
@@ -230,6 +232,7 @@ export const serviceOperations = [
     const isOfRuntime = source === 'api';
     return {
       service: { ...service, address: addressOf(service) },
+      endpoints: endpointsOf(deps.publicUrl),
       status,
       openedBy: may('read:roles') ? await rolesThatOpen(service, deps) : undefined,
       access: may('read:roles')

@@ -1,3 +1,4 @@
+import { clientRecipes } from '../../src/entrances/pages/admin/client-setup.ts';
 import { auditActions } from '../../src/platform/audit/actions.ts';
 import { Language, sourceOf, type Values } from '../../src/platform/texts/language.ts';
 
@@ -19,6 +20,7 @@ export class BracketLanguage extends Language {
 /** Names that are the same in every language, and what is typed as an example. */
 const codes: ReadonlySet<string> = new Set([
   ...Object.keys(auditActions),
+  ...clientRecipes.map(({ app }) => app),
   'user',
   'admin',
   'label-studio',
@@ -36,7 +38,7 @@ const spoken = /\s(?:title|alt|aria-label|placeholder|label)="([^"]*)"/g;
 export function unbracketedIn(markup: string): string[] {
   const body = markup
     .slice(markup.indexOf('<title>'))
-    .replaceAll(/<(meta|link)\b[^>]*>|<code>[^<]*<\/code>/g, '');
+    .replaceAll(/<(meta|link)\b[^>]*>|<code\b[^>]*>[^<]*<\/code>/g, '');
   const attributes = [...body.matchAll(spoken)].map(([, value = '']) => value);
   const pieces: string[] = [];
   for (const part of [body.replaceAll(/<[^>]*>/g, '\n'), ...attributes]) {

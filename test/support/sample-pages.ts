@@ -75,6 +75,7 @@ import { serviceUnavailablePage } from '../../src/entrances/pages/services/servi
 import { servicesPage } from '../../src/entrances/pages/services/services-page.ts';
 import { acceptSharePage } from '../../src/entrances/pages/sharing/accept-share-page.ts';
 import { type ShareView, sharePage } from '../../src/entrances/pages/sharing/share-page.ts';
+import { endpointsOf } from '../../src/identity/oauth/endpoints/metadata-endpoint.ts';
 import { describeAccess } from '../../src/identity/rbac/role.ts';
 import type { AuditEntry } from '../../src/platform/audit/audit-event.ts';
 import type { LoadSeries } from '../../src/platform/metrics/load-history.ts';
@@ -1728,7 +1729,8 @@ export function samplePages(
     }),
     'admin-service': adminServicePage({
       layout,
-      service: sampleService(text),
+      service: { ...sampleService(text), access: 'service' },
+      endpoints: endpointsOf(new URL('https://hub.example.org/')),
       status: failing,
       url: text('/services/label-studio/'),
       load: { series: sampleLoad(), silent: [] },

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { adminPageLayout as layout, shownAt as now } from '../../../../test/support/page-layout.ts';
 import type { BatchReport } from '../../../identity/accounts/batches.ts';
+import { endpointsOf } from '../../../identity/oauth/endpoints/metadata-endpoint.ts';
 import { emptyMembership } from '../../../identity/rbac/membership.ts';
 import { serviceDefinition } from '../../../workloads/services/runtime-service.ts';
 import { createService } from '../../../workloads/services/service.ts';
@@ -8,6 +10,7 @@ import type { PlacedStatus } from '../../../workloads/services/service-status.ts
 import type { PagingView } from '../elements/table.ts';
 import { adminTabsOf } from '../page-context.ts';
 import { batchPage } from './batch-page.ts';
+import { clientFacts, clientRecipes, clientValues } from './client-setup.ts';
 import { adminGroupPage } from './groups-page.ts';
 import { lockoutsPage } from './lockouts-page.ts';
 import { type AdminServiceView, adminServicePage } from './service-page.ts';
@@ -50,6 +53,7 @@ describe('services', () => {
         services: [{ url: '/services/gallery/', status: { ...status, ...more } }],
       }),
     );
+  const endpoints = endpointsOf(new URL('https://hub.example.org/'));
   const place = { apiToken: undefined, basePath: '/', directory: '/srv' };
   const serviceOf = (definition: object) =>
     createService({ name: 'gallery', ...serviceDefinition.parse(definition) }, place);
@@ -59,6 +63,7 @@ describe('services', () => {
       adminServicePage({
         layout,
         service: managed,
+        endpoints,
         url: '/services/gallery/',
         may: { run: true, edit: false, delete: false },
         load: { series: undefined, silent: [] },
@@ -94,6 +99,41 @@ describe('services', () => {
     expect(one(well)).toContain('2.4 GB');
     expect(one(well)).not.toContain('It ended 5 times');
     expect(one(well)).not.toContain('data-output-url');
+  });
+
+  test.each(clientRecipes)('the how-to shows for $app what the page does', (recipe) => {
+    const page = readFileSync('docs/how-to/log-other-apps-in.md', 'utf8');
+    const documented = page.split(`### ${recipe.app}\n`)[1] ?? '';
+    const uri = /https:[^`\s]+/.exec(documented)?.[0] ?? '';
+    expect(uri).toContain(recipe.callback);
+    const [, configuration = ''] = /```\w+\n(.*?)```/s.exec(documented) ?? [];
+    const client = { clientId: URL.parse(uri)?.hostname.split('.')[0] ?? '', redirectUris: [uri] };
+    expect(configuration).toBe(recipe.configuration(clientValues(client, recipe, endpoints)));
+  });
+
+  test('one that logs its visitors in itself says what the app is configured with', () => {
+    const uri = 'https://dash.example.org/sub/login/generic_oauth';
+    const page = (more: object) =>
+      one({}, { service: serviceOf({ oauth_redirect_uri: uri, ...more }) });
+    expect(page({})).toContain('client_id = service-gallery\n');
+    expect(page({})).toContain(
+      'add the app&#39;s redirect URI to the service, such as https://dash.example.org/auth/callback',
+    );
+    expect(page({})).not.toContain('such as https://dash.example.org/login/generic_oauth');
+    const isPublic = page({ oauth_public: true });
+    expect(isPublic).toContain(`redirect URI: ${uri}\n`);
+    for (const text of ['client secret', 'GitLab']) expect(isPublic).not.toContain(text);
+    expect(page({ access: 'gateway' })).not.toContain('issuer:');
+  });
+
+  test('what any app asks for is in the how-to, too', () => {
+    const client = {
+      oauth_client_id: 'app',
+      oauth_redirect_uri: 'https://app.example.org/callback',
+    };
+    expect(readFileSync('docs/how-to/log-other-apps-in.md', 'utf8')).toContain(
+      `\`\`\`text\n${clientFacts(serviceOf(client), endpoints)}\`\`\``,
+    );
   });
 
   test('one that runs elsewhere cannot be restarted', () => {

@@ -1,4 +1,5 @@
 import type { LoadReport } from '../../../cluster/instances/load-reader.ts';
+import type { ProviderEndpoints } from '../../../identity/oauth/endpoints/metadata-endpoint.ts';
 import type { LoadSpan } from '../../../platform/metrics/load-history.ts';
 import { serviceTitle } from '../../../platform/protocol/service-title.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
@@ -23,11 +24,14 @@ import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import { type AccessView, accessSection } from './access-page.ts';
 import { adminLayout } from './admin-layout.ts';
+import { clientSection } from './client-setup.ts';
 
 /** A service as an administrator sees it. */
 export interface AdminServiceView {
   readonly layout: FormLayoutProps;
   readonly service: Service;
+  /** Of the hub, for the app that logs its users in by it. */
+  readonly endpoints: ProviderEndpoints;
   readonly status: PlacedStatus;
   /** Where users open it, when it has pages. */
   readonly url?: string | undefined;
@@ -58,7 +62,7 @@ export function adminServicePage(view: AdminServiceView): Html {
   return adminLayout(layout, {
     title: displayName,
     tab: 'services',
-    scripts: ['live-state.js', 'live-output.js'],
+    scripts: ['live-state.js', 'live-output.js', 'copy-button.js'],
     body: html`<div id="service" data-live-seconds="5">
 ${pageHead(displayName, displayName === name ? undefined : name, actions(view))}
 <p class="row">${serviceStatus(status.state)}${stateSince(layout, status)}</p>
@@ -72,6 +76,7 @@ ${loadSection({
 })}
 </div>
 ${output !== undefined && liveOutput(output)}
+${clientSection(service, view.endpoints)}
 ${accessSection(layout, view.access, layout.urls.adminService(name))}`,
   });
 }

@@ -73,11 +73,28 @@ export function issuerOf(publicUrl: URL): string {
   return publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '');
 }
 
+const endpointOf = (issuer: string, name: string) => `${issuer}/hub/api/oauth2/${name}`;
+
+/** The issuer, and the endpoints of a login. */
+export type ProviderEndpoints = ReturnType<typeof endpointsOf>;
+
+export function endpointsOf(publicUrl: URL) {
+  const issuer = issuerOf(publicUrl);
+  return {
+    issuer,
+    authorization_endpoint: endpointOf(issuer, 'authorize'),
+    token_endpoint: endpointOf(issuer, 'token'),
+    userinfo_endpoint: endpointOf(issuer, 'userinfo'),
+    end_session_endpoint: `${issuer}/hub/logout`,
+    jwks_uri: endpointOf(issuer, 'jwks'),
+  } satisfies Partial<AuthorizationServerMetadata>;
+}
+
 /** What an assertion of a client may name as its audience: the issuer, or an endpoint (RFC 7523 §3, RFC 9126 §2). */
 export function assertionAudiences(publicUrl: URL): readonly string[] {
   const issuer = issuerOf(publicUrl);
   const endpoints = ['token', 'par', 'introspect', 'revoke', 'device_authorization'];
-  return [issuer, ...endpoints.map((name) => `${issuer}/hub/api/oauth2/${name}`)];
+  return [issuer, ...endpoints.map((name) => endpointOf(issuer, name))];
 }
 
 /**
@@ -125,17 +142,15 @@ function authorizationServerMetadata(
   scopeNames: readonly string[],
   hasAgents: boolean,
 ): AuthorizationServerMetadata {
-  const issuer = issuerOf(publicUrl);
-  const endpoint = (name: string) => `${issuer}/hub/api/oauth2/${name}`;
+  const endpoints = endpointsOf(publicUrl);
+  const endpoint = (name: string) => endpointOf(endpoints.issuer, name);
   const clientAuthenticationMethods = [
     'client_secret_basic',
     'client_secret_post',
     'private_key_jwt',
   ];
   return {
-    issuer,
-    authorization_endpoint: endpoint('authorize'),
-    token_endpoint: endpoint('token'),
+    ...endpoints,
     token_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'none'],
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     introspection_endpoint: endpoint('introspect'),
@@ -147,11 +162,8 @@ function authorizationServerMetadata(
     device_authorization_endpoint: endpoint('device_authorization'),
     pushed_authorization_request_endpoint: endpoint('par'),
     require_pushed_authorization_requests: false,
-    userinfo_endpoint: endpoint('userinfo'),
-    end_session_endpoint: `${issuer}/hub/logout`,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
-    jwks_uri: endpoint('jwks'),
     registration_endpoint: endpoint('register'),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,
