@@ -22,9 +22,11 @@ const app = {
 const heard: string[] = [];
 let logoutServer: Server;
 beforeAll(async () => {
-  logoutServer = createServer(async (request, answer) => {
-    heard.push(new URLSearchParams(await text(request)).get('logout_token') ?? '');
-    answer.end();
+  logoutServer = createServer((request, answer) => {
+    void text(request).then((form) => {
+      heard.push(new URLSearchParams(form).get('logout_token') ?? '');
+      answer.end();
+    });
   }).listen(0, '127.0.0.1');
   await once(logoutServer, 'listening');
 });

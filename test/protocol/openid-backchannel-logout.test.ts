@@ -24,11 +24,13 @@ beforeEach(async () => {
   heard = [];
   status = 200;
   away = 'nobody';
-  const server = createServer(async (request, answer) => {
-    const form = new URLSearchParams(await text(request));
-    heard.push({ path: request.url ?? '', headers: request.headers, form });
-    if (request.url?.startsWith(away)) return void request.socket.destroy();
-    answer.writeHead(request.url === '/moved' ? 200 : status, { location: '/moved' }).end();
+  const server = createServer((request, answer) => {
+    void text(request).then((sent) => {
+      const form = new URLSearchParams(sent);
+      heard.push({ path: request.url ?? '', headers: request.headers, form });
+      if (request.url?.startsWith(away)) return void request.socket.destroy();
+      answer.writeHead(request.url === '/moved' ? 200 : status, { location: '/moved' }).end();
+    });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

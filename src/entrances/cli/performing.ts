@@ -35,7 +35,8 @@ export function performing<Ids extends CommandOperationId, Args extends readonly
 
 /** The remote hub that a command is for. */
 export function hubUrlOf(command: Command): string | undefined {
-  return command.optsWithGlobals<{ url?: string }>().url;
+  if (command.parent !== null) return hubUrlOf(command.parent);
+  return command.opts<{ url?: string }>().url;
 }
 
 /** Says which operations a command asks the running hub for, beside what it does by itself. */
