@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defaultArgon2Cost } from '../../src/identity/authentication/password-hash.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder, type HubProcess } from '../support/hub-process.ts';
@@ -73,14 +73,19 @@ async function setUpLinkOf(hub: HubProcess): Promise<string> {
 }
 
 describe('the first start', () => {
-  test('prints a link that makes the first administrator once, and later starts print none', async () => {
+  test('prints a link that makes the first administrator once; an unused one ends with the next start, a used one is the last', async () => {
     await using folder = await createHubFolder({
       Hub: { authenticator_class: 'password' },
       Authenticator: {},
     });
+    const unused = await folder.start();
+    const former = await setUpLinkOf(unused);
+    unused.signal('SIGTERM');
+    await unused.exited;
     const first = await folder.start();
     const link = await setUpLinkOf(first);
     expect(link).toContain(folder.url);
+    expect((await new FakeBrowser().open(former)).status).toBe(403);
 
     const browser = new FakeBrowser();
     const password = 'a long enough password';
@@ -115,19 +120,6 @@ describe('the first start', () => {
     expect(second.stdout()).toContain('The hub is ready at');
     expect(second.stdout()).not.toContain('set-up');
   });
-
-  test('that was not followed gives a new link at the next start, and the old one ends', async () => {
-    await using folder = await createHubFolder({
-      Hub: { authenticator_class: 'password' },
-      Authenticator: {},
-    });
-    const first = await folder.start();
-    first.signal('SIGTERM');
-    await first.exited;
-    const second = await folder.start();
-    expect((await new FakeBrowser().open(await setUpLinkOf(first))).status).toBe(403);
-    expect((await new FakeBrowser().open(await setUpLinkOf(second))).status).toBe(200);
-  });
 });
 
 describe('exit codes', () => {
@@ -147,9 +139,9 @@ describe('exit codes', () => {
   test('are 2 for a file that is not there or no JSON', async () => {
     await using folder = await createHubFolder();
     await writeFile(folder.configFile, '{ "Hub": ');
-    expect((await folder.run(['start'])).code).toBe(2);
-    const missing = await folder.run(['start', '--config', join(folder.directory, 'nowhere.json')]);
-    expect(missing.code).toBe(2);
+    expect((await folder.command(['start'])).code).toBe(2);
+    const nowhere = join(folder.directory, 'nowhere.json');
+    expect((await folder.command(['start', '--config', nowhere])).code).toBe(2);
   });
 
   test.each(['bind_url', 'hub_bind_url'])(
@@ -167,9 +159,7 @@ describe('exit codes', () => {
 
   test('are 1 for a database of a newer hub, and nothing in it changes', async () => {
     await using folder = await createHubFolder();
-    const hub = await folder.start();
-    hub.signal('SIGTERM');
-    await hub.exited;
+    await folder.command(['user', 'list']);
     const file = join(folder.directory, 'hub.sqlite');
     using database = new DatabaseSync(file);
     database.exec('update hub_schema set version = 999');
@@ -253,19 +243,31 @@ describe('a hub that is told to stop', () => {
 });
 
 describe('SIGHUP', () => {
-  test('takes over services and roles without dropping an open connection, and logs the difference', async () => {
-    await using upstream = await startUpstream();
-    const kept = { name: 'kept', url: upstream.url, access: 'public' };
-    await using folder = await createHubFolder({ Hub: { services: [kept] } });
-    const hub = await folder.start();
+  let upstream: Awaited<ReturnType<typeof startUpstream>>;
+  let folder: HubFolder;
+  let hub: HubProcess;
+  const serviceAt = (name: string) => ({ name, url: upstream.url, access: 'public' });
+  beforeAll(async () => {
+    upstream = await startUpstream();
+    folder = await createHubFolder({ Hub: { services: [serviceAt('kept')] } });
+    hub = await folder.start();
     await untilReady(folder, 'kept');
-    const inFlight = await begin(`${folder.url}services/kept/held`);
+  });
+  afterAll(async () => {
+    await folder[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
 
+  test('takes over services and roles without dropping an open connection, and logs the difference', async () => {
+    const inFlight = await begin(`${folder.url}services/kept/held`);
     const added = await managedService('added', 'fixtures/apps/prints-environment.cjs', {
       access: 'public',
     });
     await folder.configure({
-      Hub: { services: [kept, added], load_roles: [{ name: 'reader', scopes: ['list:users'] }] },
+      Hub: {
+        services: [serviceAt('kept'), added],
+        load_roles: [{ name: 'reader', scopes: ['list:users'] }],
+      },
     });
     hub.signal('SIGHUP');
     await until(
@@ -282,26 +284,10 @@ describe('SIGHUP', () => {
     expect(await text(inFlight)).toBe('begun and ended');
   });
 
-  test('with a wrong file leaves the old one in force, and says what is wrong', async () => {
-    await using upstream = await startUpstream();
-    const kept = { name: 'kept', url: upstream.url, access: 'public' };
-    await using folder = await createHubFolder({ Hub: { services: [kept] } });
-    const hub = await folder.start();
-    await untilReady(folder, 'kept');
-    await folder.configure({ Hub: { services: [{ name: 'not usable/in a URL' }] } });
-    hub.signal('SIGHUP');
-    const message = /was not reloaded; the former one stays in force/;
-    await until(() => hub.logged(message).length > 0, 'the wrong file is refused');
-    expect(JSON.stringify(hub.logged(message))).toContain('Hub.services[1].name');
-    expect(await (await fetch(`${folder.url}services/kept/`)).text()).toBe('quick');
-  });
-
   test('is waited for by `hub reload`, which checks the file and says what changed', async () => {
-    await using upstream = await startUpstream();
-    const serviceAt = (name: string) => ({ name, url: upstream.url, access: 'public' });
-    await using folder = await createHubFolder({ Hub: { services: [serviceAt('former')] } });
-    const hub = await folder.start();
-    const nothing = await folder.run(['reload']);
+    await folder.configure({ Hub: { services: [serviceAt('kept'), serviceAt('former')] } });
+    await folder.command(['reload']);
+    const nothing = await folder.command(['reload']);
     expect(nothing).toMatchObject({ code: 0 });
     expect(nothing.stdout).toMatch(
       /The hub \(process \d+\) has reloaded\.\nNothing has changed\.\n$/,
@@ -310,13 +296,13 @@ describe('SIGHUP', () => {
     await folder.configure({
       Hub: {
         title: 'Physics',
-        services: [serviceAt('wiki')],
+        services: [serviceAt('kept'), serviceAt('wiki')],
         load_groups: [{ name: 'staff', users: ['bob'] }],
         load_roles: [{ name: 'ops', scopes: ['read:hub'], groups: ['staff'] }],
       },
       Proxy: { api_body_size: 2_000_000 },
     });
-    const changed = await folder.run(['reload']);
+    const changed = await folder.command(['reload']);
     // At once: it was waited for.
     expect(await (await fetch(`${folder.url}services/wiki/`)).text()).toBe('quick');
     expect(changed.stdout.split('\n').slice(1)).toEqual([
@@ -330,13 +316,11 @@ describe('SIGHUP', () => {
     ]);
 
     await folder.configure({ Hub: { services: [{ name: '?' }] } });
-    expect(await folder.run(['reload'])).toMatchObject({ code: 2 });
+    expect(await folder.command(['reload'])).toMatchObject({ code: 2 });
     expect(hub.logged(/was not reloaded/)).toEqual([]);
   });
 
   test('that the hub refuses fails `hub reload`, with the reason', async () => {
-    await using folder = await createHubFolder();
-    await folder.start();
     await folder.configure({
       Hub: { services: [{ name: 'robot', api_token: { env: 'ONLY_IN_THE_SHELL' } }] },
     });
@@ -348,60 +332,61 @@ describe('SIGHUP', () => {
     expect(stderr).toContain('ONLY_IN_THE_SHELL');
     expect(stderr).not.toContain('a-secret');
   });
+
+  test('with a wrong file leaves the old one in force, and says what is wrong', async () => {
+    await folder.configure({ Hub: { services: [{ name: 'not usable/in a URL' }] } });
+    const refused = () =>
+      JSON.stringify(hub.logged(/was not reloaded; the former one stays in force/));
+    expect(refused()).not.toContain('Hub.services[1].name');
+    hub.signal('SIGHUP');
+    await until(() => refused().includes('Hub.services[1].name'), 'the wrong file is refused');
+    expect(await (await fetch(`${folder.url}services/kept/`)).text()).toBe('quick');
+  });
 });
 
-describe('a hub that is killed', () => {
-  test('has kept everything it answered 2xx for', async () => {
-    await using folder = await createHubFolder();
-    const names: string[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const hub = await folder.start();
-      for (let number = 0; number < 5; number += 1) {
-        const name = `user-${round}-${number}`;
-        expect((await api(folder, `/users/${name}`, { method: 'POST' })).status).toBe(201);
-        names.push(name);
-      }
-      hub.signal('SIGKILL');
-      await hub.exited;
+test('a hub that is killed has kept everything it answered 2xx for, and the next start ends the service left behind', async () => {
+  await using folder = await createHubFolder({
+    Hub: {
+      load_roles: usersOpenServices,
+      services: [
+        await managedService('app', 'fixtures/apps/prints-environment.cjs', { access: 'public' }),
+      ],
+    },
+  });
+  const names = ['alice'];
+  const browser = new FakeBrowser();
+  const startAndAddUsers = async () => {
+    const hub = await folder.start();
+    for (let number = 0; number < 5; number += 1) {
+      const name = `user-${names.length}`;
+      expect((await api(folder, `/users/${name}`, { method: 'POST' })).status).toBe(201);
+      names.push(name);
     }
-    await folder.start();
-    const users = (await (await api(folder, '/users')).json()) as { name: string }[];
-    expect(users.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
-  });
+    return { hub, servicePid: Number((await untilReady(folder, 'app'))['pid']) };
+  };
+  const kill = async (hub: HubProcess) => {
+    hub.signal('SIGKILL');
+    await hub.exited;
+  };
 
-  test('leaves services behind that the next start finds and ends, so that no port stays taken', async () => {
-    await using folder = await createHubFolder({
-      Hub: {
-        services: [
-          await managedService('app', 'fixtures/apps/prints-environment.cjs', { access: 'public' }),
-        ],
-      },
-    });
-    const killed = await folder.start();
-    const orphan = Number((await untilReady(folder, 'app'))['pid']);
-    killed.signal('SIGKILL');
-    await killed.exited;
-    expect(isAlive(orphan)).toBe(true);
+  const first = await startAndAddUsers();
+  expect((await submitLogin(browser, folder.url, 'alice', 'test')).status).toBe(302);
+  await kill(first.hub);
+  expect(isAlive(first.servicePid)).toBe(true);
 
-    const next = await folder.start();
-    const { pid } = await untilReady(folder, 'app');
-    expect(pid).not.toBe(orphan);
-    expect(isAlive(orphan)).toBe(false);
-    const answer = (await (await fetch(`${folder.url}services/app/`)).json()) as { pid: number };
-    expect(answer.pid).toBe(pid);
-    expect(next.logged(/processes of former hub ended/)).toMatchObject([{ service: 'app' }]);
-  });
+  const second = await startAndAddUsers();
+  expect(second.servicePid).not.toBe(first.servicePid);
+  expect(isAlive(first.servicePid)).toBe(false);
+  // Its port was not taken.
+  const answer = (await (await fetch(`${folder.url}services/app/`)).json()) as { pid: number };
+  expect(answer.pid).toBe(second.servicePid);
+  expect(second.hub.logged(/processes of former hub ended/)).toMatchObject([{ service: 'app' }]);
+  await kill(second.hub);
 
-  test('and one killed during a login keep the logins of others', async () => {
-    await using folder = await createHubFolder({ Hub: { load_roles: usersOpenServices } });
-    const first = await folder.start();
-    const browser = new FakeBrowser();
-    expect((await submitLogin(browser, folder.url, 'alice', 'test')).status).toBe(302);
-    first.signal('SIGKILL');
-    await first.exited;
-    await folder.start();
-    expect((await browser.request(`${folder.url}hub/home`)).status).toBe(200);
-  });
+  await folder.start();
+  const users = (await (await api(folder, '/users')).json()) as { name: string }[];
+  expect(users.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+  expect((await browser.request(`${folder.url}hub/home`)).status).toBe(200);
 });
 
 describe('the cookie keys', () => {
