@@ -146,6 +146,8 @@ export interface OperationRequest<Declaration extends OperationDeclaration> {
   readonly may: (scope: string, resource?: Resource) => boolean;
   /** Which of some media types the client would like best, the first of equals; false for none of them. */
   readonly accepts: (...types: string[]) => string | false;
+  /** The token that the client sent, for the one answer that has to give it back (RFC 7592 §3). */
+  readonly presentedToken: () => string | undefined;
 }
 
 /** What a handler returns: one of the answers declared. */

@@ -50,6 +50,7 @@ export interface Sent {
   readonly requireVersion: RequireVersion;
   readonly page?: () => Page;
   readonly accepts?: AnyRequest['accepts'];
+  readonly presentedToken?: AnyRequest['presentedToken'];
 }
 
 /** What was done, and whether its caller may still have what goes on. */
@@ -108,9 +109,20 @@ export function createPerform<Deps>(
       operation.body === undefined
         ? undefined
         : checkBody(operation.body, bodySent ?? (await sent.readBody(caller)));
-    const { requireVersion, accepts = () => false } = sent;
+    const { requireVersion, accepts = () => false, presentedToken = () => undefined } = sent;
     const may = createMay(caller, membership);
-    const request = { params, query, body, caller, rows, page, may, requireVersion, accepts };
+    const request = {
+      params,
+      query,
+      body,
+      caller,
+      rows,
+      page,
+      may,
+      requireVersion,
+      accepts,
+      presentedToken,
+    };
     const reply = await operation.handle(request, deps);
     logDone(operation, { resource, caller, reply });
     return {

@@ -45,6 +45,9 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   createService: () => ({ body: {} }),
   putService: () => ({ body: {} }),
   registerClient: () => ({ body: { redirect_uris: ['https://app.example.org/callback'] } }),
+  updateClient: ({ service }) => ({
+    body: { client_id: `service-${service}`, redirect_uris: ['https://app.example.org/callback'] },
+  }),
   changeService: () => ({ body: { display: false } }),
   createRole: () => ({ body: { scopes: ['(no_scope)'] } }),
   changeRole: () => ({ body: { scopes: [] } }),
@@ -119,7 +122,7 @@ function worldOptionsOf({ path, id }: OperationDeclaration): WorldOptions {
     hasInvitation: id === 'revokeInvitation',
     hasRole: path.includes('{role}'),
     hasKey: path.includes('{key}'),
-    hasService: id === 'changeService' || id === 'deleteService',
+    hasService: id === 'changeService' || id === 'deleteService' || path.includes('/register/'),
   };
 }
 

@@ -3,7 +3,7 @@ import { createPasswordHub } from '../support/password-hub.ts';
 import { tokenOf } from '../support/server-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
 
-/** OAuth 2.0 Dynamic Client Registration Protocol. */
+/** OAuth 2.0 Dynamic Client Registration Protocol, and its Management Protocol (RFC 7592). */
 const adminToken = 'admin-service-token';
 const redirect_uris = ['https://app.example.org/callback'];
 
@@ -39,6 +39,9 @@ test('§3.2.1 answers with the id, the secret and what is registered, and the cl
     client_secret: expect.any(String),
     client_secret_expires_at: 0,
     client_id_issued_at: expect.any(Number),
+    registration_client_uri: expect.stringMatching(/\/hub\/api\/oauth2\/register\/client-/),
+    registration_access_token: expect.any(String),
+    post_logout_redirect_uris: [],
     client_name: 'Notes',
     redirect_uris,
     token_endpoint_auth_method: 'client_secret_basic',
@@ -107,5 +110,83 @@ describe('§3.2.2 refuses', () => {
   ])('%s', async (_what, more) => {
     const { status, body } = await register({ redirect_uris, ...more });
     expect([status, body['error']]).toEqual([400, 'invalid_client_metadata']);
+  });
+});
+
+describe('RFC 7592', () => {
+  async function registered(metadata: object = {}, initial?: string) {
+    const { body } = await register({ redirect_uris, client_name: 'Notes', ...metadata }, initial);
+    const { client_id, client_secret, registration_access_token: own } = body;
+    const ask = async (method: string, sent?: object, token = String(own)) => {
+      const init = { method, ...(sent && { body: JSON.stringify({ client_id, ...sent }) }) };
+      const answer = await hub.api(`/oauth2/register/${String(client_id)}`, token, init);
+      const text = await answer.text();
+      return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as object };
+    };
+    return { id: String(client_id), secret: String(client_secret), own: String(own), ask };
+  }
+
+  test('§2.1 the client reads what is registered, by its own token alone', async () => {
+    const [client, other] = [await registered(), await registered()];
+    const { status, body } = await client.ask('GET');
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({
+        client_id: client.id,
+        client_name: 'Notes',
+        redirect_uris,
+        grant_types: ['authorization_code'],
+        registration_access_token: client.own,
+        registration_client_uri: expect.stringContaining(`/hub/api/oauth2/register/${client.id}`),
+      }),
+    ]);
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      expect(
+        (await client.ask(method, method === 'PUT' ? { redirect_uris } : undefined, other.own))
+          .status,
+      ).toBe(404);
+    expect((await client.ask('GET', undefined, 'wrong')).status).toBe(403);
+    expect((await register({ redirect_uris }, client.own)).status).toBe(403);
+  });
+
+  test('§2.2 the client replaces it; what is left out goes, its secret and what administrators set stay', async () => {
+    const { id, secret, own, ask } = await registered({ grant_types: ['refresh_token'] });
+    const change = { display: true, oauth_grants: ['refresh', 'token_exchange'] };
+    const changed = { method: 'PATCH', body: JSON.stringify(change) };
+    expect((await hub.api(`/services/${id}`, adminToken, changed)).status).toBe(200);
+    const metadata = { redirect_uris: ['https://app.example.org/other'], contacts: ['ada'] };
+    const { status, body } = await ask('PUT', { client_secret: secret, ...metadata });
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({
+        ...metadata,
+        registration_access_token: own,
+        grant_types: ['authorization_code'],
+      }),
+    ]);
+    expect(body).not.toHaveProperty('client_name');
+    expect((await ask('GET')).body).toEqual(body);
+    expect(await (await hub.api(`/services/${id}`, adminToken)).json()).toMatchObject({
+      display: true,
+      info: { contact: 'ada', registered_by: expect.any(String) },
+    });
+    expect(await authenticate({ client_id: id, client_secret: secret })).toBe('invalid_grant');
+  });
+
+  test.each([
+    ['the id of another', { client_id: 'service-wiki' }],
+    ['another secret', { client_secret: 'one-of-its-own' }],
+    ['a way to do without', { token_endpoint_auth_method: 'none' }],
+  ])('§2.2 refuses %s', async (_what, more) => {
+    const { ask } = await registered();
+    const { status, body } = await ask('PUT', { redirect_uris, ...more });
+    expect([status, body]).toMatchObject([400, { error: 'invalid_client_metadata' }]);
+  });
+
+  test('§2.3 the client deletes itself, and its token ends', async () => {
+    const { id, secret, own, ask } = await registered({}, await tokenOf(hub, 'ada'));
+    expect((await ask('DELETE')).status).toBe(204);
+    expect((await hub.api('/user', own)).status).toBe(403);
+    expect(await authenticate({ client_id: id, client_secret: secret })).toBe('invalid_client');
   });
 });

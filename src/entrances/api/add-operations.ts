@@ -11,7 +11,12 @@ import {
 import type { Perform } from '../../operations/perform.ts';
 import { readJsonBody, setBody } from '../../platform/http/body.ts';
 import { readIfMatch, writeETag } from '../../platform/http/if-match.ts';
-import { callerOf, findCallerAgain, type LiveCallers } from './caller-middleware.ts';
+import {
+  callerOf,
+  findCallerAgain,
+  type LiveCallers,
+  presentedToken,
+} from './caller-middleware.ts';
 import { writeEventStream } from './event-stream.ts';
 import { type PageLimits, parsePage, writePage } from './paging.ts';
 import {
@@ -57,6 +62,7 @@ export function addOperations<Deps>(
       requireVersion: readIfMatch(ctx.get('If-Match')),
       ...(page && { page }),
       accepts: (...types) => ctx.accepts(...types) as string | false,
+      presentedToken: () => presentedToken(ctx),
     });
     write(ctx, operation, page?.(), reply);
     if (reply.events !== undefined) follow(ctx, mayPerform, reply.events);

@@ -117,7 +117,7 @@ export function createLiveCallers(deps: {
 }
 
 /** The token a request carries; empty when it carries something that cannot be one. */
-function presentedToken(ctx: Context): string | undefined {
+export function presentedToken(ctx: Context): string | undefined {
   try {
     const token = readPresentedToken({
       headerToken: headerToken(ctx.req),
