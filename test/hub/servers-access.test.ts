@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import {
   adminToken,
@@ -46,10 +46,29 @@ describe.each([
     asking: { path: '/hub/api/oauth2/authorize', form: /authorize/ },
   },
 ])('a server with access "$access"', ({ asking, ...Spawner }) => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await createServerHub({
+      ...admins,
+      Spawner,
+      Hub: {
+        allow_named_servers: true,
+        load_groups: [
+          { name: 'course', users: ['alice'] },
+          { name: 'leads', users: ['gina'] },
+        ],
+        load_roles: [
+          { name: 'course-lead', scopes: ['access:servers!group=course'], groups: ['leads'] },
+        ],
+      },
+    });
+    await createUsers(hub, 'bob');
+    await Promise.all([startFor(hub, 'alice'), startFor(hub, 'bob')]);
+  });
+  afterAll(() => hub[Symbol.asyncDispose]());
+
   test('logs its owner in through the hub step by step, without a consent page', async () => {
-    await using hub = await createServerHub({ Spawner });
     const browser = await hub.logIn('alice');
-    await startFor(hub, 'alice');
     const steps = await follow(browser, `${hub.url}user/alice/notes?x=1`);
     expect(steps.map((step) => [step.status, pathOf(step)])).toEqual([
       [302, '/user/alice/notes'],
@@ -73,10 +92,7 @@ describe.each([
   });
 
   test('keeps out users without the scope, and lets an administrator in after asking', async () => {
-    await using hub = await createServerHub({ Spawner, ...admins });
     const [bob, root] = [await hub.logIn('bob'), await hub.logIn('root')];
-    await createUsers(hub, 'alice');
-    await startFor(hub, 'alice');
     const refused = (await follow(bob, `${hub.url}user/alice/`)).at(-1);
     expect(refused?.status).toBe(403);
     expect(bob.cookieNames()).not.toContain('hub-user-alice');
@@ -93,9 +109,6 @@ describe.each([
   });
 
   test('takes the tokens of users who may, and refuses the others with a status', async () => {
-    await using hub = await createServerHub({ Spawner });
-    await createUsers(hub, 'alice', 'bob');
-    await startFor(hub, 'alice');
     const ask = async (token?: string) => {
       const headers = token === undefined ? {} : { authorization: `token ${token}` };
       const answer = await fetch(`${hub.url}user/alice/`, {
@@ -113,20 +126,6 @@ describe.each([
   });
 
   test('is open to the tokens of those who may open the servers of a group', async () => {
-    await using hub = await createServerHub({
-      Spawner,
-      Hub: {
-        load_groups: [
-          { name: 'course', users: ['alice'] },
-          { name: 'leads', users: ['gina'] },
-        ],
-        load_roles: [
-          { name: 'course-lead', scopes: ['access:servers!group=course'], groups: ['leads'] },
-        ],
-      },
-    });
-    await createUsers(hub, 'bob');
-    await Promise.all([startFor(hub, 'alice'), startFor(hub, 'bob')]);
     const authorization = `token ${await tokenOf(hub, 'gina')}`;
     const statusAt = async (name: string) => {
       const answer = await fetch(`${hub.url}user/${name}/`, { headers: { authorization } });
@@ -141,9 +140,7 @@ describe.each([
   });
 
   test('is forgotten by a browser whose person logs out', async () => {
-    await using hub = await createServerHub({ Spawner });
     const browser = await hub.logIn('alice');
-    await startFor(hub, 'alice');
     expect((await browser.open(`${hub.url}user/alice/`)).status).toBe(200);
     const home = await browser.open(`${hub.url}hub/home`);
     await submitFormTo(browser, home, /logout/);
@@ -152,9 +149,8 @@ describe.each([
   });
 
   test('of a name is a client of its own beside the default one', async () => {
-    await using hub = await createServerHub({ Spawner, Hub: { allow_named_servers: true } });
     const browser = await hub.logIn('alice');
-    await Promise.all([startFor(hub, 'alice'), startFor(hub, 'alice', 'lab')]);
+    await startFor(hub, 'alice', 'lab');
     const steps = await follow(browser, `${hub.url}user/alice/lab/x`);
     expect(steps.at(-1)?.status).toBe(200);
     const asked = new URL(steps[0]?.headers.location ?? '', hub.url).searchParams;
@@ -175,27 +171,20 @@ describe.each([
 describe('a server that checks visitors itself', () => {
   const Spawner = { access: 'server', cmd: guarded(...fixtureApp('gateway-app')) };
 
-  test('lets an administrator in by one question, and asks for consent only to what goes beyond it', async () => {
-    const scopes = ['read:users!user'];
-    for (const oauth_client_allowed_scopes of [[], scopes]) {
-      await using hub = await createServerHub({
-        ...admins,
-        Spawner: { ...Spawner, oauth_client_allowed_scopes },
-      });
-      await createUsers(hub, 'alice');
-      await startFor(hub, 'alice');
-      const root = await hub.logIn('root');
-      const question = (await follow(root, `${hub.url}user/alice/x`)).at(-1);
-      const answer = await submitFormTo(root, question!, /open-server/);
-      const steps = await follow(root, new URL(answer.headers.location ?? '', hub.url).href);
-      const last = steps.at(-1);
-      if (oauth_client_allowed_scopes.length === 0) {
-        expect([last?.status, pathOf(last!)]).toEqual([200, '/user/alice/x']);
-      } else {
-        expect(pathOf(last!)).toBe('/hub/api/oauth2/authorize');
-        expect(last?.body).toContain('read:users!user');
-      }
-    }
+  test('asks an administrator for consent to what goes beyond letting them in', async () => {
+    await using hub = await createServerHub({
+      ...admins,
+      Spawner: { ...Spawner, oauth_client_allowed_scopes: ['read:users!user'] },
+    });
+    await createUsers(hub, 'alice');
+    await startFor(hub, 'alice');
+    const root = await hub.logIn('root');
+    const question = (await follow(root, `${hub.url}user/alice/x`)).at(-1);
+    const answer = await submitFormTo(root, question!, /open-server/);
+    const steps = await follow(root, new URL(answer.headers.location ?? '', hub.url).href);
+    const last = steps.at(-1);
+    expect(pathOf(last!)).toBe('/hub/api/oauth2/authorize');
+    expect(last?.body).toContain('read:users!user');
   });
 
   test('opens again in a browser that was closed, which keeps no session id', async () => {
@@ -234,10 +223,15 @@ describe('a user whose name is unusual', () => {
     '漢'.repeat(60),
   ];
 
-  test.each(names)('%s has a server, an address, a cookie and a folder', async (name) => {
-    await using hub = await createServerHub({
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await createServerHub({
       Spawner: { access: 'server', cmd: guarded(...fixtureApp('prints-environment')) },
     });
+  });
+  afterAll(() => hub[Symbol.asyncDispose]());
+
+  test.each(names)('%s has a server, an address, a cookie and a folder', async (name) => {
     const browser = await hub.logIn(name);
     await startFor(hub, name);
     const answer = await hub.api(serverPath(name), adminToken);
@@ -256,6 +250,7 @@ describe('a user whose name is unusual', () => {
       environment['HUB_CLIENT_ID'],
     ];
     expect(cookies.filter((cookie) => cookie !== state)).toEqual([token]);
+    await stopServer(hub, serverPath(name));
   });
 
   test('names that differ by encoding alone have everything of their own, those that differ by case are one', async () => {
