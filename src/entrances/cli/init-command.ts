@@ -42,7 +42,9 @@ export function addInitCommand(program: Command, io: CliIo): void {
       `what each user gets: ${Object.keys(serverKinds).join(', ')}, none, or a command`,
     )
     .option('-y, --yes', 'ask nothing: take the default of what is left open')
-    .action(async (flags: InitFlags) => {
+    .action(async (_: InitFlags, command: Command) => {
+      // The program takes every --url for its own.
+      const flags = command.optsWithGlobals<InitFlags>();
       const directory = io.directory ?? process.cwd();
       const file = resolve(directory, flags.config);
       const answers = await ask(flags, io, directory);

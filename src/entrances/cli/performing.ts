@@ -35,8 +35,7 @@ export function performing<Ids extends CommandOperationId, Args extends readonly
 
 /** The remote hub that a command is for. */
 export function hubUrlOf(command: Command): string | undefined {
-  if (command.parent !== null) return hubUrlOf(command.parent);
-  return command.opts<{ url?: string }>().url;
+  return command.optsWithGlobals<{ url?: string }>().url;
 }
 
 /** Says which operations a command asks the running hub for, beside what it does by itself. */
@@ -45,9 +44,10 @@ export function asking(command: Command, ids: readonly CommandOperationId[]): Co
   return command;
 }
 
-/** Throws `bad_request` for a command with `--url` that does more than perform operations. */
+/** Throws `bad_request` for a command with `--url` that does more than perform operations, and has none of its own. */
 export function requireLocal(command: Command): void {
   if (hubUrlOf(command) === undefined || performed.has(command)) return;
+  if (command.options.some(({ long }) => long === '--url')) return;
   throw new HubError('bad_request', `hub ${command.name()} takes no --url: run it beside the hub.`);
 }
 

@@ -52,8 +52,6 @@ export function createProgram(io: CliIo): Command {
     )
     .version(readVersion(), '-V, --version')
     .option('--url <url>', `perform the command at a remote hub, after: ${hubCommand('login URL')}`)
-    // Before the name of a command: `hub init` has a --url of its own.
-    .enablePositionalOptions()
     .hook('preAction', (_, command) => requireLocal(command))
     .exitOverride()
     .configureOutput({
