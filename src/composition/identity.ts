@@ -128,6 +128,7 @@ function openOAuth(hub: WithServices) {
   );
   const clientDocuments = createClientDocuments({
     hosts: Hub.client_documents,
+    hubUrl: config.publicUrl,
     documents: hub.keyv.space('client-documents'),
     log,
   });

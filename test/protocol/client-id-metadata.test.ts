@@ -3,8 +3,11 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createClientDocuments } from '../../src/identity/oauth/clients/client-documents.ts';
 import { mayBePublic } from '../../src/platform/addresses/public-lookup.ts';
+import { memorySpace } from '../support/memory-space.ts';
 import { requires } from '../support/requires.ts';
 import { selfSigned } from '../support/tls-front.ts';
 import {
@@ -151,6 +154,19 @@ describe.skipIf(!requires('openssl'))('a client id that is the URL of a document
     expect(asked).toBe(0);
   });
 
+  test('is read for nobody who is not logged in, and so often for those who push', async () => {
+    const sent = await hub.authorize(request());
+    expect([sent.status, asked]).toEqual([302, 0]);
+    answer = (res) => void res.writeHead(404).end();
+    const statuses = [];
+    for (let push = 0; push < 7; push += 1) {
+      const pushed = await hub.post('par', request({ client_id: `${clientId}?${push}` }));
+      statuses.push(pushed.status);
+    }
+    expect(new Set(statuses)).toEqual(new Set([400, 429]));
+    expect(asked).toBe(statuses.filter((status) => status === 400).length);
+  });
+
   test('is not known where the hub reads none', async () => {
     await using closed = await startAuthorizationServer({ documentHosts: 'none' });
     const bob = await closed.login('bob');
@@ -159,6 +175,18 @@ describe.skipIf(!requires('openssl'))('a client id that is the URL of a document
     expect(await errorOf(await closed.post('token', form))).toBe('invalid_client');
     expect(asked).toBe(0);
   });
+});
+
+test('a document at the hub, or at a host below it, is of nobody else', () => {
+  const { clientOf } = createClientDocuments({
+    hosts: 'any',
+    hubUrl: new URL('https://hub.example/'),
+    documents: memorySpace(),
+    log: pino({ level: 'silent' }),
+  });
+  expect(clientOf('https://agents.example/agent.json')?.name).toBe('agents.example');
+  expect(clientOf('https://hub.example/user/eve/agent.json')).toBe(undefined);
+  expect(clientOf('https://eve.hub.example/agent.json')).toBe(undefined);
 });
 
 test.each([

@@ -175,6 +175,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   for (const { name, secret } of services) serviceTokens.set(name, secret);
   const clientDocuments = createClientDocuments({
     hosts: options.documentHosts ?? 'public',
+    hubUrl: publicUrl,
     documents: memorySpace(),
     log,
   });

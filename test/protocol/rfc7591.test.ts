@@ -87,7 +87,9 @@ describe('§3.2.2 refuses', () => {
     'https://[fd00::1]/callback',
     'https://[::ffff:10.0.0.1]/callback',
     'https://169.254.169.254/callback',
+    'https://[64:ff9b::a00:1]/callback',
     'https://localhost/callback',
+    'https://ada.localhost/callback',
     'https://intranet/callback',
     '/callback',
   ])('the redirect URI %s', async (uri) => {

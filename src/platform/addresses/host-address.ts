@@ -53,23 +53,7 @@ export function isMetadataAddress(hostname: string): boolean {
   return family !== 0 && metadataAddresses.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Of private networks, of one machine and of none (RFC 1918, 4193, 6598, 6890). */
-const privateAddresses = createAddressList([
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '172.16.0.0/12',
-  '192.168.0.0/16',
-  '::/127',
-  'fc00::/7',
-]);
-
-/** Whether the host of a URL is a name or an address of this machine or of a private network, as far as it says so itself. */
-export function isPrivateAddress(hostname: string): boolean {
-  const host = plainHost(hostname);
-  const family = isIP(host);
-  if (family === 0)
-    return isLoopback(host) || !host.includes('.') || /\.(?:local|internal)$/.test(host);
-  return privateAddresses.check(host, family === 6 ? 'ipv6' : 'ipv4') || isMetadataAddress(host);
+/** Whether a name says by itself that it is of this machine or of a private network. */
+export function isLocalName(host: string): boolean {
+  return !host.includes('.') || /\.(?:local|internal|localhost)\.?$/.test(host);
 }

@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
-import { plainHost } from './host-address.ts';
+import { isLocalName, plainHost } from './host-address.ts';
 import { createAddressList } from './local-addresses.ts';
 import { lookupOnly } from './upstream-lookup.ts';
 
@@ -28,7 +28,7 @@ const specialIpv6 = createAddressList(['2001::/23', '2001:db8::/32', '2002::/16'
 /** Whether the host of a URL may be a public one: a name, or an address that is reached from anywhere. */
 export function mayBePublic(hostname: string): boolean {
   const host = plainHost(hostname);
-  return isIP(host) === 0 || isPublicAddress(host);
+  return isIP(host) === 0 ? !isLocalName(host) : isPublicAddress(host);
 }
 
 function isPublicAddress(address: string): boolean {

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { assertionAlgorithms } from '../../identity/oauth/clients/client-assertion.ts';
 import { signingAlgorithms } from '../../identity/oauth/keys/signing-key-store.ts';
-import { isLoopback, isPrivateAddress } from '../../platform/addresses/host-address.ts';
+import { isLoopback } from '../../platform/addresses/host-address.ts';
+import { mayBePublic } from '../../platform/addresses/public-lookup.ts';
 import type { ServiceConfig } from '../../platform/config/config.ts';
 import { type ServiceDefinition, serviceDefinition } from './runtime-service.ts';
 
 /** A URL of others, which the hub or a browser may be sent to. */
 function isPublicUrl(text: string): boolean {
   const url = URL.parse(text);
-  return url?.protocol === 'https:' && !text.includes('#') && !isPrivateAddress(url.hostname);
+  return url?.protocol === 'https:' && !text.includes('#') && mayBePublic(url.hostname);
 }
 
 /** RFC 8252 §7.3: an app on a device listens there itself. */

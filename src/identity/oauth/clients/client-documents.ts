@@ -48,14 +48,23 @@ export type ClientDocument = z.output<typeof clientDocument>;
 
 export function createClientDocuments({
   hosts,
+  hubUrl,
   documents,
   log,
 }: {
   readonly hosts: DocumentHosts;
+  /** Where people find the hub. */
+  readonly hubUrl: URL;
   readonly documents: Pick<KeyvSpace<ClientDocument | 'failed'>, 'get' | 'set'>;
   readonly log: Logger;
 }): ClientDocuments {
   const limit = createLimiter(maxAtOnce);
+
+  /** Users' servers and services are there too: their agents would be shown as those of the hub. */
+  function isOfHub(clientId: string): boolean {
+    const { host, hostname } = new URL(clientId);
+    return host === hubUrl.host || hostname.endsWith(`.${hubUrl.hostname}`);
+  }
 
   async function fetched(clientId: string): Promise<ClientDocument> {
     const body = await limit(() => download(clientId, hosts));
@@ -77,7 +86,9 @@ export function createClientDocuments({
 
   return {
     clientOf: (clientId) =>
-      hosts !== 'none' && isDocumentUrl(clientId) ? agent(clientId) : undefined,
+      hosts !== 'none' && isDocumentUrl(clientId) && !isOfHub(clientId)
+        ? agent(clientId)
+        : undefined,
 
     async read(client) {
       const document = await documentOf(client.clientId);

@@ -17,6 +17,7 @@ import {
   type AuthorizationRequest,
   type AuthorizationRequestContext,
   type AuthorizationRequestReading,
+  isAgent,
   readAuthorizationRequest,
 } from './authorization-request.ts';
 import { type ConsentView, consentView } from './consent-view.ts';
@@ -117,6 +118,11 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   ): Promise<void> {
     ctx.set('Cache-Control', 'no-store');
     const opened = await deps.pushedRequests.open(new URLSearchParams(ctx.querystring));
+    const login = await deps.currentLogin(ctx);
+    const backFromLogin = () => opened.answeredUrl(ctx.originalUrl);
+    // Anybody can name the URL of a document: it is read for those alone who may use what is asked for.
+    if (login === undefined && (await isAgent(opened.parameters, deps)))
+      return await deps.redirectToLogin(ctx, await backFromLogin());
     const read = await readAuthorizationRequest(opened.parameters, deps);
     const { request, refused } = opened.isPushed ? read : refuseUnpushed(read);
     if (refused !== undefined) {
@@ -124,16 +130,15 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
       await opened.end();
       return redirect(ctx, authorizationErrorUrl(refused.target, refused.error));
     }
-    const login = await deps.currentLogin(ctx);
     const isSilent = request.openid?.prompts.has('none') === true;
     if (login === undefined && !isSilent) {
-      return await deps.redirectToLogin(ctx, await opened.answeredUrl(ctx.originalUrl));
+      return await deps.redirectToLogin(ctx, await backFromLogin());
     }
     try {
       if (login === undefined) throw loginRequired();
       if (request.openid !== undefined && !meets(login, request.openid)) {
         if (isSilent) throw loginRequired();
-        return await deps.confirmLogin(ctx, await opened.answeredUrl(ctx.originalUrl));
+        return await deps.confirmLogin(ctx, await backFromLogin());
       }
       await act({ ...(await authorize(request, login)), opened });
     } catch (thrown) {

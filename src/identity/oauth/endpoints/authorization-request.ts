@@ -98,6 +98,15 @@ export async function readAuthorizationRequest(
   }
 }
 
+/** Whether an authorization request is of a client whose document says what it is. */
+export async function isAgent(
+  parameters: URLSearchParams,
+  { clients }: Pick<AuthorizationRequestContext, 'clients'>,
+): Promise<boolean> {
+  const client = await clients.find(parameterValue(parameters, 'client_id') ?? '');
+  return client?.kind === 'agent';
+}
+
 function rejectRepeatedClientOrRedirectUri(parameters: URLSearchParams): void {
   const repeated = findRepeatedParameter(parameters, redirectionParameters);
   if (repeated !== undefined)

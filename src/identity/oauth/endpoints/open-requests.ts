@@ -23,12 +23,13 @@ export function createKeepOpen({
 }): KeepOpen {
   return async (incoming, keep) => {
     const { address } = clientAddress(incoming);
-    let kept: { readonly result: Awaited<ReturnType<typeof keep>> } | undefined;
+    let kept: ReturnType<typeof keep> | undefined;
     await limit.attempt(
       networkOf(address),
       // Each one counts, as a failure would.
       async () => {
-        kept = { result: await keep(address) };
+        kept = keep(address);
+        await kept.catch(() => undefined);
         return undefined;
       },
       (retryAfterSeconds) =>
@@ -37,6 +38,6 @@ export function createKeepOpen({
         }),
     );
     if (kept === undefined) throw new Error('nothing was kept');
-    return kept.result;
+    return await kept;
   };
 }

@@ -114,10 +114,12 @@ export function createPushEndpoint({
       if (name.startsWith('client_') && name !== 'client_id') parameters.delete(name);
     if (parameters.has('request_uri'))
       throw new OAuthError('invalid_request', 'The parameter request_uri must not be pushed.');
-    const read = await readAuthorizationRequest(parameters, context).catch(asOAuthError);
-    if (read.refused !== undefined) throw read.refused.error;
-    await requireAllowedRequest(client, read.request.scope, context);
-    const push = () => pushedRequests.push(parameters);
+    const push = async () => {
+      const read = await readAuthorizationRequest(parameters, context).catch(asOAuthError);
+      if (read.refused !== undefined) throw read.refused.error;
+      await requireAllowedRequest(client, read.request.scope, context);
+      return await pushedRequests.push(parameters);
+    };
     return {
       request_uri: await (client.isPublic ? keepOpen(request.incoming, push) : push()),
       expires_in: pushedRequestSeconds,
