@@ -51,7 +51,7 @@ export const clientMetadata = z.object({
       ]),
     )
     .default(['authorization_code']),
-  response_types: z.array(z.literal('code')).default(['code']),
+  response_types: z.array(z.enum(['code'])).default(['code']),
   client_name: z.string().max(100).optional(),
   contacts: z.array(z.string().max(200)).max(10).optional(),
   jwks: serviceDefinition.shape.oauth_jwks,
