@@ -14,6 +14,11 @@ const oauthError = z
 
 const refused = { description: 'Refused.', schema: oauthError };
 const unknownClient = { description: 'The client is not who it says.', schema: oauthError };
+const notKept = {
+  400: refused,
+  401: unknownClient,
+  429: { description: 'Too many requests from this address.', schema: oauthError },
+};
 
 const tokenForm = z.object({
   token: z.string(),
@@ -269,9 +274,7 @@ export const endpoints = {
           interval: z.int().describe('Seconds between two questions.'),
         }),
       },
-      400: refused,
-      401: unknownClient,
-      429: { description: 'Too many requests from this address.', schema: oauthError },
+      ...notKept,
     },
   },
   push: {
@@ -291,9 +294,7 @@ export const endpoints = {
         description: 'Good for one login.',
         schema: z.object({ request_uri: z.string(), expires_in: z.int().describe('Seconds.') }),
       },
-      400: refused,
-      401: unknownClient,
-      429: { description: 'Too many requests from this address.', schema: oauthError },
+      ...notKept,
     },
   },
   introspection: {

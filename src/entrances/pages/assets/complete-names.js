@@ -8,7 +8,6 @@ for (const field of document.querySelectorAll('[data-completes]')) {
   const offered = [...list.options].map(({ value, dataset }) => ({ name: value, ...dataset }));
   const names = form.elements[adds];
   let timer;
-  let request;
 
   // The kind of names, which another field may choose.
   const typeOf = () => form.elements[completes]?.value ?? completes;
@@ -29,13 +28,9 @@ for (const field of document.querySelectorAll('[data-completes]')) {
   });
 
   async function find() {
-    request?.abort();
-    request = new AbortController();
-    try {
-      show(await opener.searchFor(field.value, request.signal));
-    } catch {
-      // Another key was pressed, or the hub is away: names can be typed as they are.
-    }
+    const found = await opener.searchFor(field.value);
+    // Else names can be typed as they are.
+    if (found !== undefined) show(found);
   }
 
   function show(found) {

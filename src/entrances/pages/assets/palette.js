@@ -57,27 +57,30 @@ function open(event) {
   void find();
 }
 
-// For other scripts of the page, too.
-opener.searchFor = async (search, signal) => {
-  const response = await fetch(`${opener.href}?${new URLSearchParams({ search })}`, {
-    headers: {
-      accept: 'application/json',
-      'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
-    },
-    redirect: 'manual',
-    signal,
-  });
-  return response.ok ? (await response.json()).results : [];
+// For other scripts of the page, too. Undefined where another search has begun, or the hub is away.
+opener.searchFor = async (search) => {
+  request?.abort();
+  request = new AbortController();
+  const { signal } = request;
+  try {
+    const response = await fetch(`${opener.href}?${new URLSearchParams({ search })}`, {
+      headers: {
+        accept: 'application/json',
+        'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
+      },
+      redirect: 'manual',
+      signal,
+    });
+    return response.ok ? (await response.json()).results : undefined;
+  } catch {
+    return undefined;
+  }
 };
 
 async function find() {
-  request?.abort();
-  request = new AbortController();
-  try {
-    show(await opener.searchFor(field.value, request.signal));
-  } catch {
-    // Another key was pressed, or the hub is away: then Enter leads to the page of the search.
-  }
+  const results = await opener.searchFor(field.value);
+  // Else Enter leads to the page of the search.
+  if (results !== undefined) show(results);
 }
 
 function show(results) {

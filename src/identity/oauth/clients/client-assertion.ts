@@ -30,26 +30,27 @@ export type VerifyClientAssertion = (client: Client, jwt: string) => Promise<boo
  * Reads an assertion (RFC 7521 §4.2); undefined where there is none. Throws `invalid_request` for one beside another way
  * to authenticate, and `invalid_client` for one that names no client, or another one than the request.
  */
-export function readClientAssertion(
+export async function readClientAssertion(
   authorization: string | undefined,
   form: URLSearchParams,
-): ClientAssertion | undefined {
+): Promise<ClientAssertion | undefined> {
   const jwt = parameterValue(form, 'client_assertion');
   if (jwt === undefined) return undefined;
   if (form.has('client_secret') || /^basic\b/i.test(authorization ?? ''))
     throw new OAuthError('invalid_request', 'The client authenticated in two ways at once.');
   if (parameterValue(form, 'client_assertion_type') !== assertionType)
     throw new OAuthError('invalid_client', 'The client_assertion_type is not known.');
-  const clientId = subjectOf(jwt);
+  const clientId = await subjectOf(jwt);
   const named = parameterValue(form, 'client_id');
   if (clientId === undefined || (named !== undefined && named !== clientId))
     throw new OAuthError('invalid_client', 'The client_assertion does not name the client.');
   return { clientId, jwt };
 }
 
-function subjectOf(jwt: string): string | undefined {
+async function subjectOf(jwt: string): Promise<string | undefined> {
+  const { decodeJwt } = await import('jose');
   try {
-    const { sub } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+    const { sub } = decodeJwt<{ sub?: unknown }>(jwt);
     return typeof sub === 'string' ? sub : undefined;
   } catch {
     return undefined;

@@ -73,7 +73,7 @@ export function createClientAuthentication({
 
   const find = async ({ authorization, form, incoming }: ClientAuthenticationRequest) => {
     const { address } = clientAddress(incoming);
-    const assertion = readClientAssertion(authorization, form);
+    const assertion = await readClientAssertion(authorization, form);
     if (assertion !== undefined) {
       const { clientId, jwt } = assertion;
       return authenticate(clientId, (client) => verifyClientAssertion(client, jwt), address);

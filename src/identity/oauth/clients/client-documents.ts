@@ -1,5 +1,3 @@
-import { get } from 'node:https';
-import { text as readText } from 'node:stream/consumers';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { lookupPublic, mayBePublic } from '../../../platform/addresses/public-lookup.ts';
@@ -9,6 +7,7 @@ import { HubError } from '../../../platform/errors.ts';
 import type { KeyvSpace } from '../../../platform/store/keyv-space.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { Client } from './client.ts';
+import { requestClient } from './client-request.ts';
 import { isLoopbackUri } from './redirect-uri.ts';
 
 /** Whose documents are read: of hosts with public addresses, of any, or nobody's. */
@@ -143,28 +142,14 @@ function isSafeRedirectUri(uri: string): boolean {
   );
 }
 
-/** No redirect is followed: it could lead anywhere (§6.5). */
 async function download(url: string, hosts: DocumentHosts): Promise<string> {
   const isPublicOnly = hosts === 'public';
   if (isPublicOnly && !mayBePublic(new URL(url).hostname))
     throw new Error('its address is not public');
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  get(url, {
-    agent: false,
+  const { status, body } = await requestClient(url, AbortSignal.timeout(timeoutMs), {
     lookup: isPublicOnly ? lookupPublic : lookupUpstream,
-    signal: AbortSignal.timeout(timeoutMs),
-    headers: { accept: 'application/json' },
-  })
-    .on('error', reject)
-    .on('response', (answer) => {
-      let bytes = 0;
-      answer.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > maxBytes) answer.destroy(new Error('it is too large'));
-      });
-      if (answer.statusCode !== 200)
-        answer.destroy(new Error(`the answer is ${answer.statusCode}`));
-      readText(answer).then(resolve, reject);
-    });
-  return await promise;
+    maxAnswerBytes: maxBytes,
+  });
+  if (status !== 200) throw new Error(`the answer is ${status}`);
+  return body;
 }

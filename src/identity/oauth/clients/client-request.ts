@@ -1,28 +1,37 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import { lookupUpstream } from '../../../platform/addresses/upstream-lookup.ts';
 
-/** The longest answer of a client that is read. */
-const maxAnswerBytes = 64 * 1024;
-
 /**
- * Asks a client at an address that is registered for it: never by a name where machines keep their credentials, following
- * no redirect. With a form it is a POST, whose answer is not read. Throws where there is no answer or too long a one, and
- * when `signal` is aborted.
+ * Asks a client at an address of its own: never by a name where machines keep their credentials, following no redirect.
+ * With a form it is a POST, whose answer is not read. Throws where there is no answer or too long a one, and when `signal`
+ * is aborted.
  */
 export async function requestClient(
   url: string,
   signal: AbortSignal,
-  form?: Readonly<Record<string, string>>,
+  {
+    form,
+    lookup = lookupUpstream,
+    maxAnswerBytes = 64 * 1024,
+  }: {
+    readonly form?: Readonly<Record<string, string>>;
+    readonly lookup?: LookupFunction;
+    readonly maxAnswerBytes?: number;
+  } = {},
 ): Promise<{ readonly status: number; readonly body: string }> {
   const request = url.startsWith('https:') ? requestHttps : requestHttp;
   const sent = request(url, {
     method: form === undefined ? 'GET' : 'POST',
     agent: false,
-    lookup: lookupUpstream,
+    lookup,
     signal,
-    headers: form && { 'content-type': 'application/x-www-form-urlencoded' },
+    headers:
+      form === undefined
+        ? { accept: 'application/json' }
+        : { 'content-type': 'application/x-www-form-urlencoded' },
   }).end(form && new URLSearchParams(form).toString());
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   const status = answer.statusCode ?? 0;
@@ -34,7 +43,8 @@ export async function requestClient(
   let length = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > maxAnswerBytes) throw new RangeError(`${url} answers with more than 64 KiB`);
+    if (length > maxAnswerBytes)
+      throw new RangeError(`${url} answers with more than ${maxAnswerBytes} bytes`);
     chunks.push(chunk);
   }
   return { status, body: Buffer.concat(chunks).toString() };
