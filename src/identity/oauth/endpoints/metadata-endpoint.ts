@@ -7,47 +7,6 @@ import { openidScopes, userClaimNames } from '../openid/claims.ts';
 import { prompts } from '../openid/openid-request.ts';
 import { furtherGrants } from './token-endpoint.ts';
 
-/** Authorization server metadata (RFC 8414 §2, RFC 8628 §4, RFC 9126 §5, RFC 9207 §3, OpenID Connect Discovery 1.0 §3). */
-export interface AuthorizationServerMetadata {
-  readonly issuer: string;
-  readonly authorization_endpoint: string;
-  readonly token_endpoint: string;
-  readonly token_endpoint_auth_methods_supported: readonly string[];
-  /** RFC 8414 §2, where clients sign assertions. */
-  readonly token_endpoint_auth_signing_alg_values_supported: readonly string[];
-  readonly introspection_endpoint_auth_signing_alg_values_supported: readonly string[];
-  readonly revocation_endpoint_auth_signing_alg_values_supported: readonly string[];
-  readonly introspection_endpoint: string;
-  readonly introspection_endpoint_auth_methods_supported: readonly string[];
-  readonly revocation_endpoint: string;
-  readonly revocation_endpoint_auth_methods_supported: readonly string[];
-  readonly device_authorization_endpoint: string;
-  readonly pushed_authorization_request_endpoint: string;
-  readonly require_pushed_authorization_requests: boolean;
-  readonly userinfo_endpoint: string;
-  /** OpenID Connect RP-Initiated Logout 1.0 §2.1. */
-  readonly end_session_endpoint: string;
-  /** OpenID Connect Back-Channel Logout 1.0 §2.1. */
-  readonly backchannel_logout_supported: boolean;
-  readonly backchannel_logout_session_supported: boolean;
-  readonly jwks_uri: string;
-  /** RFC 7591 §3; it takes an initial access token. */
-  readonly registration_endpoint: string;
-  readonly subject_types_supported: readonly string[];
-  readonly id_token_signing_alg_values_supported: readonly string[];
-  readonly claims_supported: readonly string[];
-  readonly claims_parameter_supported: boolean;
-  readonly request_uri_parameter_supported: boolean;
-  readonly prompt_values_supported: readonly string[];
-  readonly scopes_supported: readonly string[];
-  readonly response_types_supported: readonly string[];
-  readonly response_modes_supported: readonly string[];
-  readonly grant_types_supported: readonly string[];
-  readonly client_id_metadata_document_supported: boolean;
-  readonly code_challenge_methods_supported: readonly string[];
-  readonly authorization_response_iss_parameter_supported: boolean;
-}
-
 /** RFC 8414 §3 and OpenID Connect Discovery 1.0 §4: both give the same. */
 const wellKnown = ['oauth-authorization-server', 'openid-configuration'].map(
   (name) => `/.well-known/${name}`,
@@ -85,9 +44,10 @@ export function endpointsOf(publicUrl: URL) {
     authorization_endpoint: endpointOf(issuer, 'authorize'),
     token_endpoint: endpointOf(issuer, 'token'),
     userinfo_endpoint: endpointOf(issuer, 'userinfo'),
+    // OpenID Connect RP-Initiated Logout 1.0 §2.1.
     end_session_endpoint: `${issuer}/hub/logout`,
     jwks_uri: endpointOf(issuer, 'jwks'),
-  } satisfies Partial<AuthorizationServerMetadata>;
+  };
 }
 
 /** What an assertion of a client may name as its audience: the issuer, or an endpoint (RFC 7523 §3, RFC 9126 §2). */
@@ -137,11 +97,12 @@ export function createKeySetEndpoint({
   };
 }
 
+/** RFC 8414 §2, RFC 8628 §4, RFC 9126 §5, RFC 9207 §3, OpenID Connect Discovery 1.0 §3, Back-Channel Logout 1.0 §2.1. */
 function authorizationServerMetadata(
   publicUrl: URL,
   scopeNames: readonly string[],
   hasAgents: boolean,
-): AuthorizationServerMetadata {
+) {
   const endpoints = endpointsOf(publicUrl);
   const endpoint = (name: string) => endpointOf(endpoints.issuer, name);
   const clientAuthenticationMethods = [
@@ -164,6 +125,7 @@ function authorizationServerMetadata(
     require_pushed_authorization_requests: false,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
+    // It takes an initial access token (RFC 7591 §3).
     registration_endpoint: endpoint('register'),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,
