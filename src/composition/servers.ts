@@ -152,6 +152,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
       activityLog.noteServer(serverId);
       await activityLog.flush();
     },
+    keepRunning: (serverId, ms) => limitsStore.keepRunning(serverId, ms),
     onStopAtLimit: metrics.countStopAtLimit,
   });
 
@@ -183,10 +184,11 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
       collectTraffic: () => serverRoutes.collectTraffic(),
     }),
   );
+  const limitsStore = createServerLimitsStore(database);
   const limitWatch = disposables.use(
     createLimitWatch({
       rules: createLimitRules(spawnerConfig),
-      store: createServerLimitsStore(database),
+      store: limitsStore,
       instanceId: instance.id,
       warningMs: spawnerConfig.limit_warning_seconds * 1000,
       activityLagMs: isShared ? flushIntervalMs + storingMs : 0,

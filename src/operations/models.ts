@@ -74,6 +74,7 @@ export const serverModel = z
     stop_reason: limitKind
       .nullable()
       .describe('The time limit that stops it at `stops_at`, or that has stopped it.'),
+    kept_until: time.nullable().describe('Until when its user keeps it running though it is idle.'),
     state: freeData.optional().describe('Only with `admin:server_state`.'),
   })
   .meta({ id: 'Server' });

@@ -151,6 +151,7 @@ export const serverPageOperations = [
       hasSpawnOptions: hasChoices(choices),
       load,
       idleCores: deps.spawnerConfig.idle_cpu_cores,
+      maxKeptSeconds: deps.spawnerConfig.keep_running_max_seconds,
       span,
       output,
       mayReadState: may('admin:server_state', resource),

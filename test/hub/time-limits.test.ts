@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changeDatabase } from '../support/hub-database.ts';
 import { serversInHub } from '../support/in-hub-servers.ts';
+import { runCommand } from '../support/run-command.ts';
 import {
   adminToken,
   createServerHub,
@@ -38,7 +39,7 @@ beforeAll(async () => {
       remove_named_servers_at_limit: true,
     },
   });
-  await createUsers(hub, 'ann', 'bob', 'cleo', 'eve');
+  await createUsers(hub, 'ann', 'bob', 'cleo', 'eve', 'fay');
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
@@ -127,6 +128,38 @@ test('the limit of a profile counts for servers that are started with it', async
   expect(limited.stop_reason).toBe('idle_timeout');
   expect(minutesLeft(limited)).toBeGreaterThanOrEqual(15);
   expect(minutesLeft(limited)).toBeLessThanOrEqual(20);
+});
+
+test('a user keeps an idle server running for a time, and no longer', async () => {
+  await startLimited('fay');
+  const browser = await hub.logIn('fay');
+  const page = () => browser.open(`${hub.url}hub/servers/fay`);
+  const left = async () => minutesLeft(await getServer(hub, serverPath('fay')));
+  // The first of the buttons.
+  await submitFormTo(browser, await page(), /^\/hub\/extend\/fay$/, { keep: '14400' });
+  expect(await left()).toBe(240);
+  expect((await page()).body).toMatch(/Kept running until <time/);
+  await age('fay', `last_activity_at = last_activity_at - ${61 * minute}`);
+  await look();
+  expect(await getServer(hub, serverPath('fay'))).toMatchObject({ ready: true });
+
+  const keep = (seconds: unknown) =>
+    hub.api(`${serverPath('fay')}/extend`, adminToken, {
+      method: 'POST',
+      body: JSON.stringify({ keep_running_seconds: seconds }),
+    });
+  for (const wrong of [86_401, -1, '1h', null]) expect((await keep(wrong)).status).toBe(400);
+  const command = await runCommand(hub.directory, 'server extend fay --keep-running 8h'.split(' '));
+  expect(command.stdout).toMatch(/^It is stopped at 2/);
+  expect(await left()).toBe(480);
+  expect(await (await keep(0)).json()).toMatchObject({ kept_until: null });
+  expect(await left()).toBeLessThanOrEqual(60);
+  const audit = await hub.api('/audit?action=server.keep&target=fay', adminToken);
+  expect(((await audit.json()) as { entries: object[] }).entries).toMatchObject([
+    { detail: { seconds: 0 } },
+    { detail: { seconds: 28_800 } },
+    { actor: { kind: 'user', name: 'fay' }, detail: { seconds: 14_400 } },
+  ]);
 });
 
 test('a longest age stays, whatever its user does', async () => {

@@ -377,6 +377,7 @@ export function samplePages(
     ],
     load: { series: sampleLoad(), silent: [text('hub-b')] },
     idleCores: 0.05,
+    maxKeptSeconds: 86_400,
     span: 'hour',
     output: { url: text('/hub/api/users/alice/server/output'), lines: outputTail },
     hasSpawnOptions: false,
@@ -925,6 +926,7 @@ export function samplePages(
         ...named,
         userName: text('bob'),
         comingStop: { at: minutes(40), reason: 'idle_timeout' },
+        keptUntil: minutes(40),
       }),
     }),
     'server-failed': serverPage({

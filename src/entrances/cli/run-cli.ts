@@ -18,6 +18,7 @@ import { addLogsCommand } from './logs-command.ts';
 import { addMaintenanceCommands } from './maintenance-commands.ts';
 import { requireLocal } from './performing.ts';
 import { addSchemaCommand } from './schema-command.ts';
+import { addServerCommands } from './server-commands.ts';
 import { addServiceCommands } from './service-commands.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
 import { addReloadCommand, addStartCommand, addStopCommand } from './start-command.ts';
@@ -71,6 +72,7 @@ export function createProgram(io: CliIo): Command {
   addLogsCommand(program, io);
   addUserCommands(program, io);
   addGroupCommands(program, io);
+  addServerCommands(program, io);
   addServiceCommands(program, io);
   addTokenCommand(program, io);
   addLoginCommands(program, io);

@@ -47,6 +47,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'server.create': text`Server created`,
   'server.start': text`Server started`,
   'server.stop': text`Server stopped`,
+  'server.keep': text`Server kept running`,
   'server.change': text`Server changed`,
   'server.delete': text`Server deleted`,
   'server.take_over': text`Server taken over`,

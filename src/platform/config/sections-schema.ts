@@ -3,6 +3,7 @@ import { byteSize, command, count, environment, seconds } from './common-schema.
 import { extraRoutes } from './extra-route-schema.ts';
 import { localizedText } from './language-schema.ts';
 import { profileAccessKeys, serverAccessKeys } from './server-access-schema.ts';
+import { timeLimitKeys } from './time-limits-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -111,7 +112,6 @@ const volumeSchema = z.strictObject({
 });
 
 const cores = z.number().positive();
-const idleCores = z.number().min(0).default(0.05);
 const processes = z.int().positive();
 
 /** A spawner plugin's name with options of its own. */
@@ -176,16 +176,6 @@ const profileSchema = z.strictObject({
   default: z.boolean().default(false).describe('Whether it is chosen beforehand.'),
 });
 
-/** The time limits of the members of a group. */
-const groupLimits = z.strictObject({
-  idle_timeout_seconds: seconds
-    .optional()
-    .describe('In place of that of the profile and of Spawner.idle_timeout_seconds.'),
-  max_age_seconds: seconds
-    .optional()
-    .describe('In place of that of the profile and of Spawner.max_age_seconds.'),
-});
-
 export const spawnerSection = z.strictObject({
   class: z
     .union([z.string().min(1), z.array(z.union([z.string().min(1), spawnerObject])).min(1)])
@@ -230,30 +220,7 @@ export const spawnerSection = z.strictObject({
     .default(10)
     .describe('Seconds the API waits for a server to stop before it answers 202 in place of 204.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
-  idle_timeout_seconds: seconds
-    .default(0)
-    .describe('Seconds without activity after which a running server is stopped; 0 for no limit.'),
-  idle_cpu_cores: idleCores.describe(
-    'Cores from which on a server counts as active, on average over a minute, though its user sends nothing; what it sends does not count then. 0 does not look at them: what it sends counts as activity.',
-  ),
-  max_age_seconds: seconds
-    .default(0)
-    .describe('Seconds after its start at which a server is stopped, used or not; 0 for no limit.'),
-  limits_by_group: z
-    .record(z.string().min(1).max(255), groupLimits)
-    .default({})
-    .describe(
-      'Other idle_timeout_seconds and max_age_seconds for the members of groups, by the name of the group. A value here beats that of the profile; of several groups that have one, the longest counts, and 0 is the longest.',
-    ),
-  limit_warning_seconds: seconds
-    .default(600)
-    .describe(
-      'Seconds before such a stop at which the home page warns its user, with a button that keeps the server where that can be.',
-    ),
-  remove_named_servers_at_limit: z
-    .boolean()
-    .default(false)
-    .describe('Whether a named server that such a limit stops is deleted.'),
+  ...timeLimitKeys,
   ...serverAccessKeys,
   mem_limit: byteSize.optional().describe('Memory limit of a server.'),
   mem_guarantee: byteSize.optional().describe('Memory kept for a server, where the engine can.'),

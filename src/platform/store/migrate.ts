@@ -10,6 +10,7 @@ import { migration0005 } from './migrations/0005-openid.ts';
 import { migration0006 } from './migrations/0006-grants.ts';
 import { migration0007 } from './migrations/0007-requested-scope.ts';
 import { migration0008 } from './migrations/0008-client-logins.ts';
+import { migration0009 } from './migrations/0009-kept-servers.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -21,6 +22,7 @@ export const migrations: readonly Migration[] = [
   migration0006,
   migration0007,
   migration0008,
+  migration0009,
 ];
 
 /**

@@ -195,6 +195,8 @@ export interface ServersTable {
   /** What the idle time and the age are counted from instead, where that is later than what is stored otherwise. */
   idle_from: number | null;
   age_from: number | null;
+  /** Until when its user keeps this run going though it is idle. */
+  kept_until: number | null;
   /** Limit that ended the last run: `idle_timeout` or `max_age`. */
   stop_reason: string | null;
   /** Since when its last start goes or went on. */

@@ -177,6 +177,72 @@ describeEachDatabase('time limits', (open, dialect) => {
     expect(await limits.end(me, old)).toEqual(['server-late']);
   });
 
+  describe('a server that its user keeps running', () => {
+    const kept = async (database: HubDatabase, settings: object, ms: number) => {
+      const world = await createWorld(database, settings);
+      await world.add('ann');
+      const watch = world.watchOf();
+      await watch.run();
+      await createServerLimitsStore(database).keepRunning('server-ann', ms);
+      return { world, watch };
+    };
+
+    test('is not stopped for being idle until then', async () => {
+      const { world, watch } = await kept(await open(), { idle_timeout_seconds: 3600 }, 5 * hour);
+      await world.age('ann', { used: 3 * hour });
+      await watch.run();
+      expect([world.stopped, await world.left('ann')]).toEqual([[], 300]);
+      world.pass(5 * hour);
+      await watch.run();
+      // Nobody looked for so long: its use may still be told.
+      expect(await world.left('ann')).toBe(10);
+      await untilStopped(watch);
+    });
+
+    test('is stopped at its longest age all the same', async () => {
+      const limits = { idle_timeout_seconds: 3600, max_age_seconds: 10 * 3600 };
+      const { world, watch } = await kept(await open(), limits, 5 * hour);
+      await watch.run();
+      expect(await world.left('ann')).toBe(60);
+      await world.age('ann', { born: 11 * hour });
+      await watch.run();
+      await untilStopped(watch);
+      expect(world.stopped).toEqual(['ann max_age']);
+    });
+
+    test('is kept as long when the time of day is set, and never longer than allowed', async () => {
+      const limits = { idle_timeout_seconds: 3600, keep_running_max_seconds: 6 * 3600 };
+      const { world, watch } = await kept(await open(), limits, 5 * hour);
+      for (const set of [24 * hour, -24 * hour]) {
+        world.setClock(set);
+        await watch.run();
+        expect(await world.left('ann')).toBe(300);
+      }
+      await using less = world.watchOf({ ...limits, keep_running_max_seconds: 2 * 3600 });
+      await less.run();
+      expect(await world.left('ann')).toBe(120);
+      await using none = world.watchOf({ ...limits, keep_running_max_seconds: 0 });
+      await none.run();
+      expect(await world.left('ann')).toBeLessThanOrEqual(60);
+      await untilStopped(watch);
+    });
+
+    test('goes on when it is kept at the last moment, whatever was read before', async () => {
+      const database = await open();
+      const { world, watch } = await kept(database, { idle_timeout_seconds: 3600 }, hour);
+      await untilStopped(watch);
+      const limits = createServerLimitsStore(database);
+      const { servers } = await limits.list(me, []);
+      await limits.keepRunning('server-ann', 5 * hour);
+      await limits.keep(
+        servers.map((server) => ({ ...server, keptUntil: null, keptBefore: server.keptUntil })),
+      );
+      const over = servers.map((server) => ({ ...server, reason: 'idle_timeout' as const }));
+      expect(await limits.end(me, over)).toEqual([]);
+      expect(await world.left('ann')).toBe(300);
+    });
+  });
+
   test('what another process saw is waited for, and each server is stopped by its own', async () => {
     const world = await createWorld(await open());
     await world.add('ann');

@@ -88,12 +88,14 @@ export function createLimitWatch(deps: {
     const isUnwatched = last === undefined || atMs - last.atMs > intervalMs + maxPauseMs;
     const before = known;
     known = await learn(servers, before);
-    const kept: LimitRecord[] = [];
+    const kept: (LimitRecord & { readonly keptBefore: number | null })[] = [];
     const over: (LimitRecord & { readonly reason: LimitKind })[] = [];
     for (const server of servers) {
       const isNew = before.get(server.id)?.startedAt !== server.startedAt;
       const record = recordOf(server, { nowMs, jumpMs, isNew, isUnwatched });
-      if (fields.some((field) => record[field] !== server[field])) kept.push(record);
+      if (fields.some((field) => record[field] !== server[field])) {
+        kept.push({ ...record, keptBefore: server.keptUntil });
+      }
       const stop = stopOf(server, record);
       const lagMs = stop?.reason === 'idle_timeout' ? deps.activityLagMs : 0;
       if (stop === undefined || stop.at.getTime() + lagMs > nowMs) continue;
@@ -152,10 +154,16 @@ export function createLimitWatch(deps: {
     const limits = rules.of(known.get(server.id)?.profile, server.groups);
     const idleTimeoutMs = limits.idleTimeoutMs ?? null;
     const maxAgeMs = limits.maxAgeMs ?? null;
-    let { lastActivityAt, idleFrom, ageFrom } = server;
+    let { lastActivityAt, idleFrom, ageFrom, keptUntil } = server;
     // A time of the future, from a clock that was set since, would keep it for ever.
     if (lastActivityAt !== null && lastActivityAt > nowMs + minJumpMs) lastActivityAt = nowMs;
     if (idleFrom !== null && idleFrom > nowMs) idleFrom = nowMs;
+    if (keptUntil !== null) {
+      if (!isNew) keptUntil += jumpMs;
+      // What is allowed now counts for those that are kept, too.
+      keptUntil = Math.min(keptUntil, nowMs + rules.maxKeptMs);
+      if (keptUntil <= nowMs) keptUntil = null;
+    }
     // With a clock that is set, the server gets no older, nor younger.
     if (jumpMs !== 0) ageFrom = isNew ? nowMs : (ageFrom ?? server.startedAt) + jumpMs;
     const bornMs = ageFrom ?? server.startedAt;
@@ -164,7 +172,15 @@ export function createLimitWatch(deps: {
     const isChanged =
       idleTimeoutMs !== server.idleTimeoutMs || maxAgeMs !== server.maxAgeMs || jumpMs !== 0;
     if (!isNew && !seen.isUnwatched && !isChanged) {
-      return { id: server.id, idleTimeoutMs, maxAgeMs, idleFrom, ageFrom, lastActivityAt };
+      return {
+        id: server.id,
+        idleTimeoutMs,
+        maxAgeMs,
+        idleFrom,
+        ageFrom,
+        keptUntil,
+        lastActivityAt,
+      };
     }
     // Its use may still be told, and its user is to be warned.
     if (idleTimeoutMs !== null) {
@@ -177,7 +193,7 @@ export function createLimitWatch(deps: {
       const minMs = nowMs - maxAgeMs + Math.min(maxAgeMs, deps.warningMs);
       if ((ageFrom ?? server.startedAt) < minMs) ageFrom = minMs;
     }
-    return { id: server.id, idleTimeoutMs, maxAgeMs, idleFrom, ageFrom, lastActivityAt };
+    return { id: server.id, idleTimeoutMs, maxAgeMs, idleFrom, ageFrom, keptUntil, lastActivityAt };
   }
 
   async function end(id: string, reason: LimitKind): Promise<void> {
@@ -216,6 +232,7 @@ const fields = [
   'maxAgeMs',
   'idleFrom',
   'ageFrom',
+  'keptUntil',
   'lastActivityAt',
 ] as const satisfies readonly (keyof LimitRecord)[];
 
@@ -229,6 +246,7 @@ function stopOf({ startedAt }: WatchedServer, record: LimitRecord): ComingStop |
       maxAgeMs: record.maxAgeMs ?? undefined,
       idleFrom: dateOf(record.idleFrom),
       ageFrom: dateOf(record.ageFrom),
+      keptUntil: dateOf(record.keptUntil),
     },
   });
 }

@@ -46,6 +46,7 @@ test('the API shows a server without its private address or ids', () => {
     full_progress_url: 'https://hub.example/hub/api/users/ann%20b/server/progress',
     failure: null,
     stops_at: null,
+    kept_until: null,
     stop_reason: null,
   });
 });

@@ -1,6 +1,6 @@
 import type { Origins } from '../../platform/http/origins.ts';
 import { type Server, type ServerState, unreachableSince } from './server.ts';
-import { comingStop, type LimitKind } from './time-limits.ts';
+import { comingStop, keptUntilOf, type LimitKind } from './time-limits.ts';
 
 /** How the API shows a server; field names as on the wire. */
 export interface ServerModel {
@@ -29,6 +29,8 @@ export interface ServerModel {
   readonly stops_at: string | null;
   /** The limit that stops it at `stops_at`, or that stopped it. */
   readonly stop_reason: LimitKind | null;
+  /** Until when its user keeps it running though it is idle. */
+  readonly kept_until: string | null;
   /** What the spawner stores; only with the scope `admin:server_state`. */
   readonly state?: Readonly<Record<string, unknown>>;
 }
@@ -85,6 +87,7 @@ export function presentServer(
           },
     stops_at: stop?.at.toISOString() ?? null,
     stop_reason: stop?.reason ?? (server.state === 'stopped' ? server.stoppedBy : null) ?? null,
+    kept_until: keptUntilOf(server)?.toISOString() ?? null,
     ...(options.withState ? { state: server.spawnerState } : {}),
   };
 }

@@ -150,6 +150,7 @@ export interface WatchedServer {
   readonly maxAgeMs: number | null;
   readonly idleFrom: number | null;
   readonly ageFrom: number | null;
+  readonly keptUntil: number | null;
   /** Those that were asked about. */
   readonly groups: readonly string[];
 }
@@ -157,7 +158,7 @@ export interface WatchedServer {
 /** What is stored of the time of a server. */
 export type LimitRecord = Pick<
   WatchedServer,
-  'id' | 'lastActivityAt' | 'idleTimeoutMs' | 'maxAgeMs' | 'idleFrom' | 'ageFrom'
+  'id' | 'lastActivityAt' | 'idleTimeoutMs' | 'maxAgeMs' | 'idleFrom' | 'ageFrom' | 'keptUntil'
 >;
 
 /** Time limits of running servers: each call is one statement, however many there are. */
@@ -169,15 +170,20 @@ export interface ServerLimitsStore {
   ): Promise<{ readonly servers: readonly WatchedServer[]; readonly nowMs: number | undefined }>;
   /** The profile each was started with, by id. */
   profilesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
-  /** Stores limits and times; a last activity that is stored is only ever put back. */
-  keep(records: readonly LimitRecord[]): Promise<void>;
   /**
-   * Notes of servers that a limit ends them. Returns the ids of those that still run at this instance and were not used
-   * since they were listed.
+   * Stores limits and times; a last activity that is stored is only ever put back, and what a user has chosen since the
+   * servers were listed stays.
+   */
+  keep(records: readonly (LimitRecord & { readonly keptBefore: number | null })[]): Promise<void>;
+  /** Keeps a running server for so long from now on; 0 keeps it no longer. */
+  keepRunning(id: string, ms: number): Promise<void>;
+  /**
+   * Notes of servers that a limit ends them. Returns the ids of those that still run at this instance and were neither
+   * used nor kept since they were listed.
    */
   end(
     instanceId: string,
-    ended: readonly (Pick<WatchedServer, 'id' | 'lastActivityAt'> & {
+    ended: readonly (Pick<WatchedServer, 'id' | 'lastActivityAt' | 'keptUntil'> & {
       readonly reason: LimitKind;
     })[],
   ): Promise<readonly string[]>;
@@ -215,6 +221,7 @@ export function createServerLimitsStore(database: HubDatabase): ServerLimitsStor
           'max_age_ms as maxAgeMs',
           'idle_from as idleFrom',
           'age_from as ageFrom',
+          'kept_until as keptUntil',
           groups.as('groups'),
           databaseTimeMs(database).as('now'),
         ])
@@ -246,6 +253,8 @@ export function createServerLimitsStore(database: HubDatabase): ServerLimitsStor
           record.idleFrom ?? nothing,
           record.ageFrom ?? nothing,
           record.lastActivityAt ?? nothing,
+          record.keptUntil ?? nothing,
+          record.keptBefore ?? nothing,
         ]),
         database,
       );
@@ -257,31 +266,51 @@ export function createServerLimitsStore(database: HubDatabase): ServerLimitsStor
           idle_from = entry.idle_from, age_from = entry.age_from,
           last_activity_at = case
             when servers.last_activity_at > entry.used_at then entry.used_at
-            else servers.last_activity_at end
+            else servers.last_activity_at end,
+          kept_until = case
+            when servers.kept_until = entry.kept_before then entry.kept_until
+            else servers.kept_until end
         from (
           select stored.id as entry_id, ${field(1)} as idle_timeout, ${field(2)} as max_age,
-            ${field(3)} as idle_from, ${field(4)} as age_from, ${field(5)} as used_at
+            ${field(3)} as idle_from, ${field(4)} as age_from, ${field(5)} as used_at,
+            ${field(6)} as kept_until, ${field(7)} as kept_before
           from ${rows} join servers as stored on stored.id = value ->> 0
           ${lock}
         ) as entry
         where id = entry.entry_id and state = 'running'`.execute(kysely);
     },
 
+    async keepRunning(id, ms) {
+      await kysely
+        .updateTable('servers')
+        .set({ kept_until: ms === 0 ? null : sql`${databaseTimeMs(database)} + ${Math.round(ms)}` })
+        .where('id', '=', id)
+        .where('state', '=', 'running')
+        .execute();
+    },
+
     async end(instanceId, ended) {
       if (ended.length === 0) return [];
       const rows = jsonRows(
-        ended.map(({ id, lastActivityAt, reason }) => [id, reason, lastActivityAt ?? nothing]),
+        ended.map(({ id, lastActivityAt, keptUntil, reason }) => [
+          id,
+          reason,
+          lastActivityAt ?? nothing,
+          keptUntil ?? nothing,
+        ]),
         database,
       );
       const result = await sql<{ id: string }>`
         update servers set stop_reason = entry.reason
         from (
-          select stored.id as entry_id, value ->> 1 as reason, cast(value ->> 2 as bigint) as used_at
+          select stored.id as entry_id, value ->> 1 as reason, cast(value ->> 2 as bigint) as used_at,
+            cast(value ->> 3 as bigint) as kept_until
           from ${rows} join servers as stored on stored.id = value ->> 0
           ${lock}
         ) as entry
         where id = entry.entry_id and state = 'running' and instance_id = ${instanceId}
-          and (entry.reason = 'max_age' or coalesce(last_activity_at, ${sql.lit(nothing)}) = entry.used_at)
+          and (entry.reason = 'max_age' or (coalesce(last_activity_at, ${sql.lit(nothing)}) = entry.used_at
+            and coalesce(servers.kept_until, ${sql.lit(nothing)}) = entry.kept_until))
         returning id`.execute(kysely);
       return result.rows.map(({ id }) => id);
     },
@@ -294,6 +323,7 @@ export const unlimited = {
   max_age_ms: null,
   idle_from: null,
   age_from: null,
+  kept_until: null,
   stop_reason: null,
 } as const;
 
@@ -306,8 +336,9 @@ function toLimits(row: Row<'servers'>): Pick<Server, 'limits' | 'stoppedBy'> {
       ? {
           idleTimeoutMs: idleTimeoutMs ?? undefined,
           maxAgeMs: maxAgeMs ?? undefined,
-          idleFrom: row.idle_from === null ? undefined : new Date(row.idle_from),
-          ageFrom: row.age_from === null ? undefined : new Date(row.age_from),
+          idleFrom: toDate(row.idle_from),
+          ageFrom: toDate(row.age_from),
+          keptUntil: toDate(row.kept_until),
         }
       : undefined,
     stoppedBy: (row.stop_reason ?? undefined) as LimitKind | undefined,

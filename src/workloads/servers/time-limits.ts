@@ -13,6 +13,8 @@ export interface TimeLimits {
 export interface LimitClock extends TimeLimits {
   readonly idleFrom: Date | undefined;
   readonly ageFrom: Date | undefined;
+  /** Until when its user keeps it running though it is idle. */
+  readonly keptUntil?: Date | undefined;
 }
 
 /** When a server is stopped if it is not used until then, and by which limit. */
@@ -30,13 +32,19 @@ export interface LimitRules {
   /** Names of the groups that have limits of their own. */
   readonly groupNames: readonly string[];
   readonly hasLimitsByProfile: boolean;
+  /** The longest that users may keep idle servers running from now on. */
+  readonly maxKeptMs: number;
   /** The limits of a server: what a group of its user says, else its profile, else what all have. */
   of(profile: string | undefined, groups: readonly string[]): TimeLimits;
 }
 
 type LimitConfig = Pick<
   SpawnerConfig,
-  'idle_timeout_seconds' | 'max_age_seconds' | 'limits_by_group' | 'profiles'
+  | 'idle_timeout_seconds'
+  | 'max_age_seconds'
+  | 'limits_by_group'
+  | 'profiles'
+  | 'keep_running_max_seconds'
 >;
 type LimitSetting = 'idle_timeout_seconds' | 'max_age_seconds';
 
@@ -66,6 +74,7 @@ export function createLimitRules(config: LimitConfig): LimitRules {
     isAny: all.length > 0,
     shortestMs: Math.min(...all) * 1000,
     groupNames: [...byGroup.keys()],
+    maxKeptMs: config.keep_running_max_seconds * 1000,
     hasLimitsByProfile: config.profiles.some(
       (profile) =>
         profile.idle_timeout_seconds !== undefined || profile.max_age_seconds !== undefined,
@@ -86,14 +95,25 @@ export function comingStop(server: {
 }): ComingStop | undefined {
   const { state, startedAt, lastActivityAt, limits } = server;
   if (state !== 'running' || startedAt === undefined || limits === undefined) return undefined;
-  const { idleTimeoutMs, maxAgeMs, idleFrom, ageFrom } = limits;
+  const { idleTimeoutMs, maxAgeMs, idleFrom, ageFrom, keptUntil } = limits;
   const usedMs = Math.max(Number(lastActivityAt ?? startedAt), Number(idleFrom ?? 0));
   const bornMs = Number(ageFrom ?? startedAt);
-  const idleMs = idleTimeoutMs === undefined ? Number.POSITIVE_INFINITY : usedMs + idleTimeoutMs;
+  const idleMs =
+    idleTimeoutMs === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.max(usedMs + idleTimeoutMs, Number(keptUntil ?? 0));
   const oldMs = maxAgeMs === undefined ? Number.POSITIVE_INFINITY : bornMs + maxAgeMs;
   const atMs = Math.min(idleMs, oldMs);
   if (atMs === Number.POSITIVE_INFINITY) return undefined;
   return { at: new Date(atMs), reason: oldMs <= idleMs ? 'max_age' : 'idle_timeout' };
+}
+
+/** Until when the user of a server keeps it running though it is idle; undefined where that is not so. */
+export function keptUntilOf({
+  state,
+  limits,
+}: Pick<Parameters<typeof comingStop>[0], 'state' | 'limits'>): Date | undefined {
+  return state === 'running' ? limits?.keptUntil : undefined;
 }
 
 /** Length of the limit that ends or ended a run. */

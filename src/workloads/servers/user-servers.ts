@@ -85,10 +85,11 @@ export interface UserServers {
   /** Stops a running server of this instance that has reached a time limit; resolves when it is stopped. */
   stopAtLimit(serverId: string, reason: LimitKind): Promise<void>;
   /**
-   * Counts as a use of a running server, so that it is not stopped for being idle. Throws `conflict` where that changes
-   * nothing.
+   * Counts as a use of a running server, so that it is not stopped for being idle; with `keepSeconds`, it is kept for so
+   * long though it is idle, with 0 no longer. Throws `conflict` where that changes nothing, and `bad_request` beyond
+   * `Spawner.keep_running_max_seconds`.
    */
-  extend(userName: string, serverName: string): Promise<Server>;
+  extend(userName: string, serverName: string, keepSeconds?: number): Promise<Server>;
   prefixOf(server: Pick<Server, 'userName' | 'name'>): string;
 }
 
@@ -114,6 +115,8 @@ export function createUserServers(deps: {
   readonly audit: Pick<AuditTrail, 'recordAlone'>;
   /** Stores that a server is used now. */
   readonly recordUse: (serverId: string) => Promise<void>;
+  /** Keeps a server running for so long from now on; 0 keeps it no longer. */
+  readonly keepRunning: (serverId: string, ms: number) => Promise<void>;
   /** A limit has stopped a server. */
   readonly onStopAtLimit: (reason: LimitKind) => void;
   readonly log: Logger;
@@ -319,21 +322,31 @@ export function createUserServers(deps: {
       if (left?.state === 'stopped' && left.stoppedBy === reason) await removeStopped(left);
     },
 
-    async extend(userName, serverName) {
+    async extend(userName, serverName, keepSeconds) {
       const server = await existing(userName, serverName);
-      const stopBefore = comingStop(server);
       if (server.state !== 'running') {
         throw new HubError('conflict', text`The server does not run.`);
       }
-      await deps.recordUse(server.id);
-      const extended = await existing(userName, serverName);
-      const stopAfter = comingStop(extended);
-      if (stopBefore?.reason === 'max_age' && stopAfter?.reason === 'max_age') {
+      const limits = server.limits && { ...server.limits, keptUntil: undefined };
+      const stop = comingStop({ ...server, limits });
+      if (stop?.reason === 'max_age') {
         throw new HubError('conflict', text`The server has a longest time to run, which stays.`, {
-          hint: text`It is stopped at ${exactTime(stopAfter.at)}; save your work before, and start it again after that.`,
+          hint: text`It is stopped at ${exactTime(stop.at)}; save your work before, and start it again after that.`,
         });
       }
-      return extended;
+      const { keep_running_max_seconds: maxSeconds } = spawnerConfig;
+      if (keepSeconds !== undefined && keepSeconds > maxSeconds) {
+        throw new HubError('bad_request', text`A server cannot be kept running for so long.`, {
+          hint: text`${maxSeconds} seconds are the most; Spawner.keep_running_max_seconds sets it.`,
+        });
+      }
+      await deps.recordUse(server.id);
+      if (keepSeconds !== undefined) {
+        await deps.keepRunning(server.id, keepSeconds * 1000);
+        const kept = serverAuditEvent('server.keep', { user_name: userName, name: serverName });
+        await deps.audit.recordAlone({ ...kept, detail: { seconds: keepSeconds } });
+      }
+      return existing(userName, serverName);
     },
 
     deleteAllOf: deletion.ofUser,

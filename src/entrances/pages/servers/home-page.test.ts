@@ -131,6 +131,7 @@ describe('the home page', () => {
           },
           span: 'hour',
           idleCores: 0.05,
+          maxKeptSeconds: 0,
           hasSpawnOptions: false,
           hasLastOptions: false,
           may: { open: true, start: true, stop: true, share: false, extend },

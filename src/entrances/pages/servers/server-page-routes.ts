@@ -51,6 +51,7 @@ export function serverPageRoutes(
         load: model.load,
         span: model.span,
         idleCores: model.idleCores,
+        maxKeptSeconds: model.maxKeptSeconds,
         output: outputOf(model),
         hasSpawnOptions: model.hasSpawnOptions,
         hasLastOptions: Object.keys(server?.userOptions ?? {}).length > 0,

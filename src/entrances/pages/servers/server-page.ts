@@ -15,6 +15,7 @@ import {
   comingStopSentence,
   extendForm,
   isChanging,
+  keepForm,
   limitSentence,
   outputBlock,
   type ServerSummary,
@@ -35,6 +36,8 @@ export interface ServerPageView {
   readonly span: LoadSpan;
   /** Cores from which on a server counts as used; 0 where they are not looked at. */
   readonly idleCores: number;
+  /** For how long its user may keep it running though it is idle; 0 for not at all. */
+  readonly maxKeptSeconds: number;
   /** What it writes; undefined for who may not open it. */
   readonly output?: LiveOutputView | undefined;
   readonly hasSpawnOptions: boolean;
@@ -86,15 +89,15 @@ ${output !== undefined && liveOutput(output)}`,
 function limits(view: ServerPageView): HtmlValue {
   const { layout, server, may } = view;
   if (server.comingStop !== undefined) {
-    const { userName, name } = server;
-    return html`<div class="row"><p class="soft">${comingStopSentence(server, layout.now)}${server.comingStop.reason === 'idle_timeout' && html` ${workSentence(view)}`}</p>${
+    const { userName, name, keptUntil } = server;
+    return html`<div class="row"><p class="soft">${keptUntil && html`${text`Kept running until ${timeElement(keptUntil, layout.now)}.`} `}${comingStopSentence(server, layout.now)}${server.comingStop.reason === 'idle_timeout' && html` ${workSentence(view)}`}</p>${
       may.extend &&
       extendForm(layout, server, {
         label: text`Extend`,
         style: 'small',
         returnTo: layout.urls.server(userName, name),
       })
-    }</div>`;
+    }</div>${may.extend && keepForm(layout, server, view.maxKeptSeconds)}`;
   }
   const sentence = limitSentence(server);
   return sentence !== '' && html`<p class="soft">${sentence}</p>`;

@@ -2,7 +2,7 @@ import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import type { ServerState } from '../../../workloads/servers/server.ts';
 import type { ComingStop, LimitKind } from '../../../workloads/servers/time-limits.ts';
-import { actionForm } from '../elements/form.ts';
+import { actionForm, csrfField, hiddenFields } from '../elements/form.ts';
 import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
 import { setDuration, timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -30,6 +30,8 @@ export interface ServerSummary {
   readonly unreachableSince?: Date | undefined;
   /** When a time limit stops it, unless it is used until then. */
   readonly comingStop?: ComingStop | undefined;
+  /** Until when its user keeps it running though it is idle. */
+  readonly keptUntil?: Date | undefined;
   /** The time limit that ended its last run. */
   readonly stoppedBy?: { readonly reason: LimitKind; readonly seconds: number } | undefined;
 }
@@ -105,6 +107,28 @@ export function extendForm(
   const { returnTo, ...rest } = button;
   const fields = { return_to: returnTo };
   return actionForm(layout, { action: layout.urls.extend(userName, name), ...rest, fields });
+}
+
+const hour = 3600;
+const keepChoices = [hour, 4 * hour, 8 * hour, 24 * hour, 72 * hour, 168 * hour];
+
+/** Buttons that keep an idle server running for a time, up to the longest allowed; nothing where its age stops it. */
+export function keepForm(
+  layout: FormLayoutProps,
+  { userName, name, comingStop, keptUntil }: ServerSummary,
+  maxSeconds: number,
+): HtmlValue {
+  if (maxSeconds === 0 || (comingStop?.reason !== 'idle_timeout' && keptUntil === undefined))
+    return '';
+  const allowed = keepChoices.filter((seconds) => seconds <= maxSeconds);
+  const button = (seconds: number, label: Phrase, accessibleLabel: Phrase) =>
+    html`<button class="button small" name="keep" value="${seconds}" aria-label="${accessibleLabel}">${label}</button>`;
+  return html`<form class="row" method="post" action="${layout.urls.extend(userName, name)}">${csrfField(layout)}${hiddenFields({ return_to: layout.urls.server(userName, name) })}<span class="soft">${text`Keep it running for`}</span>${(
+    allowed.length === 0 ? [maxSeconds] : allowed
+  ).map((seconds) => {
+    const time = setDuration(seconds);
+    return button(seconds, time, text`Keep it running for ${time}`);
+  })}${keptUntil !== undefined && button(0, text`No longer`, text`Keep it running no longer`)}</form>`;
 }
 
 /** Says when a time limit stops a server that runs. */

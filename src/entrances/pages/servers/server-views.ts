@@ -1,7 +1,7 @@
 import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { type Server, unreachableSince } from '../../../workloads/servers/server.ts';
-import { comingStop, limitMs } from '../../../workloads/servers/time-limits.ts';
+import { comingStop, keptUntilOf, limitMs } from '../../../workloads/servers/time-limits.ts';
 import { type ServerSummary, type ShownServerState, serverTitle } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */
@@ -23,6 +23,7 @@ export function summaryOf(server: Server, url: string, load?: LoadSeries): Serve
     failure: hasFailed && server.failure !== undefined ? server.failure.message : undefined,
     unreachableSince: unreachable,
     comingStop: comingStop(server),
+    keptUntil: keptUntilOf(server),
     stoppedBy: stoppedByOf(server),
     ...(server.state === 'running' && { load }),
   };

@@ -131,9 +131,16 @@ export function spawnRoutes(
 
     form(`/extend${path}`, `extend${kind}` as const, {
       params: paramsOfForm,
+      body: (sent) => {
+        const seconds = sent.get('keep');
+        return { keep_running_seconds: seconds === null ? undefined : Number(seconds) };
+      },
       done: ({ sent }) => ({
         to: returnTo(sent) ?? urls.home,
-        say: text`The server keeps running.`,
+        say:
+          sent.get('keep') === '0'
+            ? text`The server is kept running no longer than it is used.`
+            : text`The server keeps running.`,
       }),
       mistaken: (problem, sent) => ({
         to: returnTo(sent) ?? urls.home,
