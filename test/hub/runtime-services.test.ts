@@ -416,7 +416,8 @@ describe('the pages', () => {
     const refused = await submitMain(ada, form, { ...typed, url: new URL(hub.apiUrl).origin });
     expect([refused.status, refused.body.includes('the hub itself')]).toEqual([400, true]);
     expect(refused.body).toContain('value="By &lt;page&gt;"');
-    const added = await submitMain(ada, form, { ...typed, url: appUrl });
+    const redirect_uris = 'https://a.example.org/cb\nhttps://b.example.org/cb';
+    const added = await submitMain(ada, form, { ...typed, url: appUrl, redirect_uris });
     const token = /hub_[\w-]+/.exec(added.body)?.[0];
     expect((await whoami(token)).name).toBe('by-page');
     expect(added.body).toContain('/hub/admin/services');
@@ -429,16 +430,24 @@ describe('the pages', () => {
     const fixed = await ada.request(at('/services/fixed'));
     expect(fixed.body).not.toContain('/hub/admin/services/fixed/edit');
     const edit = await ada.request(at('/services/by-page/edit'));
+    expect(edit.body).toContain('https://a.example.org/cb\nhttps://b.example.org/cb');
     await ask('PATCH', 'by-page', { oauth_client_allowed_scopes: ['read:users'] });
     const late = await submitMain(ada, edit, { ...typed, title: '', url: '' });
     expect([late.status, late.body.includes('changed since')]).toEqual([400, true]);
     expect(late.body).toContain('by Service admin-service.');
     expect(late.body).toContain(`<dt>Address</dt><dd>${appUrl}</dd>`);
     expect((await ask('GET', 'by-page')).body).toMatchObject({ url: appUrl });
-    const saved = await submitMain(ada, late, { title: '', url: appUrl, access: 'public' });
+    const saved = await submitMain(ada, late, {
+      title: '',
+      url: appUrl,
+      access: 'public',
+      redirect_uris: '',
+    });
     expect(saved.status).toBe(303);
     const { body } = await ask('GET', 'by-page');
     expect(body).toMatchObject({ access: 'public', display: false, info: {}, url: appUrl });
+    const bare = await ada.request(at('/services/by-page/edit'));
+    expect(bare.body).not.toContain('a.example.org');
     expect((await whoami(token)).name).toBe('by-page');
     // The form has no field for a title in languages, and leaves it as it is.
     const title = { en: 'Ours', de: 'Unseres' };

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { defaultArgon2Cost } from '../../src/identity/authentication/password-hash.ts';
 import { head, rawRequest, statusOf } from '../attacks/proxy-harness.ts';
 import { createRandom } from '../attacks/request-mutator.ts';
-import { FakeBrowser } from '../support/fake-browser.ts';
+import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { untilState } from '../support/services.ts';
@@ -58,16 +58,24 @@ describe('a reload under load', () => {
   });
 });
 
+const isRefused = ({ status, body }: BrowserAnswer) =>
+  status !== 302 && !body.includes('Many users are logging in right now.');
+
 test('a class that logs in at one moment from behind one address gets in, each of them', async () => {
   const names = Array.from({ length: 40 }, (_, index) => `pupil-${index}`);
   // A tenth of what is allowed by default, to go with a fifth of the people.
   const limits = { lockout_attempts: 1, concurrent_logins: 2 };
   const options = { passwordCost: defaultArgon2Cost };
   await using hub = await createPasswordHub(names, { Authenticator: limits }, options);
-  const answers = await Promise.all(
-    names.map((name) => submitLogin(new FakeBrowser(), hub.url, name, testPassword)),
-  );
-  expect(answers.filter(({ status }) => status !== 302)).toEqual([]);
+  let waiting = names;
+  while (waiting.length > 0) {
+    const answers = await Promise.all(
+      waiting.map((name) => submitLogin(new FakeBrowser(), hub.url, name, testPassword)),
+    );
+    // A slow machine sends some away for a moment; nobody is held to have guessed.
+    expect(answers.filter(isRefused).map(({ body }) => body)).toEqual([]);
+    waiting = waiting.filter((_, index) => answers[index]?.status !== 302);
+  }
 });
 
 describe('a hub that is killed at any moment', () => {

@@ -274,10 +274,10 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     now,
   });
   const logoutOutcomes: string[] = [];
-  const startDeliveries = () =>
+  const startDeliveries = (known: Pick<typeof clients, 'find'> = clients) =>
     startLogoutDeliveries({
       clientLogins: createClientLoginStore(database),
-      clients,
+      clients: known,
       signingKeys,
       sessionIdOf,
       issuer,

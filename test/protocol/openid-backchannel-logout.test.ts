@@ -60,8 +60,8 @@ async function logIn(clients = [wiki], scope = 'openid') {
   return { browser, idTokens };
 }
 
-async function deliver(): Promise<void> {
-  await using deliveries = hub.startDeliveries();
+async function deliver(clients = hub.clients): Promise<void> {
+  await using deliveries = hub.startDeliveries(clients);
   await deliveries.run();
 }
 
@@ -149,6 +149,15 @@ test('§2.5 tries again what was not delivered, after a while that grows, also f
   expect(heard).toHaveLength(3);
   const [first, ...others] = heard.map((_, index) => decodeJwt(tokenOf(index)).jti);
   expect(others).not.toContain(first);
+});
+
+test('what an instance cannot tell, as it does not know the client yet, another does', async () => {
+  const { browser } = await logIn();
+  await hub.loginSessions.end(browser.sessionId);
+  await deliver({ ...hub.clients, find: async () => undefined });
+  expect(heard).toHaveLength(0);
+  await deliver();
+  expect(heard).toHaveLength(1);
 });
 
 test('§2.8 does not try again what the client refuses, and follows no redirect', async () => {

@@ -28,7 +28,7 @@ const authenticate = async (form: Record<string, string>) => {
 test('§3.2.1 answers with the id, the secret and what is registered, and the client may use them at once', async () => {
   const { status, body } = await register({
     redirect_uris,
-    client_name: 'Notes',
+    client_name: 'Not\u202ees\n',
     grant_types: ['authorization_code', 'refresh_token'],
     backchannel_logout_uri: 'https://app.example.org/logout',
     unheard_of: true,
@@ -42,7 +42,7 @@ test('§3.2.1 answers with the id, the secret and what is registered, and the cl
     registration_client_uri: expect.stringMatching(/\/hub\/api\/oauth2\/register\/client-/),
     registration_access_token: expect.any(String),
     post_logout_redirect_uris: [],
-    client_name: 'Notes',
+    client_name: 'Not es',
     redirect_uris,
     token_endpoint_auth_method: 'client_secret_basic',
     grant_types: ['authorization_code', 'refresh_token'],
@@ -56,7 +56,7 @@ test('§3.2.1 answers with the id, the secret and what is registered, and the cl
   const service = await (await hub.api(`/services/${client_id}`, adminToken)).json();
   expect(service).toMatchObject({
     source: 'api',
-    info: { title: 'Notes', registered_by: expect.any(String) },
+    info: { title: 'Not es', registered_by: expect.any(String) },
   });
   await hub.api(`/services/${client_id}`, adminToken, { method: 'DELETE' });
   expect(await authenticate({ client_id, client_secret })).toBe('invalid_client');

@@ -89,6 +89,15 @@ describe('§2.1 and §2.3 a request that is pushed', () => {
     expect(await refusalOf(await push(more))).toEqual([400, error]);
   });
 
+  test('of servers of users, who know their secrets, only so many are kept for one network', async () => {
+    const { secret } = await hub.createServerOf(alice.user);
+    const asServer = basic('hub-user-alice', secret);
+    const answers = [];
+    for (let count = 0; count < 6; count += 1)
+      answers.push((await push({ client_id: 'hub-user-alice' }, asServer)).status);
+    expect(answers).toEqual([201, 201, 201, 201, 201, 429]);
+  });
+
   test('of public clients only so many are kept for one network', async () => {
     const { challenge } = pkcePair();
     const more = {

@@ -27,6 +27,7 @@ const codes: ReadonlySet<string> = new Set([
   'http://127.0.0.1:9000',
   'python3 -m gallery --port 9000',
   'NAME=value',
+  'https://app.example.org/callback',
 ]);
 
 /** A detail of the audit log, which is written for programs too. */

@@ -1754,6 +1754,7 @@ export function samplePages(
         url: text('http://127.0.0.1:8080'),
         access: 'gateway',
         isDisplayed: true,
+        redirectUris: text('https://labels.example.org/oauth/callback'),
         launch: undefined,
       },
       problem: text('url: is an address of the hub itself.'),
@@ -1767,6 +1768,7 @@ export function samplePages(
         url: text('http://127.0.0.1:8080'),
         access: 'gateway',
         isDisplayed: true,
+        redirectUris: text('https://labels.example.org/oauth/callback'),
         launch: {
           command: text('label-studio start --port 8080'),
           environment: '',

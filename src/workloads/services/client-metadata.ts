@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { assertionAlgorithms } from '../../identity/oauth/clients/client-assertion.ts';
+import { clientName } from '../../identity/oauth/clients/client-documents.ts';
 import { signingAlgorithms } from '../../identity/oauth/keys/signing-key-store.ts';
 import { isLoopback } from '../../platform/addresses/host-address.ts';
 import { mayBePublic } from '../../platform/addresses/public-lookup.ts';
@@ -52,7 +53,7 @@ export const clientMetadata = z.object({
     )
     .default(['authorization_code']),
   response_types: z.array(z.enum(['code'])).default(['code']),
-  client_name: z.string().max(100).optional(),
+  client_name: clientName.optional(),
   contacts: z.array(z.string().max(200)).max(10).optional(),
   jwks: serviceDefinition.shape.oauth_jwks,
   jwks_uri: address.optional(),

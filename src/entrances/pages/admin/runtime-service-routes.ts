@@ -24,7 +24,7 @@ export function adminRuntimeServiceRoutes(bound: BoundPages): void {
 
   const showNew = page('/admin/new-service', 'viewNewService', ({ layout, model, failure }) => {
     const launch = model.allowsManaged ? emptyLaunch : undefined;
-    const empty = { name: '', title: '', url: '', access: 'gateway', isDisplayed: true, launch };
+    const empty = { ...emptyForm, launch };
     return adminServiceFormPage({
       layout,
       form: failure === undefined ? empty : readForm(failure.sent, nameIn(failure.sent)),
@@ -66,7 +66,16 @@ export function adminRuntimeServiceRoutes(bound: BoundPages): void {
       if (typed.launch?.command === '')
         throw new HubError('bad_request', text`command: a managed service needs one.`);
       const { title, ...members } = membersOf(typed);
-      return { title, changes: { url: null, ...emptiedBy(typed.launch), ...checked(members) } };
+      return {
+        title,
+        changes: {
+          url: null,
+          oauth_redirect_uri: null,
+          oauth_redirect_uris: null,
+          ...emptiedBy(typed.launch),
+          ...checked(members),
+        },
+      };
     },
     done: ({ params: { service: name = '' } }) => ({
       to: urls.adminService(name),
@@ -101,6 +110,15 @@ function serviceChanges({ service }: Readonly<Record<string, string>>): Changes 
 
 const nameIn = (sent: URLSearchParams) => (sent.get('name') ?? '').trim();
 
+const emptyForm = {
+  name: '',
+  title: '',
+  url: '',
+  access: 'gateway',
+  isDisplayed: true,
+  redirectUris: '',
+};
+
 const emptyLaunch: LaunchForm = {
   command: '',
   environment: '',
@@ -111,6 +129,7 @@ const emptyLaunch: LaunchForm = {
 
 function formOf({ definition }: RuntimeService): ServiceForm {
   const { name, info, url = '', access, display, command, cwd = '', user = '' } = definition;
+  const { oauth_redirect_uri, oauth_redirect_uris } = definition;
   const title = info['title'];
   return {
     name,
@@ -118,6 +137,7 @@ function formOf({ definition }: RuntimeService): ServiceForm {
     url,
     access,
     isDisplayed: display,
+    redirectUris: [oauth_redirect_uri ?? [], oauth_redirect_uris].flat().join('\n'),
     launch: command && { ...emptyLaunch, command: command.map(quoteWord).join(' '), cwd, user },
   };
 }
@@ -137,6 +157,7 @@ function readForm(form: URLSearchParams, name: string): ServiceForm {
     url: typed('url'),
     access: typed('access'),
     isDisplayed: form.has('display'),
+    redirectUris: typed('redirect_uris'),
     launch: form.has('command')
       ? {
           command: typed('command'),
@@ -155,13 +176,15 @@ function emptiedBy(launch: LaunchForm | undefined) {
   return { cwd: null, user: null, ...(launch.isEnvironmentCleared && { environment: null }) };
 }
 
-function membersOf({ title, url, access, isDisplayed, launch }: ServiceForm) {
+function membersOf({ title, url, access, isDisplayed, redirectUris, launch }: ServiceForm) {
+  const uris = redirectUris.split(/\s+/).filter((uri) => uri !== '');
   return {
     title,
     ...(url !== '' && { url }),
     // Without an address there are no visitors, whatever is chosen for them.
     access: url === '' ? 'service' : access,
     display: isDisplayed,
+    ...(uris.length > 0 && { oauth_redirect_uris: uris }),
     ...(launch !== undefined && launchMembersOf(launch)),
   };
 }

@@ -23,6 +23,8 @@ export interface ServiceForm {
   readonly url: string;
   readonly access: string;
   readonly isDisplayed: boolean;
+  /** Where logins lead, one on each line. */
+  readonly redirectUris: string;
   /** How the hub runs it, of a managed service; undefined where that cannot be said here. */
   readonly launch: LaunchForm | undefined;
 }
@@ -51,8 +53,8 @@ export interface AdminServiceFormView {
 const accessChoices = Object.entries(accessLabels).map(([value, label]) => ({ value, label }));
 
 /**
- * The form that adds a service or changes one: `name` (of a new one), `title`, `url`, `access`, `display`, and
- * `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
+ * The form that adds a service or changes one: `name` (of a new one), `title`, `url`, `access`, `display`,
+ * `redirect_uris` and `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
  */
 export function adminServiceFormPage({
   layout,
@@ -98,6 +100,7 @@ ${textField({ name: 'title', label: text`Title`, value: form.title, isOptional: 
 ${textField({ name: 'url', label: text`Address`, value: form.url, isOptional: true, isLiteral: true, placeholder: 'http://127.0.0.1:9000', help: text`Where its web server listens. Without one it only holds a token for the API.` })}
 ${selectField({ name: 'access', label: text`Visitors`, choices: accessChoices, value: form.access })}
 ${checkBox({ name: 'display', label: text`Show it to users`, isChecked: form.isDisplayed })}
+${textArea({ name: 'redirect_uris', label: text`Addresses after a login`, value: form.redirectUris, isOptional: true, placeholder: 'https://app.example.org/callback', help: text`Of an app that logs people in by itself (OAuth, OpenID Connect): where it wants them back, one on each line.` })}
 ${form.launch !== undefined && launchFields(form.launch, isNew)}
 <div class="actions"><button class="button primary">${isNew ? text`Add service` : text`Save`}</button> <a class="button" href="${back}">${text`Cancel`}</a></div>
 </form>`,
@@ -106,7 +109,7 @@ ${form.launch !== undefined && launchFields(form.launch, isNew)}
 
 /** What a service is now, by the labels of its form. */
 export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
-  const { title, url, access, isDisplayed, launch } = form;
+  const { title, url, access, isDisplayed, redirectUris, launch } = form;
   return [
     { label: text`Title`, value: title },
     { label: text`Address`, value: url },
@@ -115,6 +118,7 @@ export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
       value: codeWord('access', access),
     },
     { label: text`Show it to users`, value: isDisplayed ? text`Yes` : text`No` },
+    { label: text`Addresses after a login`, value: redirectUris },
     ...(launch === undefined
       ? []
       : [

@@ -29,7 +29,7 @@ const failureKeptMs = 60_000;
 const maxAtOnce = 8;
 
 /** It may be shown to people, so it is one short line. */
-const clientName = z.string().transform((name) =>
+export const clientName = z.string().transform((name) =>
   name
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
     .trim()

@@ -88,7 +88,9 @@ export function startLogoutDeliveries(deps: {
   async function tell(clientId: string): Promise<void> {
     const client = await deps.clients.find(clientId);
     const url = client?.logoutUrl;
-    if (client === undefined || url === undefined) return clientLogins.forgetDue(clientId);
+    // Another instance may know it by a later configuration; one that has ended is forgotten where it ends.
+    if (client === undefined) return;
+    if (url === undefined) return clientLogins.forgetDue(clientId);
     let answers = true;
     while (wanted.delete(clientId) && answers) {
       const due = await clientLogins.due(clientId, 100);
