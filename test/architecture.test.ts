@@ -57,7 +57,7 @@ const floors: readonly (readonly string[])[] = [
   ['traffic/gateway'],
   ['singleuser'],
   ['workloads/servers', 'workloads/services'],
-  ['workloads/sharing'],
+  ['workloads/sharing', 'workloads/usage'],
   ['operations'],
   ['entrances/api', 'entrances/pages', 'entrances/cli'],
   ['composition'],

@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '..');
 
 /** What only others than the program use, and who. */
 const usedRemotely: Readonly<Record<string, string>> = {
+  'Ledger.run': 'a timer does it; tests do it at once',
   'LimitWatch.run': 'a timer does it; tests do it at once',
   'OutputLog.tail': 'the program has each line handed to it; tests read them',
   'UseRecorder.flush': 'a timer does it; tests do it at once',

@@ -44,6 +44,7 @@ import {
 import { createStartHooks, type NamedSpawnHook } from '../workloads/servers/start-hooks.ts';
 import { createLimitRules } from '../workloads/servers/time-limits.ts';
 import { createUserServers } from '../workloads/servers/user-servers.ts';
+import { createLedger } from '../workloads/usage/ledger.ts';
 import { grow } from './grow.ts';
 import type { Identity } from './identity.ts';
 
@@ -59,7 +60,8 @@ export type Working = Awaited<ReturnType<typeof openWork>>;
 export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) =>
   grow(identity)
     .with((hub) => openServers(hub, stopsServersAtEnd))
-    .with(openLoads).grown;
+    .with(openLoads)
+    .with((hub) => ({ ledger: hub.disposables.use(createLedger(hub)) })).grown;
 
 async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
   const { config, database, isShared, instance, metrics, log, disposables, plugins } = hub;

@@ -21,6 +21,8 @@ export interface InstanceStore {
   ): Promise<Instance | undefined>;
   /** Extends the lease by its full length from now; false when the instance is no longer entered. */
   renew(id: string): Promise<boolean>;
+  /** Extends, within a transaction, a lease that has not ended; gives the time by the database's clock, or undefined. */
+  renewHeld(on: Kysely<Tables>, id: string): Promise<number | undefined>;
   setSettingsDigest(id: string, settingsDigest: string): Promise<void>;
   /** Ends the lease, and forgets the instance unless servers are still where it left them. */
   leave(id: string): Promise<void>;
@@ -114,6 +116,17 @@ export function createInstanceStore(database: HubDatabase): InstanceStore {
         .where('id', '=', id)
         .executeTakeFirst();
       return result.numUpdatedRows > 0n;
+    },
+
+    async renewHeld(on, id) {
+      const row = await on
+        .updateTable('instances')
+        .set({ lease_until: leaseEnd })
+        .where('id', '=', id)
+        .where('lease_until', '>', now)
+        .returning(now.as('now'))
+        .executeTakeFirst();
+      return row && Number(row.now);
     },
 
     async setSettingsDigest(id, settingsDigest) {

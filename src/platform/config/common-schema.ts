@@ -100,3 +100,5 @@ export function toArguments(text: string | string[]): string[] {
   const words = text.matchAll(/(?:[^\s"']+|"[^"]*"|'[^']*')+/g);
   return [...words].map(([word]) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, '$1$2'));
 }
+/** Cores of a processor, of which there may be parts. */
+export const cores = z.number().positive();

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { byteSize, command, count, environment, seconds } from './common-schema.ts';
+import { byteSize, command, cores, count, environment, seconds } from './common-schema.ts';
 import { extraRoutes } from './extra-route-schema.ts';
 import { localizedText } from './language-schema.ts';
 import { profileAccessKeys, serverAccessKeys } from './server-access-schema.ts';
 import { timeLimitKeys } from './time-limits-schema.ts';
+import { pricesSchema, profilePricesSchema } from './usage-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -111,7 +112,6 @@ const volumeSchema = z.strictObject({
   read_only: z.boolean().default(false).describe('Whether the server can only read it.'),
 });
 
-const cores = z.number().positive();
 const processes = z.int().positive();
 
 /** A spawner plugin's name with options of its own. */
@@ -154,6 +154,7 @@ const profileSchema = z.strictObject({
   cpu_limit: cores.optional().describe('In place of Spawner.cpu_limit.'),
   cpu_guarantee: cores.optional().describe('In place of Spawner.cpu_guarantee.'),
   gpu_limit: count.optional().describe('In place of Spawner.gpu_limit.'),
+  prices: profilePricesSchema,
   process_limit: processes.optional().describe('In place of Spawner.process_limit.'),
   volumes: z.array(volumeSchema).optional().describe('In place of Spawner.volumes.'),
   idle_timeout_seconds: seconds.optional().describe('In place of Spawner.idle_timeout_seconds.'),
@@ -229,6 +230,7 @@ export const spawnerSection = z.strictObject({
     .describe('CPU limit of a server in cores. Told to the server too, as is mem_limit.'),
   cpu_guarantee: cores.optional().describe('Cores kept for a server, where the engine can.'),
   gpu_limit: count.optional().describe('GPUs of a server.'),
+  prices: pricesSchema,
   process_limit: processes.optional().describe('Most processes and threads of a server at once.'),
   volumes: z
     .array(volumeSchema)

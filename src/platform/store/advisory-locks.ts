@@ -9,6 +9,7 @@ export const advisoryLocks = {
   changePurge: 7_284_510_924,
   serverTakeover: 7_284_510_925,
   serverStarts: 7_284_510_926,
+  usage: 7_284_510_927,
 } as const;
 
 /** Of the work that one process does for all. */

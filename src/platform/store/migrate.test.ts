@@ -49,7 +49,10 @@ type LaterTable =
   | 'signing_keys'
   | 'grants'
   | 'refresh_tokens'
-  | 'client_logins';
+  | 'client_logins'
+  | 'server_meters'
+  | 'usage_records'
+  | 'usage_totals';
 
 /** A table that is missing above fails to compile here. */
 const allTablesAreNamed: Exclude<

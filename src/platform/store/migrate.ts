@@ -11,6 +11,7 @@ import { migration0006 } from './migrations/0006-grants.ts';
 import { migration0007 } from './migrations/0007-requested-scope.ts';
 import { migration0008 } from './migrations/0008-client-logins.ts';
 import { migration0009 } from './migrations/0009-kept-servers.ts';
+import { migration0010 } from './migrations/0010-usage.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -23,6 +24,7 @@ export const migrations: readonly Migration[] = [
   migration0007,
   migration0008,
   migration0009,
+  migration0010,
 ];
 
 /**

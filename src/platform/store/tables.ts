@@ -12,6 +12,7 @@ import type {
   RecoveryCodesTable,
   SecondFactorsTable,
 } from './second-factor-tables.ts';
+import type { ServerMetersTable, UsageRecordsTable, UsageTotalsTable } from './usage-tables.ts';
 import type { UserInfoTable, UsersTable } from './user-tables.ts';
 
 /**
@@ -42,6 +43,9 @@ export interface Tables {
   refresh_tokens: RefreshTokensTable;
   signing_keys: SigningKeysTable;
   servers: ServersTable;
+  server_meters: ServerMetersTable;
+  usage_records: UsageRecordsTable;
+  usage_totals: UsageTotalsTable;
   shares: SharesTable;
   share_codes: ShareCodesTable;
   managed_processes: ManagedProcessesTable;

@@ -176,6 +176,8 @@ export interface ExamineOptions<ProfileOptions = unknown> extends CallOptions {
 export interface ResourceUsage {
   /** Cores in use, 1 is one core. */
   readonly cpuCores: number;
+  /** CPU time since the server began, where the engine counts it: none is lost between two measurements. */
+  readonly cpuSeconds?: number | undefined;
   readonly memoryBytes: number;
   readonly uptimeSeconds?: number;
   readonly processes?: number;

@@ -37,6 +37,7 @@ export function createContainerUsage(engine: Engine) {
     if (samples.size > maxSamples && oldest !== undefined) samples.delete(oldest);
     return {
       cpuCores: coresSince(before, now, uptimeSeconds),
+      cpuSeconds: now.cpuNanoseconds / 1e9,
       memoryBytes: memoryOf(stats),
       uptimeSeconds,
       processes: stats.pids_stats?.current ?? 1,

@@ -40,6 +40,8 @@ export interface Cgroups {
   make(tag: string, limits?: CgroupLimits): Promise<MadeCgroup | undefined>;
   /** Undefined where nothing is counted. */
   events(tag: string): CgroupEvents | undefined;
+  /** CPU time of all that was ever in it; undefined where none is counted. */
+  cpuSeconds(tag: string): number | undefined;
   /** The tags of a family that have cgroups, empty ones among them. */
   tagsOf(family: string): readonly string[];
   /** Pids of the processes in it and below. */
@@ -59,6 +61,7 @@ export interface Cgroups {
 export const noCgroups: Cgroups = {
   make: async () => undefined,
   events: () => undefined,
+  cpuSeconds: () => undefined,
   tagsOf: () => [],
   members: () => [],
   kill: () => {},
@@ -116,11 +119,16 @@ export const systemCgroups: Cgroups = {
       }
     }
   },
+  cpuSeconds(tag) {
+    const used = Math.max(0, ...unifiedFoldersOf(tag).map(usedMicroseconds));
+    return used === 0 ? undefined : used / 1e6;
+  },
   isDeserted: (tag) =>
     unifiedFoldersOf(tag).some((folder) => {
       // One that a command could not join has used no processor time.
-      const usedMicroseconds = readValue(join(folder, 'cpu.stat'), 'usage_usec') ?? 0;
-      return usedMicroseconds > 0 && readValue(join(folder, 'cgroup.events'), 'populated') === 0;
+      return (
+        usedMicroseconds(folder) > 0 && readValue(join(folder, 'cgroup.events'), 'populated') === 0
+      );
     }),
   async remove(tag) {
     for (const folder of foldersOf(tag)) await removeBelow(folder).catch(() => undefined);
@@ -265,6 +273,8 @@ function membersBelow(folder: string): readonly number[] {
 }
 
 /** A number of one of the kernel's flat keyed files; undefined where it is not told. */
+const usedMicroseconds = (folder: string) => readValue(join(folder, 'cpu.stat'), 'usage_usec') ?? 0;
+
 function readValue(file: string, key: string): number | undefined {
   try {
     const [, value] = new RegExp(`^${key} (\\d+)$`, 'm').exec(readFileSync(file, 'latin1')) ?? [];

@@ -7,6 +7,8 @@ import type { ProcessView } from './process-view.ts';
 export interface ProcessUsage {
   /** Cores in use since the last measurement, 1 is one core. */
   readonly cpuCores: number;
+  /** As the kernel counts it for a cgroup. */
+  readonly cpuSeconds?: number | undefined;
   /** Resident memory; pages that several processes share count for each. */
   readonly memoryBytes: number;
   /** Since the leader started. */
@@ -86,8 +88,14 @@ export async function measureServers(
       return [pid, members.length > 0 ? members : await view.taggedWith(tag)] as const;
     }),
   );
-  return measureUsage(
+  const usages = await measureUsage(
     servers.map(({ pid }) => pid),
     new Map(others),
+  );
+  return new Map(
+    servers.flatMap(({ pid, tag }) => {
+      const usage = usages.get(pid);
+      return usage === undefined ? [] : [[pid, { ...usage, cpuSeconds: cgroups.cpuSeconds(tag) }]];
+    }),
   );
 }

@@ -75,6 +75,7 @@ function usageOf(samples: readonly Sample[] = []): ResourceUsage | undefined {
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined || last.atMs <= first.atMs) return undefined;
   return {
+    cpuSeconds: last.cpuSeconds,
     cpuCores: (last.cpuSeconds - first.cpuSeconds) / ((last.atMs - first.atMs) / 1000),
     memoryBytes: last.memoryBytes,
   };

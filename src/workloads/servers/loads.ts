@@ -129,6 +129,8 @@ export function openLoads(
   );
   return {
     loads: createLoadReader({ ...hub, histories }),
+    /** What a server of this instance used when it was measured last. */
+    usageOfServer: (serverId: string) => usageByServer.get(serverId),
     /** What the servers of this instance used when they were measured last. */
     serversTogether() {
       let cpuCores = 0;

@@ -345,7 +345,8 @@ function toLimits(row: Row<'servers'>): Pick<Server, 'limits' | 'stoppedBy'> {
   };
 }
 
-function profileIn(options: string): string | undefined {
+/** The profile among stored choices. */
+export function profileIn(options: string): string | undefined {
   const { profile } = JSON.parse(options) as { readonly profile?: unknown };
   return typeof profile === 'string' ? profile : undefined;
 }

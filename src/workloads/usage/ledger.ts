@@ -1,0 +1,154 @@
+import type { Logger } from 'pino';
+import type { InstanceStore } from '../../cluster/instances/instance-store.ts';
+import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import { createPeriodic } from '../../platform/concurrency/periodic.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
+import { countUse, type Prices } from './count-use.ts';
+import {
+  type Counted,
+  createLedgerStore,
+  type EndedMeter,
+  type OwnedMeter,
+} from './ledger-store.ts';
+
+/** Writes what the servers of this instance use. */
+export interface Ledger extends AsyncDisposable {
+  /** Counts up to now. Never throws. */
+  run(): Promise<void>;
+}
+
+/** So much of a server's use may be lost when a hub is killed. */
+const intervalMs = 30_000;
+
+export function createLedger(hub: {
+  readonly database: HubDatabase;
+  readonly instanceStore: Pick<InstanceStore, 'renewHeld'>;
+  readonly instance: { readonly id: string };
+  readonly config: Pick<Config, 'spawners' | 'Spawner'>;
+  readonly lifecycle: {
+    units(): Iterable<{
+      readonly server: { readonly id: string };
+      readonly spawnerState: SpawnerState | undefined;
+      readonly ownedSinceMs: number | undefined;
+    }>;
+  };
+  readonly usageOfServer: (serverId: string) => ResourceUsage | undefined;
+  readonly log: Logger;
+  readonly monotonicMs?: () => number;
+}): Ledger {
+  const { config, log, monotonicMs = systemMonotonicMs } = hub;
+  const store = createLedgerStore(hub.database, hub.instanceStore);
+  /** What was counted last, by the clock of the database and by the monotonic one, which nobody sets. */
+  let known = new Map<string, { readonly countedAt: number; readonly atMs: number }>();
+  let isEmpty = false;
+
+  function countOwned(
+    meter: OwnedMeter,
+    unit: { readonly spawnerState: SpawnerState; readonly ownedSinceMs: number | undefined },
+    clock: { readonly nowMs: number; readonly atMs: number },
+  ): Counted {
+    const usage = hub.usageOfServer(meter.serverId);
+    const gpus = gpusOf(meter.subject.profile, config.Spawner);
+    const { nowMs, atMs } = clock;
+    const last = known.get(meter.serverId);
+    let elapsedMs = nowMs - (meter.countedAt ?? meter.startedAt);
+    if (last !== undefined && last.countedAt === meter.countedAt) elapsedMs = atMs - last.atMs;
+    else if (meter.countedAt === undefined) {
+      elapsedMs = Math.min(elapsedMs, atMs - (unit.ownedSinceMs ?? atMs));
+    }
+    return {
+      meter,
+      subject: { ...meter.subject, engine: engineOf(unit.spawnerState, config) },
+      uses: countUse(
+        meter,
+        { usage, gpus },
+        { nowMs, elapsedMs },
+        pricesOf(meter.subject.profile, config.Spawner),
+      ),
+      next: {
+        cpuSeconds: usage?.cpuSeconds ?? meter.cpuSeconds,
+        last: { cpuCores: usage?.cpuCores ?? 0, memoryBytes: usage?.memoryBytes ?? 0, gpus },
+      },
+    };
+  }
+
+  /** Nobody knows when a run ended whose hub was gone: no more than one interval is counted. */
+  function countEnded(meter: EndedMeter, nowMs: number): Counted {
+    const { last, subject, countedAt = nowMs, endedAt = nowMs } = meter;
+    const elapsedMs = Math.min(endedAt - countedAt, intervalMs);
+    const reading = { usage: last, gpus: last.gpus };
+    return {
+      meter,
+      subject,
+      uses: countUse(
+        { cpuSeconds: undefined },
+        reading,
+        { nowMs, elapsedMs },
+        pricesOf(subject.profile, config.Spawner),
+      ),
+      next: undefined,
+    };
+  }
+
+  async function work(): Promise<void> {
+    const units = new Map(
+      [...hub.lifecycle.units()].flatMap(({ server, spawnerState, ownedSinceMs }) =>
+        spawnerState === undefined ? [] : [[server.id, { spawnerState, ownedSinceMs }] as const],
+      ),
+    );
+    if (units.size === 0 && isEmpty) return;
+    let atMs = monotonicMs();
+    const done = await store.record(hub.instance.id, ({ owned, ended }, nowMs) => {
+      atMs = monotonicMs();
+      return [
+        ...owned.flatMap((meter) => {
+          const unit = units.get(meter.serverId);
+          return unit === undefined ? [] : [countOwned(meter, unit, { nowMs, atMs })];
+        }),
+        ...ended.map((meter) => countEnded(meter, nowMs)),
+      ];
+    });
+    if (done === undefined) return;
+    const running = done.counted.filter(({ next }) => next !== undefined);
+    known = new Map(running.map(({ meter }) => [meter.serverId, { countedAt: done.nowMs, atMs }]));
+    isEmpty = done.counted.length === 0;
+  }
+
+  const periodic = createPeriodic({
+    intervalMs,
+    work,
+    onError: (error) => log.warn({ err: error }, 'could not record what servers use'),
+  });
+
+  return {
+    run: () => periodic.run(),
+    async [Symbol.asyncDispose]() {
+      await periodic[Symbol.asyncDispose]();
+      await periodic.run();
+    },
+  };
+}
+
+/** Class of the spawner that has a server. */
+function engineOf(state: SpawnerState, { spawners }: Pick<Config, 'spawners'>): string {
+  const { spawner: name } = state;
+  return (spawners.find((each) => each.name === name) ?? spawners[0])?.class ?? '';
+}
+
+/** What an hour costs with a profile. */
+function pricesOf(profile: string, { prices, profiles }: Config['Spawner']): Prices {
+  const own = profiles.find(({ name }) => name === profile)?.prices;
+  return {
+    cpu_hour: own?.cpu_hour ?? prices.cpu_hour,
+    gib_hour: own?.gib_hour ?? prices.gib_hour,
+    gpu_hour: own?.gpu_hour ?? prices.gpu_hour,
+    server_hour: own?.server_hour ?? prices.server_hour,
+  };
+}
+
+function gpusOf(profile: string, spawner: Config['Spawner']): number {
+  const chosen = spawner.profiles.find(({ name }) => name === profile);
+  return chosen?.gpu_limit ?? spawner.gpu_limit ?? 0;
+}
