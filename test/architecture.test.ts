@@ -58,6 +58,7 @@ const floors: readonly (readonly string[])[] = [
   ['singleuser'],
   ['workloads/servers', 'workloads/services'],
   ['workloads/sharing', 'workloads/usage'],
+  ['workloads/jupyterhub'],
   ['operations'],
   ['entrances/api', 'entrances/pages', 'entrances/cli'],
   ['composition'],

@@ -68,6 +68,7 @@ export const withoutPages: readonly (readonly [place: RegExp, why: string])[] = 
   ],
   [/^(?:client|singleuser)\//, 'runs in services and servers, which have no catalogues'],
   [/^entrances\/api\//, 'the API speaks English, and scripts of pages show none of its errors'],
+  [/^workloads\/jupyterhub\//, 'a command alone comes here'],
   [/^traffic\/gateway\/proxy-api\.ts$/, 'an API'],
   [/^platform\/http\/server\/listener\.ts$/, 'serves the API alone'],
   [/^identity\/accounts\/password-callers\.ts$/, 'for programs that send a password to the API'],

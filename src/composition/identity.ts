@@ -158,6 +158,7 @@ function openOAuth(hub: WithServices) {
     tokenVerifier: hub.disposables.use(
       createTokenVerifier({
         accessTokens,
+        importedTokens: hub.importedTokens,
         serviceTokens,
         isGatewayToken: (tokenHash) => gatewayTokenHashes.has(tokenHash),
         users,

@@ -7,6 +7,7 @@ import { createSigningKeyStore } from '../identity/oauth/keys/signing-key-store.
 import { createClientLoginStore } from '../identity/oauth/logout/client-login-store.ts';
 import { createAccessTokenStore } from '../identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../identity/oauth/tokens/authorization-code-store.ts';
+import { createImportedTokenStore } from '../identity/oauth/tokens/imported-token-store.ts';
 import { createRefreshTokenStore } from '../identity/oauth/tokens/refresh-token-store.ts';
 import { createRoleChangeStore } from '../identity/rbac/role-change-store.ts';
 import { createRoleStore } from '../identity/rbac/role-store.ts';
@@ -80,6 +81,7 @@ export function createPlainStores(database: HubDatabase) {
     roleChanges: createRoleChangeStore(database),
     loginSessions: createLoginSessionStore(database),
     accessTokens: createAccessTokenStore({ database }),
+    importedTokens: createImportedTokenStore(database),
     authorizationCodes: createAuthorizationCodeStore({ database }),
     refreshTokens: createRefreshTokenStore({ database }),
     clientLogins: createClientLoginStore(database),

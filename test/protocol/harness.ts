@@ -54,6 +54,7 @@ import { createUserClaims } from '../../src/identity/oauth/openid/claims.ts';
 import { createIdTokens, createSessionIdOf } from '../../src/identity/oauth/openid/id-token.ts';
 import { createAccessTokenStore } from '../../src/identity/oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../../src/identity/oauth/tokens/authorization-code-store.ts';
+import { createImportedTokenStore } from '../../src/identity/oauth/tokens/imported-token-store.ts';
 import { createRefreshTokenStore } from '../../src/identity/oauth/tokens/refresh-token-store.ts';
 import { createTokenIssuer } from '../../src/identity/oauth/tokens/token-issuer.ts';
 import {
@@ -170,6 +171,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   });
 
   const accessTokens = createAccessTokenStore({ database, now });
+  const importedTokens = createImportedTokenStore(database);
   const authorizationCodes = createAuthorizationCodeStore({ database, now });
   const serviceTokens = createServiceTokens();
   for (const { name, secret } of services) serviceTokens.set(name, secret);
@@ -222,6 +224,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const tokenVerifier = parts.use(
     createTokenVerifier({
       accessTokens,
+      importedTokens,
       serviceTokens,
       users,
       clients,
@@ -631,6 +634,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     logoutOutcomes,
     loginSessions: createLoginSessionStore(database),
     accessTokens,
+    importedTokens,
     authorizationCodes,
     serviceTokens,
     tokenVerifier,

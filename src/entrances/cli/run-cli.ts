@@ -10,6 +10,7 @@ import { addCompletionCommands } from './completion-command.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addGatewayCommand } from './gateway-command.ts';
 import { addGroupCommands } from './group-commands.ts';
+import { addImportJupyterHubCommand } from './import-jupyterhub-command.ts';
 import { addInitCommand } from './init-command.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
@@ -81,6 +82,7 @@ export function createProgram(io: CliIo): Command {
   addMaintenanceCommands(program, io);
   addSetupLinkCommand(program, io);
   addBackupCommands(program, io);
+  addImportJupyterHubCommand(program, io);
   addSchemaCommand(program, io);
   addTextsCommand(program, io);
   addTestPluginsCommand(program, io);

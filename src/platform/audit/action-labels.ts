@@ -74,6 +74,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'hub.start': text`Hub started`,
   'hub.stop': text`Hub stopped`,
   'hub.shut_down': text`Hub shut down`,
+  'hub.import': text`JupyterHub taken over`,
   'hub.reload': text`Configuration reloaded`,
   access: text`Access`,
   'audit.omit': text`Records left out`,

@@ -50,6 +50,7 @@ type LaterTable =
   | 'grants'
   | 'refresh_tokens'
   | 'client_logins'
+  | 'imported_tokens'
   | 'server_meters'
   | 'usage_records'
   | 'usage_totals';

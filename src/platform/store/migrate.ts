@@ -12,6 +12,7 @@ import { migration0007 } from './migrations/0007-requested-scope.ts';
 import { migration0008 } from './migrations/0008-client-logins.ts';
 import { migration0009 } from './migrations/0009-kept-servers.ts';
 import { migration0010 } from './migrations/0010-usage.ts';
+import { migration0011 } from './migrations/0011-imported-tokens.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -25,6 +26,7 @@ export const migrations: readonly Migration[] = [
   migration0008,
   migration0009,
   migration0010,
+  migration0011,
 ];
 
 /**

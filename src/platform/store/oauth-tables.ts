@@ -46,6 +46,15 @@ export interface AccessTokensTable {
   expires_at: number | null;
 }
 
+/** Tokens taken over from a JupyterHub that were not used here yet: the hash in `access_tokens` is none of theirs. */
+export interface ImportedTokensTable {
+  access_token_id: string;
+  /** The first characters of the token. */
+  prefix: string;
+  /** As JupyterHub keeps it: `sha512:<rounds>:<salt>:<hex>`. */
+  hash: string;
+}
+
 /** What a user let a client have for as long as it refreshes its tokens. */
 export interface GrantsTable {
   id: string;

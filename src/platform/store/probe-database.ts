@@ -12,6 +12,7 @@ interface StoredKey {
   readonly sealed: string;
 }
 
+const countImported = 'select count(*) as total from imported_tokens';
 const readKeys = 'select id, sealed from signing_keys where ends_at is null';
 
 /** What can be learned of a database without changing it. */
@@ -28,6 +29,8 @@ export interface DatabaseProbe {
   readonly answeredInMs: number;
   /** Keys that sign ID tokens and have not ended, as they are stored. */
   readonly signingKeys: readonly StoredKey[];
+  /** How many tokens of a JupyterHub were taken over and not used since. */
+  readonly unusedImportedTokens: number;
   /** What would keep a hub from working with it, in a sentence. */
   readonly problem: string | undefined;
 }
@@ -50,12 +53,14 @@ async function probePostgres(url: string): Promise<DatabaseProbe> {
       standby: boolean;
       known: boolean;
       keyed: boolean;
+      imported: boolean;
     }>`
       select current_setting('server_version') as version,
              (extract(epoch from clock_timestamp()) * 1000)::bigint as now,
              pg_is_in_recovery() as standby,
              to_regclass('hub_schema') is not null as known,
-             to_regclass('signing_keys') is not null as keyed`.execute(kysely);
+             to_regclass('signing_keys') is not null as keyed,
+             to_regclass('imported_tokens') is not null as imported`.execute(kysely);
     const answeredInMs = performance.now() - startedAt;
     const [row] = rows;
     if (row === undefined) throw new StartupError('it gives no answer');
@@ -68,6 +73,9 @@ async function probePostgres(url: string): Promise<DatabaseProbe> {
       clockAheadMs: row.now - (Date.now() - answeredInMs / 2),
       answeredInMs,
       signingKeys: row.keyed ? (await sql.raw<StoredKey>(readKeys).execute(kysely)).rows : [],
+      unusedImportedTokens: row.imported
+        ? ((await sql.raw<{ total: number }>(countImported).execute(kysely)).rows[0]?.total ?? 0)
+        : 0,
       problem: row.standby
         ? 'it is a standby, which takes no changes: name the primary'
         : versionProblem(schemaVersion ?? 0),
@@ -93,7 +101,7 @@ function probeSqlite(path: string, directory: string): DatabaseProbe {
   }
   const found = isThere
     ? readSqlite(file)
-    : { schemaVersion: undefined, problem: undefined, signingKeys: [] };
+    : { schemaVersion: undefined, problem: undefined, signingKeys: [], unusedImportedTokens: 0 };
   return {
     engine: `SQLite ${process.versions['sqlite'] ?? ''}`.trim(),
     newestSchemaVersion: newestVersion(),
@@ -105,17 +113,23 @@ function probeSqlite(path: string, directory: string): DatabaseProbe {
 
 function readSqlite(
   file: string,
-): Pick<DatabaseProbe, 'schemaVersion' | 'problem' | 'signingKeys'> {
+): Pick<DatabaseProbe, 'schemaVersion' | 'problem' | 'signingKeys' | 'unusedImportedTokens'> {
   try {
     using database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
     const check = database.prepare('pragma quick_check(1)').get() as { quick_check?: string };
-    const known = database.prepare("select 1 from sqlite_master where name = 'hub_schema'").get();
-    const row = known && database.prepare('select version from hub_schema').get();
+    const has = (name: string) =>
+      database.prepare('select 1 from sqlite_master where name = ?').get(name) !== undefined;
+    const known = has('hub_schema');
+    const row = known ? database.prepare('select version from hub_schema').get() : undefined;
     const schemaVersion = row === undefined ? undefined : Number(row['version']);
-    const keyed = database.prepare("select 1 from sqlite_master where name = 'signing_keys'").get();
     return {
       schemaVersion,
-      signingKeys: keyed ? (database.prepare(readKeys).all() as unknown as StoredKey[]) : [],
+      signingKeys: has('signing_keys')
+        ? (database.prepare(readKeys).all() as unknown as StoredKey[])
+        : [],
+      unusedImportedTokens: has('imported_tokens')
+        ? Number(database.prepare(countImported).get()?.['total'])
+        : 0,
       problem:
         check.quick_check === 'ok'
           ? versionProblem(schemaVersion ?? 0)

@@ -4,6 +4,7 @@ import type {
   AuthorizationCodesTable,
   ClientLoginsTable,
   GrantsTable,
+  ImportedTokensTable,
   RefreshTokensTable,
   SigningKeysTable,
 } from './oauth-tables.ts';
@@ -39,6 +40,7 @@ export interface Tables {
   authorization_codes: AuthorizationCodesTable;
   access_tokens: AccessTokensTable;
   client_logins: ClientLoginsTable;
+  imported_tokens: ImportedTokensTable;
   grants: GrantsTable;
   refresh_tokens: RefreshTokensTable;
   signing_keys: SigningKeysTable;

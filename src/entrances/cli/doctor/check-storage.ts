@@ -32,7 +32,8 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
   const answered = `${engine} answered in ${answeredInMs.toFixed(0)} ms`;
   const { clockAheadMs } = probe;
   const clock = clockAheadMs === undefined ? [] : [clockFinding(clockAheadMs, 'the database')];
-  return [problemFinding(), ...clock, ...(await keyFindings({ Hub, directory }, probe))];
+  const keys = await keyFindings({ Hub, directory }, probe);
+  return [problemFinding(), ...clock, ...keys, ...importFindings(probe)];
 
   function problemFinding(): Finding {
     if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
@@ -43,6 +44,12 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
       ahead === 0 ? '' : `, which ${hubCommand('start')} brings to ${newestSchemaVersion}`;
     return ok(check, `${answered}; its schema has version ${schemaVersion}${versions}`);
   }
+}
+
+/** How many tokens there are of a JupyterHub that nobody has used since they were taken over. */
+function importFindings({ unusedImportedTokens: count }: DatabaseProbe): readonly Finding[] {
+  if (count === 0) return [];
+  return [ok('tokens of JupyterHub', `${count} of them were not used here yet`)];
 }
 
 /** Whether the cookie secrets open the keys that sign ID tokens; nothing where there are none. */

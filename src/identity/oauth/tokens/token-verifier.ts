@@ -13,6 +13,7 @@ import { OAuthError } from '../oauth-error.ts';
 import { openidScope } from '../openid/claims.ts';
 import type { AccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
+import type { ImportedTokenStore } from './imported-token-store.ts';
 import type { UseRecorder } from './use-recorder.ts';
 
 /** Finds out who stands behind an access token, and what they may do now. */
@@ -25,6 +26,8 @@ export interface TokenVerifier extends Disposable {
 
 export interface TokenVerifierDeps {
   readonly accessTokens: Pick<AccessTokenStore, 'findByHash' | 'findById'>;
+  /** Where tokens can be that were taken over from a JupyterHub. */
+  readonly importedTokens: ImportedTokenStore;
   readonly serviceTokens: ServiceTokens;
   /** Whether a token, given as its hash, is that of the hub's own gateway processes. */
   readonly isGatewayToken?: (tokenHash: string) => boolean;
@@ -49,6 +52,7 @@ const refusedForMs = 5_000;
  */
 export function createTokenVerifier({
   accessTokens,
+  importedTokens,
   serviceTokens,
   isGatewayToken = () => false,
   users,
@@ -94,6 +98,12 @@ export function createTokenVerifier({
     };
   }
 
+  async function find(token: string, tokenHash: string): Promise<AccessToken | undefined> {
+    const found = await accessTokens.findByHash(tokenHash);
+    if (found !== undefined || !(await importedTokens.adopt(token, tokenHash))) return found;
+    return await accessTokens.findByHash(tokenHash);
+  }
+
   return {
     async verify(token) {
       if (token === '' || token.length > maxTokenLength) return undefined;
@@ -102,7 +112,7 @@ export function createTokenVerifier({
       const service = serviceTokens.findService(tokenHash);
       if (service !== undefined) return await callerOfService(service);
       const caller = await byHash.getOrLoad(tokenHash, async () =>
-        callerOf(await accessTokens.findByHash(tokenHash)),
+        callerOf(await find(token, tokenHash)),
       );
       if (caller?.accessToken !== undefined) useRecorder.recordUse(caller.accessToken.id);
       return caller;

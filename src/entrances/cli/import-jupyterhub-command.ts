@@ -1,0 +1,153 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { pino } from 'pino';
+import { placeOf } from '../../cluster/instances/instance-overview.ts';
+import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
+import { createUserNameRules } from '../../identity/authentication/user-name-rules.ts';
+import { createScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import { lockDatabase } from '../../platform/store/database-lock.ts';
+import { openOldDatabase } from '../../platform/store/old-database.ts';
+import { openDatabase } from '../../platform/store/open-database.ts';
+import { probeDatabase } from '../../platform/store/probe-database.ts';
+import { readMachineId } from '../../spawning/processes/machine-id.ts';
+import {
+  type ImportNote,
+  type ImportPlan,
+  planImport,
+} from '../../workloads/jupyterhub/import-plan.ts';
+import type { ImportCounts } from '../../workloads/jupyterhub/import-rows-store.ts';
+import { importPlan } from '../../workloads/jupyterhub/import-store.ts';
+import { readOldHub } from '../../workloads/jupyterhub/old-hub.ts';
+import type { CliIo } from './cli-io.ts';
+import { loadFor, withConfig } from './with-config.ts';
+
+interface ImportFlags {
+  readonly database: string;
+  readonly dryRun?: boolean;
+  readonly update?: boolean;
+  readonly json?: boolean;
+}
+
+const help = () => `
+The hub must not run; the JupyterHub may. Its database is read and never written.
+
+Examples:
+  ${hubCommand('import jupyterhub --database sqlite:////srv/jupyterhub/jupyterhub.sqlite --dry-run')}
+  ${hubCommand('import jupyterhub --database postgresql://jupyterhub@db/jupyterhub --update')}`;
+
+/** Adds `hub import jupyterhub`. */
+export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
+  const command = program.command('import').description('take over what another program has');
+  withConfig(command.command('jupyterhub'))
+    .description('take over users, groups, roles, tokens, named servers and shares of a JupyterHub')
+    .requiredOption('--database <url>', 'its database, as in c.JupyterHub.db_url')
+    .option('--dry-run', 'say what would be done, and do nothing')
+    .option(
+      '--update',
+      'also change what was taken over before to what it is there now, and remove what it has no more',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', help)
+    .action(async (flags: ImportFlags, self: Command) => {
+      const { config } = await loadFor(self, io);
+      const directory = resolve(io.directory ?? '.');
+      const plan = await planFor(config, flags.database, directory);
+      const dryRun = flags.dryRun === true;
+      const counts = await importInto(config, plan, { dryRun, update: flags.update === true });
+      const { changed, left } = plan;
+      if (flags.json === true) {
+        const report = { dry_run: dryRun, taken: counts, changed, left };
+        io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+        return;
+      }
+      io.stdout.write(describe(counts, { changed, left }));
+      if (dryRun) io.stdout.write('\nNothing was written: this was a dry run.\n');
+    });
+}
+
+async function planFor(config: Config, url: string, directory: string): Promise<ImportPlan> {
+  const { Hub, Authenticator } = config;
+  await using old = await openOldDatabase(url, { directory, setting: '--database' });
+  return planImport(await readOldHub(old, Date.now()), {
+    userNames: createUserNameRules(Authenticator),
+    catalogue: createScopeCatalogue(Hub.custom_scopes),
+    configured: {
+      groups: Hub.load_groups,
+      roles: Hub.load_roles,
+      serviceNames: Hub.services.map(({ name }) => name),
+    },
+  });
+}
+
+async function importInto(
+  { Hub, directory }: Config,
+  plan: ImportPlan,
+  options: { readonly dryRun: boolean; readonly update: boolean },
+): Promise<ImportCounts> {
+  const { dryRun } = options;
+  const explain = (holder: string, file: string) =>
+    `A hub (${holder}) uses ${file}: stop it first.`;
+  using _lock = dryRun ? undefined : await lockDatabase(Hub.database_url, { directory, explain });
+  const probe = dryRun ? await probeDatabase(Hub.database_url, directory) : undefined;
+  // To open a database that is not there makes one.
+  const isNew = dryRun && probe?.schemaVersion === undefined;
+  if (!isNew && probe !== undefined && probe.schemaVersion !== probe.newestSchemaVersion) {
+    throw new HubError('conflict', 'The database of the hub is of an older version.', {
+      hint: `Bring it up to date first: ${hubCommand('start')}`,
+    });
+  }
+  await using database = await openDatabase(isNew ? 'sqlite::memory:' : Hub.database_url, {
+    directory: resolve(directory),
+    log: pino({ level: 'silent' }),
+  });
+  if (!dryRun) await requireStopped(database);
+  return await importPlan(database, plan, options);
+}
+
+/** Throws `conflict` while a hub runs on the database: it knows rights by heart that would change under it. */
+async function requireStopped(database: HubDatabase): Promise<void> {
+  const here = { machineId: readMachineId() };
+  const instances = await createInstanceStore(database).list();
+  const running = instances.find((instance) => placeOf(instance, here).isUp);
+  if (running === undefined) return;
+  throw new HubError('conflict', `A hub (${running.name}) uses the database: stop it first.`, {
+    hint: hubCommand('stop'),
+  });
+}
+
+const titles: Readonly<Record<keyof ImportCounts, string>> = {
+  users: 'users',
+  groups: 'groups',
+  members: 'members of groups',
+  roles: 'roles',
+  assignments: 'roles given',
+  tokens: 'API tokens',
+  servers: 'named servers',
+  shares: 'shares',
+};
+
+function describe(
+  counts: ImportCounts,
+  {
+    changed,
+    left,
+  }: { readonly changed: readonly ImportNote[]; readonly left: readonly ImportNote[] },
+): string {
+  const lines = Object.entries(counts).map(([kind, { found, added, changed, removed }]) => {
+    const more = [
+      `${added} new`,
+      ...(changed > 0 ? [`${changed} changed`] : []),
+      ...(removed > 0 ? [`${removed} removed`] : []),
+    ];
+    return `  ${String(found).padStart(7)} ${titles[kind as keyof ImportCounts]} (${more.join(', ')})`;
+  });
+  const notes = (title: string, list: readonly ImportNote[]) =>
+    list.length === 0
+      ? ''
+      : `\n${title}:\n${list.map(({ what, why, todo }) => `  ${what}: ${why}${todo === undefined ? '' : `; ${todo}`}\n`).join('')}`;
+  return `Taken over:\n${lines.join('\n')}\n${notes('Changed', changed)}${notes('Left behind', left)}`;
+}

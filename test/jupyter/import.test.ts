@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { pathOf, requires } from '../support/requires.ts';
+
+const fixtures = join(import.meta.dirname, '..', '..', 'fixtures', 'jupyter');
+
+/** Asks by the library of JupyterHub's services who has a token, with that token. */
+const client = `
+import json, sys
+from jupyterhub.services.auth import HubAuth
+print(json.dumps([
+    HubAuth(api_url=sys.argv[1], api_token=token).user_for_token(token)["name"]
+    for token in sys.argv[2:]
+]))
+`;
+
+describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', () => {
+  const python = async (...args: string[]): Promise<unknown> => {
+    const { stdout } = await promisify(execFile)(pathOf('python3-jupyterhub'), args);
+    return JSON.parse(stdout);
+  };
+  let folder: HubFolder;
+  let old: string;
+  let tokens: Record<string, string>;
+  beforeAll(async () => {
+    old = join(mkdtempSync(join(tmpdir(), 'jupyterhub-')), 'jupyterhub.sqlite');
+    tokens = (await python(join(fixtures, 'old_hub.py'), `sqlite:///${old}`)) as typeof tokens;
+    const services = [{ name: 'wiki', api_token: 'wikis-configured-token' }];
+    folder = await createHubFolder({ Hub: { services } });
+  });
+  afterAll(async () => {
+    await folder?.[Symbol.asyncDispose]();
+    rmSync(join(old, '..'), { recursive: true });
+  });
+
+  const importIt = (...more: string[]) =>
+    folder.command(['import', 'jupyterhub', '--database', `sqlite:///${old}`, ...more]);
+  const report = async (...more: string[]) => {
+    const { stdout, stderr } = await importIt('--json', ...more);
+    expect(stderr).toBe('');
+    return JSON.parse(stdout) as {
+      taken: Record<string, Record<string, number>>;
+      changed: { what: string }[];
+      left: { what: string }[];
+    };
+  };
+  const changeOld = (statement: string) => {
+    using database = new DatabaseSync(old);
+    database.exec(statement);
+  };
+  const doctor = async () => (await folder.command(['doctor'])).stdout;
+
+  test('is taken over once, and its clients go on with the tokens they have', async () => {
+    const before = readFileSync(old);
+    expect((await importIt('--dry-run')).stdout).toContain('4 API tokens (4 new)');
+    expect(existsSync(join(folder.directory, 'hub.sqlite'))).toBe(false);
+
+    const { taken, changed, left } = await report();
+    const added = Object.entries(taken).map(([kind, { found, added }]) => [kind, found, added]);
+    expect(added).toEqual([
+      ['users', 3, 3],
+      ['groups', 1, 1],
+      ['members', 2, 2],
+      ['roles', 1, 1],
+      ['assignments', 3, 3],
+      ['tokens', 4, 4],
+      ['servers', 2, 2],
+      ['shares', 0, 0],
+    ]);
+    expect(changed.map(({ what }) => what)).toEqual([
+      'user Bob Smith → bob smith',
+      'user carol@EXAMPLE.org → carol@example.org',
+      'server bob smith/gpu box → bob smith/gpu-box',
+    ]);
+    expect(left.map(({ what }) => what)).toEqual(['service gone, with its tokens and roles']);
+    const again = Object.values((await report('--update')).taken);
+    expect(again.every((each) => each['added'] === 0 && each['changed'] === 0)).toBe(true);
+    expect(again.every((each) => each['removed'] === 0)).toBe(true);
+    expect(readFileSync(old)).toEqual(before);
+    expect(await doctor()).toMatch(/^ok +tokens of JupyterHub +4 of them were not used here yet$/m);
+
+    await using _hub = await folder.start();
+    expect((await importIt()).stderr).toContain('stop it first');
+    const names = await python('-c', client, folder.apiUrl, ...Object.values(tokens));
+    expect(names).toEqual(['ada', 'bob smith', 'carol@example.org', 'wiki']);
+    expect(await doctor()).not.toContain('tokens of JupyterHub');
+    const ask = async (path: string, token: string | undefined) => {
+      const headers = { authorization: `token ${token}` };
+      return (await fetch(`${folder.apiUrl}${path}`, { headers })).json();
+    };
+    expect(await ask('/users/bob%20smith?include_stopped_servers', tokens['ada'])).toMatchObject({
+      admin: false,
+      groups: ['course'],
+      roles: ['grader', 'user'],
+      servers: { 'gpu-box': { display_name: 'gpu box', stopped: true } },
+    });
+    expect(await ask('/users/bob%20smith', tokens['bob'])).toEqual({
+      kind: 'user',
+      name: 'bob smith',
+      admin: false,
+    });
+  });
+
+  test('is followed by --update until the day of the move', async () => {
+    changeOld(`update users set admin = 1 where name = 'carol@EXAMPLE.org';
+      delete from api_tokens where note = 'script';
+      delete from user_group_map where user_id = (select id from users where name = 'ada');`);
+    const untouched = Object.values((await report()).taken);
+    expect(untouched.every((each) => each['changed'] === 0 && each['removed'] === 0)).toBe(true);
+    const { taken } = await report('--update');
+    expect(taken['users']).toMatchObject({ changed: 1 });
+    expect(taken['tokens']).toMatchObject({ removed: 1, added: 0 });
+    expect(taken['members']).toMatchObject({ removed: 1 });
+  });
+
+  test.each([
+    [
+      'with two users who would be one',
+      "insert into users (name, admin, cookie_id) values ('bob smith', 0, 'x')",
+      '"Bob Smith", "bob smith"',
+    ],
+    ['that lacks a table', 'drop table spawners', 'there is no table spawners'],
+    ['of a newer JupyterHub', "update alembic_version set version_num = 'f00'", '"f00"'],
+    ['of another program', 'drop table alembic_version', 'no database of a JupyterHub'],
+  ])('%s is refused', async (_, statement, words) => {
+    changeOld(statement);
+    const { code, stderr } = await importIt('--dry-run');
+    expect(stderr).toContain(words);
+    expect(code).toBe(1);
+  });
+});
