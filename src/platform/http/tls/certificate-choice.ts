@@ -1,0 +1,67 @@
+import type { SecureContext } from 'node:tls';
+import type { CertificateSource, ServedCertificate } from './certificate-source.ts';
+import { createContext } from './secure-context.ts';
+
+/** Which certificate is shown to whom. */
+export interface CertificateChoice {
+  /** For a server name (RFC 6066 §3): that of the name, else of its wildcard, else the first; undefined where there is none. */
+  contextFor(serverName: string): SecureContext | undefined;
+  /** For a challenge tls-alpn-01 about a name that is open now. */
+  challengeFor(serverName: string): SecureContext | undefined;
+  readonly hasChallenges: boolean;
+  /** Whether a certificate is for this name. */
+  covers(name: string): boolean;
+  /** Shown to those who name no server. */
+  readonly first: ServedCertificate | undefined;
+}
+
+export function createCertificateChoice(source: CertificateSource): CertificateChoice {
+  const contexts = new WeakMap<ServedCertificate, SecureContext>();
+  let byName = indexByName(source);
+  let first = source.certificates()[0];
+  let challenges = source.challenges();
+  source.onChange(() => {
+    byName = indexByName(source);
+    first = source.certificates()[0];
+    challenges = source.challenges();
+  });
+
+  function find(name: string): ServedCertificate | undefined {
+    const plain = name.toLowerCase().replace(/\.$/, '');
+    return byName.get(plain) ?? byName.get(plain.replace(/^[^.]+/, '*'));
+  }
+
+  return {
+    contextFor(serverName) {
+      const chosen = find(serverName) ?? first;
+      if (chosen === undefined) return undefined;
+      let context = contexts.get(chosen);
+      if (context === undefined) {
+        context = createContext(chosen);
+        contexts.set(chosen, context);
+      }
+      return context;
+    },
+    challengeFor(serverName) {
+      const found = challenges.find(({ name }) => name === serverName.toLowerCase());
+      return found && createContext(found);
+    },
+    get hasChallenges() {
+      return challenges.length > 0;
+    },
+    covers: (name) => find(name) !== undefined,
+    get first() {
+      return first;
+    },
+  };
+}
+
+function indexByName(source: CertificateSource): ReadonlyMap<string, ServedCertificate> {
+  const byName = new Map<string, ServedCertificate>();
+  for (const certificate of source.certificates()) {
+    for (const name of certificate.names) {
+      if (!byName.has(name)) byName.set(name, certificate);
+    }
+  }
+  return byName;
+}
