@@ -7,6 +7,7 @@ export function listMetrics(): readonly MetricDescription[] {
   const metrics = createMetrics();
   metrics.observe({
     services: () => [],
+    certificates: () => [],
     serviceStates,
     instance: { name: '', version: '' },
     instancesByState: () => ({ up: 0, down: 0 }),

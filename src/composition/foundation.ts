@@ -9,6 +9,8 @@ import type { SiteBranding } from '../platform/branding/branding.ts';
 import type { Config } from '../platform/config/config.ts';
 import { loadCookieSecrets } from '../platform/config/cookie-secret.ts';
 import { deriveSecrets } from '../platform/crypto/derived-secrets.ts';
+import type { CertificateFiles } from '../platform/http/tls/certificate-files.ts';
+import type { CertificateSources } from '../platform/http/tls/certificate-source.ts';
 import { createMetrics } from '../platform/metrics/metrics.ts';
 import { openKeyv } from '../platform/store/keyv.ts';
 import { openDatabase } from '../platform/store/open-database.ts';
@@ -43,6 +45,9 @@ export interface HubOptions {
 export type Beginning = Omit<HubOptions, 'branding'> &
   Site & {
     readonly listeners: { readonly publicServer: Server; readonly internalServer: Server };
+    /** Of `Hub.bind_url`; undefined where that is no https:// address. */
+    readonly certificates?: CertificateSources;
+    readonly certificateFiles?: CertificateFiles;
     readonly stop: StopRequest;
     /** Of the operator's own look at the start. */
     readonly brandingDigest: string;

@@ -5,6 +5,7 @@ import { createHopProof } from '../cluster/instances/hop-proof.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { Secret } from '../platform/config/secret.ts';
 import { listen } from '../platform/http/server/listener.ts';
+import { createHeldCertificates } from '../platform/http/tls/certificate-source.ts';
 import { ForwardedFigures } from '../platform/metrics/forwarded-figures.ts';
 import type { ChangeSource } from '../platform/store/change-aware-cache.ts';
 import { type ChangeSubject, createChangeListeners } from '../platform/store/change-subject.ts';
@@ -91,6 +92,8 @@ export async function createGatewayProcess(
     setTimeout(() => listeners.callAll(subject), slowestHubMs).unref();
   }
   const remote = createRemoteBackend({ link, changes });
+  const bindUrl = options.bindUrl ?? config.Hub.bind_url;
+  const certificates = createHeldCertificates();
   let ownSettings: string | undefined;
   const mirror = createRouteMirror({
     routes,
@@ -107,6 +110,10 @@ export async function createGatewayProcess(
           },
         }),
         changes.now,
+      ),
+    onCertificates: (given) =>
+      certificates.hold(
+        given.map(({ notAfter, ...rest }) => ({ ...rest, notAfter: new Date(notAfter) })),
       ),
     onSnapshot({ now_ms: hubNowMs, settings: current }) {
       clockOffsetMs = hubNowMs - monotonicMs();
@@ -200,6 +207,7 @@ export async function createGatewayProcess(
   const server = createPublicServer({
     config,
     hubPath: site.urls.hub,
+    certificates: new URL(bindUrl).protocol === 'https:' ? certificates : undefined,
     log,
     request(req, res) {
       if (!gateway.handleRequest(req, res)) hub.handleRequest(req, res);
@@ -207,6 +215,8 @@ export async function createGatewayProcess(
     upgrade: gateway.handleUpgrade,
   });
   connections = () => server.openConnections;
+  const [ticketSecret] = gatewaySecrets;
+  if (ticketSecret !== undefined) server.shareTickets(ticketSecret);
   const shutdownMs = config.Hub.shutdown_timeout * 1000;
   building.defer(() =>
     server.close(shutdownMs, {
@@ -220,7 +230,7 @@ export async function createGatewayProcess(
       },
     }),
   );
-  await listen(server.server, options.bindUrl ?? config.Hub.bind_url, {
+  await listen(server.server, bindUrl, {
     key: options.bindUrl === undefined ? 'Hub.bind_url' : '--bind',
     socketMode: config.Hub.bind_socket_mode,
     isShared: true,

@@ -7,6 +7,7 @@ import { openAccounts } from './accounts.ts';
 import { createApp } from './app.ts';
 import { recordLife, watchAudit } from './audit.ts';
 import { openBrowser } from './browser.ts';
+import { openCertificates } from './certificates.ts';
 import { type HubOptions, openFoundation } from './foundation.ts';
 import { grow } from './grow.ts';
 import { openIdentity } from './identity.ts';
@@ -56,7 +57,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
   const site = await openSite({ config, log }, version);
   site.setBranding(branding);
-  const listeners = await openListeners({ config, log, disposables: building }, site);
+  const secured = await openCertificates({ config, log, disposables: building });
+  const listeners = await openListeners({ config, log, disposables: building, ...secured }, site);
   await takeInstanceLocks(config, building);
   signal?.throwIfAborted();
   const ending = new AbortController();
@@ -64,6 +66,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     ...rest,
     ...site,
     listeners,
+    ...secured,
     stop: createStopRequest({ stopsServers: config.Hub.cleanup_servers }),
     brandingDigest: branding.digest,
     disposables: building,

@@ -23,7 +23,10 @@ export interface Listeners {
   readonly internalServer: Server;
   /** Answers from now on, and until the stack is disposed of. */
   serve(
-    hub: Pick<Served, 'gateway' | 'streams' | 'gateways' | 'instance' | 'channel' | 'hopProof'> & {
+    hub: Pick<
+      Served,
+      'gateway' | 'streams' | 'gateways' | 'gatewaySecrets' | 'instance' | 'channel' | 'hopProof'
+    > & {
       readonly app: Koa;
     },
   ): void;
@@ -36,7 +39,12 @@ type Upgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 
 /** Listens for browsers on `Hub.bind_url`, and for servers and services on `Hub.hub_bind_url`. */
 export async function openListeners(
-  { config, log, disposables }: Pick<Foundation, 'config' | 'log' | 'disposables'>,
+  {
+    config,
+    log,
+    disposables,
+    certificates,
+  }: Pick<Foundation, 'config' | 'log' | 'disposables' | 'certificates'>,
   { urls, apiPath, errorAnswers }: Site,
 ): Promise<Listeners> {
   const { Hub, Proxy: proxyConfig } = config;
@@ -50,6 +58,7 @@ export async function openListeners(
   const publicServer = createPublicServer({
     config,
     hubPath: urls.hub,
+    certificates,
     log,
     request: (req, res) => answerPublic(req, res),
     upgrade: (req, socket, head) => upgrade(req, socket, head),
@@ -76,7 +85,9 @@ export async function openListeners(
   return {
     publicServer: publicServer.server,
     internalServer: internalServer.server,
-    serve({ app, gateway, streams, gateways, instance, channel, hopProof }) {
+    serve({ app, gateway, streams, gateways, gatewaySecrets, instance, channel, hopProof }) {
+      const [ticketSecret] = gatewaySecrets;
+      if (ticketSecret !== undefined) publicServer.shareTickets(ticketSecret);
       const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
       const answer = createFairListener(app.callback(), urgentPaths, [
         publicServer.server,

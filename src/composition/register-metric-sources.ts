@@ -54,6 +54,18 @@ export function registerMetricSources(hub: Served): void {
       const { database: problem } = await readiness.check();
       return problem === undefined ? await hub.signingKeys.list() : undefined;
     },
+    certificates() {
+      const files = new Map(
+        hub.certificateFiles
+          ?.states()
+          .map(({ certificate, isCurrent }) => [certificate, isCurrent] as const),
+      );
+      return (hub.certificates?.certificates() ?? []).map((certificate) => ({
+        name: certificate.origin,
+        notAfter: certificate.notAfter,
+        isCurrent: files.get(certificate) ?? true,
+      }));
+    },
     openWebSockets: () => hub.webSockets.openWebSockets + gateways.openWebSockets(),
     gateways: () => gateways.list().following.length,
     droppedLogLines: hub.droppedLogLines,

@@ -51,6 +51,7 @@ export function createReload(hub: Whole): (reloaded: ReloadedConfig) => Promise<
     hub.extraRoutes.apply(next);
     hub.announcements.update(next.Hub);
     await hub.languages.reload(languageSettingsOf(next));
+    await hub.certificateFiles?.refresh();
     hub.setBranding(branding);
     hub.gateways.publishBranding();
     hub.database.announceChange({ kind: 'rights_changed' });

@@ -123,7 +123,10 @@ describe('the socket', () => {
     [{ bind_url: `unix:///tmp/${'x'.repeat(120)}` }, 'too long: 125 bytes'],
     [{ bind_url: 'http+unix://hub.sock' }, 'needs the whole path'],
     [{ bind_url: 'unix://hub.sock' }, 'Hub.bind_url'],
-    [{ bind_url: 'https://hub.example.org' }, 'Hub.bind_url: cannot be an https:// URL'],
+    [
+      { bind_url: 'https://hub.example.org' },
+      'Hub.certificates: is needed, since bind_url is an https:// address',
+    ],
     [{ public_url: undefined }, 'Hub.public_url: is needed, since bind_url is a socket'],
     [{ bind_socket_mode: 'rw' }, 'Hub.bind_socket_mode'],
   ])('of %j is refused', async (Hub, reason) => {

@@ -9,7 +9,13 @@ import { type PreparedPlugins, preparePlugins } from '../../plugin/host/prepare-
 import { checkServices } from '../../workloads/services/service-facts.ts';
 import { iconWarnings } from '../../workloads/services/service-info.ts';
 import { checkAccountRisks } from './account-check.ts';
-import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
+import {
+  certificateWarnings,
+  checkAccounts,
+  checkCertificateFiles,
+  checkCookieSecretFile,
+  checkScopes,
+} from './config-checks.ts';
 import { checkLanguages } from './language-check.ts';
 import { checkPrograms } from './program-check.ts';
 import { checkReachability } from './reachability-check.ts';
@@ -50,6 +56,7 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
       checkScopes,
       checkAccounts,
       checkCookieSecretFile,
+      checkCertificateFiles,
       async (candidate) => {
         plugins = await preparePlugins(candidate, { env });
         return plugins.problems;
@@ -65,6 +72,7 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
       safeRedirectTarget(address, config.publicUrl),
     ),
     ...branding.warnings,
+    ...(await certificateWarnings(config)),
     ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),
     ...(await checkAccountRisks(config)),

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import {
   canonicalUserName,
@@ -14,6 +15,9 @@ import { validateGroupName } from '../../identity/users/user-name.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { loadCookieSecrets } from '../../platform/config/cookie-secret.ts';
 import { ConfigError, type ConfigProblem, HubError } from '../../platform/errors.ts';
+import { createCertificateChoice } from '../../platform/http/tls/certificate-choice.ts';
+import { readCertificateFiles } from '../../platform/http/tls/certificate-files.ts';
+import { createHeldCertificates } from '../../platform/http/tls/certificate-source.ts';
 
 /** Checks everything that names a scope: roles, custom scopes, what services and servers may ask for. */
 export function checkScopes({ Hub, Authenticator, Spawner }: Config): ConfigProblem[] {
@@ -94,4 +98,38 @@ export async function checkCookieSecretFile(config: Config): Promise<readonly Co
     if (error instanceof ConfigError) return error.problems;
     throw error;
   }
+}
+
+/** Checks the files of `Hub.certificates`. */
+export async function checkCertificateFiles(config: Config): Promise<readonly ConfigProblem[]> {
+  return (await readCertificateFiles(config)).filter((each) => 'message' in each);
+}
+
+const dayMs = 86_400_000;
+/** How long before its end a certificate is pointed at. */
+export const certificateWarningMs = 14 * dayMs;
+
+/** Points at certificates that end soon, and at names of the hub that none is for. */
+export async function certificateWarnings(config: Config): Promise<readonly ConfigProblem[]> {
+  const path = 'Hub.certificates';
+  const found = (await readCertificateFiles(config)).filter((each) => 'names' in each);
+  if (found.length === 0) return [];
+  const ending = found.flatMap(({ origin, notAfter }, index) => {
+    const leftMs = notAfter.getTime() - Date.now();
+    if (leftMs >= certificateWarningMs) return [];
+    const message = `${origin} ${leftMs < 0 ? 'has ended' : 'ends'} on ${notAfter.toISOString()}; renew it`;
+    return [{ path: `${path}[${index}].certificate`, message }];
+  });
+  const held = createHeldCertificates();
+  held.hold(found);
+  const { covers } = createCertificateChoice(held);
+  const { publicUrl, subdomainHost } = config;
+  const lacking = [
+    publicUrl.hostname,
+    ...(subdomainHost === undefined ? [] : [`*.${subdomainHost.hostname}`]),
+  ].filter((name) => isIP(name.replace(/^\[|\]$/g, '')) === 0 && !covers(name));
+  return [
+    ...ending,
+    ...lacking.map((name) => ({ path, message: `none is for ${name}, where browsers go` })),
+  ];
 }

@@ -51,7 +51,7 @@ export function addGatewayCommand(program: Command, io: CliIo): void {
         token: await readToken(flags, io),
         name: flags.name ?? gatewayName(process.pid),
         bindUrl:
-          flags.bind === undefined ? undefined : readUrl('--bind', flags.bind, /^http:$/).href,
+          flags.bind === undefined ? undefined : readUrl('--bind', flags.bind, /^https?:$/).href,
         isLocal: flags.local === true,
         logLevel: flags.logLevel,
         logFormat: flags.logFormat,

@@ -33,6 +33,7 @@ export function findWarnings(config: Config): ConfigProblem[] {
   const { Hub, Authenticator } = config;
   const warnings: ConfigProblem[] = [];
   const report: Report = (path, message) => warnings.push({ path, message });
+  const isHttps = new URL(Hub.bind_url).protocol === 'https:';
   if (Hub.public_url === undefined && isWildcard(new URL(Hub.bind_url).hostname)) {
     report('Hub.public_url', `is not set; browsers are sent to ${config.publicUrl.href}`);
   }
@@ -48,6 +49,12 @@ export function findWarnings(config: Config): ConfigProblem[] {
   }
   if (Authenticator.allow_all && Authenticator.allowed_users.length > 0) {
     report('Authenticator.allowed_users', 'has no effect because allow_all is true');
+  }
+  if (Hub.certificates.length > 0 && !isHttps) {
+    report('Hub.certificates', 'has no effect because bind_url is no https:// address');
+  }
+  if (isHttps && config.publicUrl.protocol !== 'https:') {
+    report('Hub.public_url', `begins with http://, and bind_url with https://`);
   }
   warnOfForgedAddresses(config, report);
   warnOfIdleProxySettings(config, report);
@@ -119,6 +126,9 @@ function checkAddresses(config: Config, report: Report): void {
     isWildcard(internal.hostname);
   if (isSamePort && isSameHost) {
     report('Hub.hub_bind_url', `needs another port than bind_url (${bind.port || 80})`);
+  }
+  if (bind.protocol === 'https:' && Hub.certificates.length === 0) {
+    report('Hub.certificates', 'is needed, since bind_url is an https:// address');
   }
   if (Hub.gateways > 0 && socketPathOf(Hub.bind_url) !== undefined) {
     report(

@@ -12,7 +12,7 @@ import {
 } from './common-schema.ts';
 import { languageSettings, localizedText } from './language-schema.ts';
 import { serviceSchema } from './service-schema.ts';
-import { tlsAdvice } from './suggestion.ts';
+import { tlsSettings } from './tls-schema.ts';
 
 /** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
 const pageLength = z.int().min(1).max(10_000);
@@ -52,34 +52,26 @@ const authenticatorObject = z.looseObject({
 /** An entry of `Hub.authenticator_class`. */
 const authenticatorReference = z.union([z.string().min(1), authenticatorObject]);
 
-const bindUrl = z.string().refine((text) => {
+function isBindUrl(text: string, protocols: RegExp): boolean {
   const url = URL.parse(text);
-  return url !== null && url.protocol === 'http:' && url.search === '' && url.hash === '';
-}, orTlsAdvice('is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/'));
-
-/** Says of an https:// address where TLS is instead, and of any other what it should be. */
-function orTlsAdvice(message: string) {
-  return { error: ({ input }: { readonly input?: unknown }) => explainBindUrl(input, message) };
+  return url !== null && protocols.test(url.protocol) && url.search === '' && url.hash === '';
 }
 
-function explainBindUrl(input: unknown, message: string): string {
-  const isHttps = typeof input === 'string' && URL.parse(input)?.protocol === 'https:';
-  return isHttps ? `cannot be an https:// URL: ${tlsAdvice}` : message;
-}
+const bindUrl = z
+  .string()
+  .refine(
+    (text) => isBindUrl(text, /^http:$/),
+    'is not an http:// URL without query or fragment, such as http://127.0.0.1:8080/',
+  );
 
 const publicBindUrl = z.string().transform((text, context) => {
   const url = normaliseBindUrl(text);
   const path = socketPathOf(url);
-  const parsed = URL.parse(url);
-  const isUrl = path === undefined ? bindUrl.safeParse(url).success : parsed !== null;
   const problem = path === undefined ? undefined : socketPathProblem(path);
-  if (isUrl && problem === undefined && parsed?.search === '' && parsed.hash === '') return url;
+  if (problem === undefined && isBindUrl(url, /^(?:https?|http\+unix):$/)) return url;
   const message =
     problem ??
-    explainBindUrl(
-      text,
-      'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/, nor a socket, such as unix:///run/hub/hub.sock',
-    );
+    'is not an http:// or https:// URL without query or fragment, such as http://127.0.0.1:8000/, nor a socket, such as unix:///run/hub/hub.sock';
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 });
@@ -106,13 +98,14 @@ export const hubSection = z.strictObject({
   bind_url: publicBindUrl
     .prefault('http://127.0.0.1:8000/')
     .describe(
-      'Where the public gateway listens; its path is the base URL of everything. On a Unix socket for a reverse proxy: unix:///run/hub/hub.sock, or with a base URL http+unix://%2Frun%2Fhub%2Fhub.sock/team/.',
+      'Where the public gateway listens; its path is the base URL of everything. At an https:// address, such as https://0.0.0.0:443/, it has TLS with certificates. On a Unix socket for a reverse proxy: unix:///run/hub/hub.sock, or with a base URL http+unix://%2Frun%2Fhub%2Fhub.sock/team/.',
     ),
   bind_socket_mode: z
     .string()
     .regex(/^0?[0-7]{3}$/, 'is not a file mode such as 0660')
     .default('0660')
     .describe('Mode of the Unix socket: who may open it is believed as a trusted proxy.'),
+  ...tlsSettings,
   hub_bind_url: bindUrl
     .default('http://127.0.0.1:8080')
     .describe(

@@ -17,9 +17,9 @@ const foreignNames: Readonly<Record<string, string>> = {
   token: 'api_token',
 };
 
-/** Where TLS is, for who looks for it in the hub. */
+/** How TLS is set up, for who looks for it by another name. */
 export const tlsAdvice =
-  'TLS ends at a proxy in front of the hub: its https:// address is public_url, and the hub itself listens at an http:// one (docs/how-to/run-behind-tls.md)';
+  'TLS is an https:// address in Hub.bind_url with Hub.certificates, or a proxy in front of the hub (docs/how-to/run-behind-tls.md)';
 
 /** Finds the known name that was most likely meant by `name`. */
 export function closestName(name: string, known: readonly string[]): string | undefined {

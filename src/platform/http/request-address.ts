@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv6, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { createAddressList } from '../addresses/local-addresses.ts';
 import { HubError } from '../errors.ts';
 import { text } from '../texts/text.ts';
@@ -153,15 +154,17 @@ export function createClientAddressReader(
     const isUnix = isUnixPeer(request.socket);
     const peerAddress = isUnix ? 'unix' : plainAddress(request.socket.remoteAddress ?? '');
     const host = request.headers.host ?? '';
+    const own = (request.socket as Partial<TLSSocket>).encrypted === true ? 'https' : 'http';
     if (!isUnix && (trustedProxies.length === 0 || !isTrusted(peerAddress))) {
-      return { address: peerAddress, peerAddress, isTrustedProxy: false, protocol: 'http', host };
+      return { address: peerAddress, peerAddress, isTrustedProxy: false, protocol: own, host };
     }
     const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
       .split(',')
       .map((part) => plainAddress(part.trim()))
       .filter((part) => isIP(part) !== 0);
     const address = forwardedFor.findLast((part) => !isTrusted(part)) ?? forwardedFor[0];
-    const protocol = lastOf(request.headers['x-forwarded-proto']) === 'https' ? 'https' : 'http';
+    const protocol =
+      (lastOf(request.headers['x-forwarded-proto']) ?? own) === 'https' ? 'https' : 'http';
     return {
       address: address ?? (isUnix ? 'unknown' : peerAddress),
       peerAddress,

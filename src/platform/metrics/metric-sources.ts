@@ -36,6 +36,12 @@ export interface MetricSources {
     readonly { readonly algorithm: string; readonly state: string }[] | undefined
   >;
   signingKeyStates: Readonly<Record<'algorithms' | 'states', readonly string[]>>;
+  /** That are served, and whether their files hold a newer one that cannot be used. */
+  certificates(): readonly {
+    readonly name: string;
+    readonly notAfter: Date;
+    readonly isCurrent: boolean;
+  }[];
   /** How news of changes comes from the database. */
   changeFeed(): { readonly ageSeconds: number; readonly losses: number };
 }
@@ -222,6 +228,31 @@ export function registerSources(sources: MetricSources, registers: Registry[]): 
       this.set(sources.openWebSockets());
     },
   });
+  new Gauge({
+    name: 'hub_certificate_not_after_seconds',
+    help: 'When a certificate that the hub serves ends, in seconds since 1970.',
+    labelNames: ['certificate'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, notAfter } of sources.certificates()) {
+        this.set({ certificate: name }, notAfter.getTime() / 1000);
+      }
+    },
+  });
+  new Gauge({
+    name: 'hub_certificate_current',
+    help: 'Whether the newest version of a certificate is served (1), or cannot be used (0).',
+    labelNames: ['certificate'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, isCurrent } of sources.certificates()) {
+        this.set({ certificate: name }, Number(isCurrent));
+      }
+    },
+  });
+
   new Gauge({
     name: 'hub_signing_keys',
     help: 'Keys that sign ID tokens, by what they do now; a lost one cannot be opened by any cookie secret.',

@@ -1,9 +1,15 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 
 /** The response that Node is working on for a socket; only Node knows it. */
 export function responseOn(socket: Socket): ServerResponse | undefined {
   return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
+}
+
+/** The connection under one with TLS. */
+export function connectionUnder(secure: TLSSocket): Socket | undefined {
+  return (secure as TLSSocket & { _parent?: Socket | null })._parent ?? undefined;
 }
 
 function connectionListenersOf(server: Server): readonly ((socket: Socket) => void)[] {
@@ -11,16 +17,19 @@ function connectionListenersOf(server: Server): readonly ((socket: Socket) => vo
 }
 
 /**
- * Puts a check in front of Node's own listener for connections, so that one that is refused never gets a
- * parser. `accept` returns whether Node may have the socket; one that it may not have is `accept`'s to end.
+ * Stands in front of Node's own listener for connections, so that one that is refused never gets a parser: the listener
+ * gets what is given to the function that this returns.
  */
-export function interceptConnections(server: Server, accept: (socket: Socket) => boolean): void {
+export function interceptConnections(
+  server: Server,
+  accept: (socket: Socket) => void,
+): (socket: Socket) => void {
   const nodeListeners = connectionListenersOf(server);
   server.removeAllListeners('connection');
-  server.on('connection', (socket) => {
-    if (!accept(socket)) return;
+  server.on('connection', accept);
+  return (socket) => {
     for (const listener of nodeListeners) listener.call(server, socket);
-  });
+  };
 }
 
 /** Node keeps no more headers of a request, though its parser reads them all. */

@@ -114,9 +114,9 @@ test('Node has one listener for connections, which parses what it is given and n
   const server = createServer((_req, res) => void res.end('answer'));
   expect(server.listenerCount('connection')).toBe(1);
   let isOpen = false;
-  interceptConnections(server, (socket) => {
-    if (!isOpen) socket.destroy();
-    return isOpen;
+  const serve = interceptConnections(server, (socket) => {
+    if (isOpen) serve(socket);
+    else socket.destroy();
   });
   await using running = await listening(server);
   await expect(fetch(running.origin)).rejects.toThrow('fetch failed');

@@ -69,6 +69,20 @@ const noticesModel = z
 
 export type NoticesModel = z.output<typeof noticesModel>;
 
+const certificatesModel = z
+  .array(
+    z.object({
+      origin: z.string(),
+      names: z.array(z.string()),
+      certificate: z.string().describe('In PEM, with its chain.'),
+      key: z.string().describe('In PEM.'),
+      notAfter: z.iso.datetime(),
+    }),
+  )
+  .describe('Where the hub ends TLS.');
+
+export type CertificatesModel = z.output<typeof certificatesModel>;
+
 /** What a gateway is run with: the parts of the configuration that concern it, and its own keys. */
 export interface GatewaySettings {
   readonly version: string;
@@ -120,6 +134,7 @@ export const feedEvent = z
         .number()
         .describe('Time of day by the clock of the hub, in milliseconds since 1970.'),
       notices: noticesModel,
+      certificates: certificatesModel.optional(),
       routes: z.array(routeModel),
     }),
     z.object({ kind: z.literal('route'), number: z.int(), route: routeModel }),
@@ -135,6 +150,11 @@ export const feedEvent = z
       branding: z.unknown().describe('As in the snapshot.'),
     }),
     z.object({ kind: z.literal('notices'), number: z.int(), notices: noticesModel }),
+    z.object({
+      kind: z.literal('certificates'),
+      number: z.int(),
+      certificates: certificatesModel,
+    }),
     z.object({ kind: z.literal('retire'), number: z.int() }),
     z.object({
       kind: z.literal('heartbeat'),

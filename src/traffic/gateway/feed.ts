@@ -3,12 +3,14 @@ import type { Announcement, Maintenance } from '../../cluster/notices/notice-sto
 import type { LoginSessions } from '../../identity/sessions/login-sessions.ts';
 import type { CurrentBranding } from '../../platform/branding/branding.ts';
 import { HubError } from '../../platform/errors.ts';
+import type { CertificateSource } from '../../platform/http/tls/certificate-source.ts';
 import type { ChangeSource } from '../../platform/store/change-aware-cache.ts';
 import { type ChangeSubject, concernsRights } from '../../platform/store/change-subject.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import {
+  type CertificatesModel,
   type FeedEvent,
   type GatewayRoute,
   gatewayProtocol,
@@ -72,6 +74,7 @@ export function createGatewayFeed(deps: {
   readonly settings: object;
   readonly settingsDigest: string;
   readonly branding: CurrentBranding;
+  readonly certificates?: CertificateSource;
 }): GatewayFeed {
   const { routes, settings, settingsDigest } = deps;
   const followers = new Set<Follower>();
@@ -145,6 +148,17 @@ export function createGatewayFeed(deps: {
     };
   }
 
+  function certificatesModel(): CertificatesModel | undefined {
+    return deps.certificates?.certificates().map(({ names, notAfter, ...rest }) => ({
+      ...rest,
+      names: [...names],
+      notAfter: notAfter.toISOString(),
+    }));
+  }
+
+  deps.certificates?.onChange(() =>
+    tellAll({ kind: 'certificates', certificates: certificatesModel() ?? [] }),
+  );
   using started = new DisposableStack();
   started.defer(routes.onChange(tellRoute));
   started.defer(deps.changes.onChange(onChange));
@@ -199,6 +213,7 @@ export function createGatewayFeed(deps: {
         branding: deps.branding.current,
         now_ms: deps.changes.now(),
         notices: noticesModel(),
+        certificates: certificatesModel(),
         routes: routes
           .list()
           .filter((route) => isReachable(route, gateway))

@@ -6,6 +6,7 @@ import { budgetConnections } from '../../platform/http/connection-budget.ts';
 import { createConnectionLimits } from '../../platform/http/connection-limits.ts';
 import { createTrustedPeer } from '../../platform/http/request-address.ts';
 import { createHubServer, type HubServer } from '../../platform/http/server/http-server.ts';
+import type { CertificateSource } from '../../platform/http/tls/certificate-source.ts';
 import { openFilesLimit } from '../../spawning/processes/open-files.ts';
 import { isForwardAuth } from './forward-auth.ts';
 
@@ -13,6 +14,7 @@ import { isForwardAuth } from './forward-auth.ts';
 export function createPublicServer({
   config: { Hub, Proxy: proxyConfig },
   hubPath,
+  certificates,
   log,
   request,
   upgrade,
@@ -23,6 +25,8 @@ export function createPublicServer({
   };
   /** Path of the hub's pages, a slash at its end. */
   readonly hubPath: string;
+  /** With them it ends TLS. */
+  readonly certificates: CertificateSource | undefined;
   readonly log: Logger;
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
   readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
@@ -41,6 +45,7 @@ export function createPublicServer({
       inAll: budget.maxConnections,
       isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
     }),
+    certificates,
     maxRefusals: budget.maxRefusals,
     request,
     upgrade,

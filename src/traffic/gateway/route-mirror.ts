@@ -2,7 +2,7 @@ import type { PublishedBranding } from '../../platform/branding/branding.ts';
 import type { ChangeListener } from '../../platform/store/change-subject.ts';
 import type { RouteDefinition } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
-import type { GatewayRoute, NoticesModel } from './feed-events.ts';
+import type { CertificatesModel, GatewayRoute, NoticesModel } from './feed-events.ts';
 import type { FeedReceiver, Snapshot } from './hub-link.ts';
 
 /** What the clients of guarded routes may ask visitors for, by client id. */
@@ -17,6 +17,7 @@ export function createRouteMirror(deps: {
   readonly tellChange: ChangeListener;
   readonly retire: () => void;
   readonly onNotices: (notices: NoticesModel) => void;
+  readonly onCertificates: (certificates: CertificatesModel) => void;
   readonly onSnapshot: (snapshot: Snapshot) => void;
   readonly followBranding: (branding: PublishedBranding) => void;
 }): FeedReceiver & { readonly allowedScopes: AllowedScopes } {
@@ -53,6 +54,7 @@ export function createRouteMirror(deps: {
       deps.tellChange({ kind: 'all' });
       deps.followBranding(snapshot.branding as PublishedBranding);
       deps.onNotices(snapshot.notices);
+      deps.onCertificates(snapshot.certificates ?? []);
       deps.onSnapshot(snapshot);
     },
 
@@ -72,6 +74,9 @@ export function createRouteMirror(deps: {
           break;
         case 'notices':
           deps.onNotices(news.notices);
+          break;
+        case 'certificates':
+          deps.onCertificates(news.certificates);
           break;
         case 'retire':
           deps.retire();

@@ -5,10 +5,10 @@ import type { Config } from '../../../platform/config/config.ts';
 import { listen } from '../../../platform/http/server/listener.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../../plugin/host/finding.ts';
 import { createFindForeignProcess } from '../../../spawning/processes/port-owner.ts';
+import { certificateWarningMs } from '../config-checks.ts';
 
 const answerTimeoutMs = 5_000;
 const dayMs = 86_400_000;
-const certificateWarningMs = 14 * dayMs;
 
 /** Whether the hub's addresses are free, or are the running hub's. */
 export async function checkListeners(
@@ -157,7 +157,7 @@ async function checkCertificate({ hostname, port }: URL): Promise<Finding> {
 }
 
 const noCertificateFix =
-  'start the proxy there and have it end TLS, correct Hub.public_url, or mend name and network';
+  'start the hub, or the proxy there and have it end TLS, correct Hub.public_url, or mend name and network';
 
 /** What to do about a certificate that is there; undefined where there was none to look at. */
 function certificateFix(code: string, host: string): string | undefined {

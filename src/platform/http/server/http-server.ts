@@ -4,13 +4,16 @@ import type { Logger } from 'pino';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { ProxyConfig } from '../../config/config.ts';
+import type { Secret } from '../../config/secret.ts';
 import { HubError } from '../../errors.ts';
 import { text } from '../../texts/text.ts';
-import { interceptConnections, responseOn } from '../../undocumented/node-http.ts';
+import { connectionUnder, interceptConnections, responseOn } from '../../undocumented/node-http.ts';
 import { answerErrorOnSocket } from '../answer.ts';
 import type { ConnectionLimits } from '../connection-limits.ts';
 import { markUnixPeer } from '../request-address.ts';
 import { recordOf } from '../request-log.ts';
+import type { CertificateSource } from '../tls/certificate-source.ts';
+import { createTlsEnd } from '../tls/tls-end.ts';
 import { createCookieSharing, headersTooLarge, oneByOne, serveMessages } from './serve-messages.ts';
 import { createSlowClients, createUnreadLimit } from './slow-clients.ts';
 
@@ -19,6 +22,8 @@ export interface HubServer {
   readonly server: Server;
   /** Connections of clients that are open now, those of WebSockets too. */
   readonly openConnections: number;
+  /** Where it ends TLS itself: sessions begun here can be resumed at whoever has the secret. */
+  shareTickets(secret: Secret): void;
   /**
    * Stops accepting, tells every client that its connection ends, waits for requests in flight up to
    * a deadline, then cuts what is left.
@@ -58,6 +63,8 @@ export function createHubServer(deps: {
   >;
   readonly log: Logger;
   readonly limits?: ConnectionLimits;
+  /** With them it ends TLS. */
+  readonly certificates?: CertificateSource | undefined;
   /** Refusals on their way at once; beyond them a flood is cut without a word. */
   readonly maxRefusals?: number;
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
@@ -65,8 +72,10 @@ export function createHubServer(deps: {
   /** Which requests to upgrade it takes; the others are answered as if they asked for nothing of the kind. */
   readonly takesUpgrade?: (req: IncomingMessage) => boolean;
 }): HubServer {
-  const { config, log, limits, maxRefusals = 0, request, upgrade, takesUpgrade } = deps;
+  const { config, log, limits, certificates, maxRefusals = 0 } = deps;
+  const { request, upgrade, takesUpgrade } = deps;
   const sockets = new Set<Socket>();
+  const shakingHands = new WeakSet<Socket>();
   const shareCookie = createCookieSharing();
   let isClosing = false;
 
@@ -98,7 +107,31 @@ export function createHubServer(deps: {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     answerClientError(error, socket as Socket);
   });
-  acceptWithin(server, { limits, maxRefusals, log, accepted: (socket) => track(socket) });
+  const tlsEnd =
+    certificates &&
+    createTlsEnd({
+      certificates,
+      established(socket) {
+        const under = connectionUnder(socket);
+        if (under !== undefined) sockets.delete(under);
+        track(socket);
+        serve(socket);
+      },
+    });
+  const serve = acceptWithin(server, {
+    limits,
+    // One that awaits a handshake understands no answer.
+    maxRefusals: tlsEnd === undefined ? maxRefusals : 0,
+    log,
+    accepted(socket) {
+      track(socket);
+      if (tlsEnd === undefined) serve(socket);
+      else {
+        shakingHands.add(socket);
+        tlsEnd.receive(socket);
+      }
+    },
+  });
 
   const slowClients = createSlowClients(config);
   const slowCheck = createPeriodic({
@@ -121,6 +154,7 @@ export function createHubServer(deps: {
   server.once('close', () => {
     slowCheck[Symbol.dispose]();
     unreadCheck[Symbol.dispose]();
+    tlsEnd?.[Symbol.dispose]();
   });
 
   function track(socket: Socket): void {
@@ -131,7 +165,9 @@ export function createHubServer(deps: {
   function closeUnused(isSilentOver: boolean): void {
     server.closeIdleConnections();
     if (!isSilentOver) return;
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    for (const socket of sockets) {
+      if (socket.bytesRead === 0 || shakingHands.has(socket)) socket.destroy();
+    }
   }
 
   function cut(streams: Streams | undefined): void {
@@ -147,6 +183,7 @@ export function createHubServer(deps: {
     get openConnections() {
       return sockets.size;
     },
+    shareTickets: (secret) => tlsEnd?.shareTickets(secret),
     async close(deadlineMs, streams) {
       if (!server.listening) return;
       isClosing = true;
@@ -171,7 +208,7 @@ export function createHubServer(deps: {
   };
 }
 
-/** Refuses connections beyond the limits. */
+/** Refuses connections beyond the limits. What it returns has Node serve one. */
 function acceptWithin(
   server: Server,
   options: {
@@ -180,7 +217,7 @@ function acceptWithin(
     readonly log: Logger;
     readonly accepted: (socket: Socket) => void;
   },
-): void {
+): (socket: Socket) => void {
   const { limits, maxRefusals, log, accepted } = options;
   let refusals = 0;
   let loggedAtMs = Number.NEGATIVE_INFINITY;
@@ -205,16 +242,15 @@ function acceptWithin(
   server.on('listening', () => {
     isOnSocket = typeof server.address() === 'string';
   });
-  interceptConnections(server, (socket) => {
+  // Such as too many open files while accepting: one client is lost, not the hub.
+  server.on('error', (error) => {
+    if (server.listening) log.error({ err: error }, 'connection could not be accepted');
+  });
+  return interceptConnections(server, (socket) => {
     if (isOnSocket) markUnixPeer(socket);
     const error = limits?.accept(socket);
     if (error === undefined) accepted(socket);
     else refuse(socket, error);
-    return error === undefined;
-  });
-  // Such as too many open files while accepting: one client is lost, not the hub.
-  server.on('error', (error) => {
-    if (server.listening) log.error({ err: error }, 'connection could not be accepted');
   });
 }
 

@@ -46,7 +46,8 @@ export async function listen(
 const reasons: Readonly<Record<'port' | 'socket', Readonly<Record<string, string>>>> = {
   port: {
     EADDRINUSE: 'something else listens there already; stop it or choose another port',
-    EACCES: 'the hub may not use this port; choose one above 1023 or start it with more rights',
+    EACCES:
+      'the hub may not use this port; choose one above 1023 or give it CAP_NET_BIND_SERVICE (AmbientCapabilities= of a systemd unit)',
     EADDRNOTAVAIL: 'this machine has no such address',
   },
   socket: {
@@ -58,10 +59,10 @@ const reasons: Readonly<Record<'port' | 'socket', Readonly<Record<string, string
 };
 
 async function listenOnPort(server: Server, url: string, reusePort: boolean): Promise<void> {
-  const { hostname, port } = new URL(url);
+  const { hostname, port, protocol } = new URL(url);
   server.listen({
     host: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? 80 : Number(port),
+    port: Number(port || (protocol === 'https:' ? 443 : 80)),
     reusePort,
   });
   await once(server, 'listening');

@@ -6,9 +6,6 @@ import { createContext } from './secure-context.ts';
 export interface CertificateChoice {
   /** For a server name (RFC 6066 §3): that of the name, else of its wildcard, else the first; undefined where there is none. */
   contextFor(serverName: string): SecureContext | undefined;
-  /** For a challenge tls-alpn-01 about a name that is open now. */
-  challengeFor(serverName: string): SecureContext | undefined;
-  readonly hasChallenges: boolean;
   /** Whether a certificate is for this name. */
   covers(name: string): boolean;
   /** Shown to those who name no server. */
@@ -19,11 +16,9 @@ export function createCertificateChoice(source: CertificateSource): CertificateC
   const contexts = new WeakMap<ServedCertificate, SecureContext>();
   let byName = indexByName(source);
   let first = source.certificates()[0];
-  let challenges = source.challenges();
   source.onChange(() => {
     byName = indexByName(source);
     first = source.certificates()[0];
-    challenges = source.challenges();
   });
 
   function find(name: string): ServedCertificate | undefined {
@@ -41,13 +36,6 @@ export function createCertificateChoice(source: CertificateSource): CertificateC
         contexts.set(chosen, context);
       }
       return context;
-    },
-    challengeFor(serverName) {
-      const found = challenges.find(({ name }) => name === serverName.toLowerCase());
-      return found && createContext(found);
-    },
-    get hasChallenges() {
-      return challenges.length > 0;
     },
     covers: (name) => find(name) !== undefined,
     get first() {

@@ -13,19 +13,17 @@ export interface ServedCertificate extends KeyPair {
   readonly notAfter: Date;
 }
 
-/** A certificate for the challenge tls-alpn-01, which is shown to nobody but the authority (RFC 8737 §3). */
-export interface ChallengeCertificate extends KeyPair {
-  readonly name: string;
-}
-
 /** Where certificates come from: files, an authority, or the hub of a gateway. */
 export interface CertificateSource {
   /** Those to serve now. Where several have a name, the first of them is for it. */
   certificates(): readonly ServedCertificate[];
-  /** Those of the challenges that are open now. */
-  challenges(): readonly ChallengeCertificate[];
-  /** Calls back when either list has changed; returns what ends that. */
-  onChange(listener: () => void): () => void;
+  /** Calls back when the list has changed. */
+  onChange(listener: () => void): void;
+  /**
+   * The answer to an open challenge tls-alpn-01 about a name, which is shown to nobody but the authority (RFC 8737 §3).
+   * Left out where there are none.
+   */
+  readonly findChallenge?: ((name: string) => Promise<KeyPair | undefined>) | undefined;
 }
 
 /** Several sources as one, the first added first. */
@@ -35,21 +33,41 @@ export interface CertificateSources extends CertificateSource {
 
 export function createCertificateSources(): CertificateSources {
   const sources: CertificateSource[] = [];
-  const listeners = new Set<() => void>();
+  const listeners: (() => void)[] = [];
   function tell(): void {
     for (const listener of listeners) listener();
   }
   return {
     certificates: () => sources.flatMap((source) => source.certificates()),
-    challenges: () => sources.flatMap((source) => source.challenges()),
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+    onChange: (listener) => void listeners.push(listener),
+    get findChallenge() {
+      const finders = sources.flatMap(({ findChallenge }) => findChallenge ?? []);
+      if (finders.length === 0) return undefined;
+      return async (name: string) =>
+        (await Promise.all(finders.map((find) => find(name)))).find((found) => found !== undefined);
     },
     add(source) {
       sources.push(source);
       source.onChange(tell);
       tell();
+    },
+  };
+}
+
+/** Certificates that are handed over whenever there are others. */
+export interface HeldCertificates extends CertificateSource {
+  hold(certificates: readonly ServedCertificate[]): void;
+}
+
+export function createHeldCertificates(): HeldCertificates {
+  let held: readonly ServedCertificate[] = [];
+  const listeners: (() => void)[] = [];
+  return {
+    certificates: () => held,
+    onChange: (listener) => void listeners.push(listener),
+    hold(certificates) {
+      held = certificates;
+      for (const listener of listeners) listener();
     },
   };
 }
