@@ -30,6 +30,7 @@ export const programSources = [
   'package-lock.json',
   'bin/*',
   '{src,plugins}/**/*',
+  'examples/workspace/*',
   'test/contract/*',
 ];
 
@@ -39,7 +40,12 @@ export const programSources = [
  */
 export async function bundleProgram(folder: string): Promise<ReadonlySet<string>> {
   const { imported, bundled } = await writeModules(folder);
-  for (const file of globSync(['src/**/*.{css,svg,js,json}', 'bin/*'], { cwd: root })) {
+  for (const file of globSync(
+    ['src/**/*.{css,svg,js,json}', 'examples/workspace/*.{css,js}', 'bin/*'],
+    {
+      cwd: root,
+    },
+  )) {
     cpSync(join(root, file), join(folder, file));
   }
   const published = publishedManifest(imported);

@@ -39,15 +39,33 @@ const server = createServer((request, response) => {
     ),
   };
   answer(request, response, place).catch((error: unknown) => {
-    const isKnown = error instanceof FolderError;
-    if (!isKnown) console.error(error);
+    const known = error instanceof FolderError ? error : fromSystem(error);
+    if (known === undefined) console.error(error);
     if (response.headersSent) response.destroy();
     else {
-      const message = isKnown ? error.message : 'That did not work. Try again.';
-      send(response, isKnown ? error.status : 500, problemPage(place, message));
+      const { status, message } = known ?? {
+        status: 500,
+        message: 'That did not work. Try again.',
+      };
+      send(response, status, problemPage(place, message));
     }
   });
 });
+
+/** What the file system refuses for good; undefined for anything else. */
+function fromSystem(error: unknown): FolderError | undefined {
+  switch (error instanceof Error && 'code' in error && error.code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new FolderError(507, 'There is no room left. Delete something first.');
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return new FolderError(403, 'This may only be read.');
+    default:
+      return undefined;
+  }
+}
 
 async function answer(
   request: IncomingMessage,

@@ -10,6 +10,7 @@ import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
 import { createActivityLog, flushIntervalMs } from '../workloads/servers/activity.ts';
 import { createAddressReports } from '../workloads/servers/address-reports.ts';
 import { appAccessOf } from '../workloads/servers/app-access.ts';
+import { createHomeSpaces } from '../workloads/servers/home-spaces.ts';
 import { createLaunchPlanner, identityOf } from '../workloads/servers/launch-plan.ts';
 import { createLimitWatch } from '../workloads/servers/limit-watch.ts';
 import { openLoads } from '../workloads/servers/loads.ts';
@@ -92,9 +93,9 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     isMeasured: serverWork.isMeasured,
   });
   const events: UnitEvents = {
-    onReady(server, url) {
+    onReady(server, { url, state }) {
       limitWatch.runSoon();
-      return serverRoutes.open(server, url);
+      return serverRoutes.open({ ...server, spawnerState: state }, url);
     },
     onUnavailable: (server) => serverRoutes.close(server),
     async onGone(server) {
@@ -186,6 +187,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
       collectTraffic: () => serverRoutes.collectTraffic(),
     }),
   );
+  const homeSpaces = createHomeSpaces({ ...hub, spawner });
   const limitsStore = createServerLimitsStore(database);
   const limitWatch = disposables.use(
     createLimitWatch({
@@ -208,6 +210,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     serverWork,
     serverOutput,
     activityLog,
+    homeSpaces,
     reportedAddresses,
     remoteProgress,
   };

@@ -75,6 +75,9 @@ export const serverModel = z
       .nullable()
       .describe('The time limit that stops it at `stops_at`, or that has stopped it.'),
     kept_until: time.nullable().describe('Until when its user keeps it running though it is idle.'),
+    rescue: z
+      .boolean()
+      .describe('Whether a file browser runs in its place, because its home is full.'),
     state: freeData.optional().describe('Only with `admin:server_state`.'),
   })
   .meta({ id: 'Server' });

@@ -6,6 +6,7 @@ import type { SpawnerConfig } from '../platform/config/config.ts';
 import { HubError } from '../platform/errors.ts';
 import { loadKeys } from '../platform/metrics/load-history.ts';
 import { type Phrase, text } from '../platform/texts/text.ts';
+import type { HomeSpaces } from '../workloads/servers/home-spaces.ts';
 import { mayStartInMaintenance } from '../workloads/servers/maintenance.ts';
 import type { RemoteProgress } from '../workloads/servers/remote-progress.ts';
 import { type Server, type ServerProgress, unreachableSince } from '../workloads/servers/server.ts';
@@ -29,6 +30,7 @@ export interface Deps {
   readonly startTimes: StartTimes;
   readonly serverOutput: ServerOutput;
   readonly loads: Pick<LoadReader, 'read'>;
+  readonly homeSpaces: HomeSpaces;
   readonly spawnerConfig: SpawnerConfig;
 }
 
@@ -134,7 +136,7 @@ export const serverPageOperations = [
     const server = await deps.serverStore.find(user.name, params.server);
     if (server === undefined && params.server !== '') throw noSuchServer();
     const resource = resourceAt(params);
-    const [choices, load, output] = await Promise.all([
+    const [choices, load, output, homeSpace] = await Promise.all([
       deps.servers.choicesFor(user.name),
       server === undefined
         ? { series: undefined, silent: [] }
@@ -142,6 +144,7 @@ export const serverPageOperations = [
       server !== undefined && may('access:servers', resource)
         ? outputOf(server, shownLines, deps)
         : undefined,
+      server && deps.homeSpaces.find(server),
     ]);
     return {
       userName: user.name,
@@ -154,6 +157,7 @@ export const serverPageOperations = [
       maxKeptSeconds: deps.spawnerConfig.keep_running_max_seconds,
       span,
       output,
+      homeSpace,
       mayReadState: may('admin:server_state', resource),
     };
   }),

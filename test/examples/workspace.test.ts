@@ -1,6 +1,7 @@
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { getServer, serverPath, startUntilReady } from '../support/server-hub.ts';
 import { createTestHub, submitForm } from '../support/test-hub.ts';
 
 const project = join(import.meta.dirname, '..', '..');
@@ -60,3 +61,45 @@ test.each([
     expect((await bob.open(files)).status).toBe(403);
   },
 );
+
+test.each([
+  ['the gateway', { access: 'gateway', strip_prefix: true, ready_path: '/api' }],
+  ['hub-singleuser', {}],
+])('in a full home a file browser starts behind %s, in which room is made', async (_, settings) => {
+  // As if there were no room left.
+  const full = { home_min_free: '1000000T', home_dir: 'homes/{username}', cmd: 'false' };
+  await using hub = await createTestHub({ Spawner: { ...settings, ...full } });
+  const home = join(hub.directory, 'homes', 'alice');
+  await mkdir(home, { recursive: true });
+  await writeFile(join(home, 'large.bin'), 'much');
+  const alice = await hub.logIn('alice');
+  await startUntilReady(hub, serverPath('alice'));
+  expect(await getServer(hub, serverPath('alice'))).toMatchObject({ rescue: true });
+  const page = await alice.open(`${hub.url}hub/servers/alice`);
+  expect(page.body).toContain('The home has no room left');
+  expect(page.body).toMatch(/Home folder<\/dt><dd>[\d.,]+ \wB of [\d.,]+ \wB used/);
+
+  const files = `${hub.url}user/alice/files/`;
+  expect((await alice.open(`${hub.url}user/alice/`)).body).toContain('large.bin');
+  const asked = await alice.open(`${files}large.bin?delete`);
+  expect((await submitForm(alice, asked, { action: 'delete' })).status).toBe(303);
+  expect((await alice.open(files)).body).toContain('This folder is empty');
+});
+
+test('in a home that may only be read nothing is changed, and the person is told so', async () => {
+  await using hub = await createTestHub({
+    Spawner: {
+      access: 'gateway',
+      cmd: [...command, '{socket}'],
+      home_dir: '/proc/sys/kernel',
+      home_min_free: '1000000T',
+    },
+  });
+  const alice = await hub.logIn('alice');
+  await startUntilReady(hub, serverPath('alice'));
+  expect(await getServer(hub, serverPath('alice'))).toMatchObject({ rescue: false });
+  const asked = await alice.open(`${hub.url}user/alice/files/ostype?delete`);
+  const refused = await submitForm(alice, asked, { action: 'delete' });
+  expect(refused.status).toBe(403);
+  expect(refused.body).toContain('This may only be read.');
+});

@@ -92,7 +92,7 @@ export function createLifecycleWorld(
         [...routes].some((route) => route.split('@')[0] === `${userName}/${name}`),
     },
     events: {
-      onReady({ userName, name }, url) {
+      onReady({ userName, name }, { url }) {
         happened.push(`open ${userName}/${name}`);
         routes.add(`${userName}/${name}`);
         return `/user/${userName}/${name}${url.slice(0, 0)}`;

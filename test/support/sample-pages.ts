@@ -378,6 +378,7 @@ export function samplePages(
     load: { series: sampleLoad(), silent: [text('hub-b')] },
     idleCores: 0.05,
     maxKeptSeconds: 86_400,
+    homeSpace: { totalBytes: 10e9, freeBytes: 2e6 },
     span: 'hour',
     output: { url: text('/hub/api/users/alice/server/output'), lines: outputTail },
     hasSpawnOptions: false,
@@ -927,6 +928,7 @@ export function samplePages(
         userName: text('bob'),
         comingStop: { at: minutes(40), reason: 'idle_timeout' },
         keptUntil: minutes(40),
+        isRescue: true,
       }),
     }),
     'server-failed': serverPage({

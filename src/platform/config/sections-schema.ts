@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { byteSize, command, cores, count, environment, seconds } from './common-schema.ts';
 import { extraRoutes } from './extra-route-schema.ts';
 import { localizedText } from './language-schema.ts';
+import { rescueKeys } from './rescue-schema.ts';
 import { profileAccessKeys, serverAccessKeys } from './server-access-schema.ts';
 import { timeLimitKeys } from './time-limits-schema.ts';
 import { pricesSchema, profilePricesSchema } from './usage-schema.ts';
@@ -221,6 +222,7 @@ export const spawnerSection = z.strictObject({
     .default(10)
     .describe('Seconds the API waits for a server to stop before it answers 202 in place of 204.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
+  ...rescueKeys,
   ...timeLimitKeys,
   ...serverAccessKeys,
   mem_limit: byteSize.optional().describe('Memory limit of a server.'),

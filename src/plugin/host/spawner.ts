@@ -162,6 +162,11 @@ export interface Spawner<ProfileOptions = unknown> {
    * Called without `open`; changes nothing, pulls nothing, and rejects only when `signal` aborts.
    */
   examine?(options: ExamineOptions<ProfileOptions>): Promise<readonly Finding[]>;
+  /**
+   * Space of the folder that a server would run in, or of the one that it would be made in; undefined where that is not
+   * known. With less than `Spawner.home_min_free` the start gets `Spawner.rescue_cmd` for its command.
+   */
+  homeSpace?(request: Pick<SpawnRequest, 'workingDirectory'>): Promise<HomeSpace | undefined>;
   /** CPU and memory of the server's whole process tree. */
   usage?(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
   /** Closes what `open` opened, and leaves the servers running. Also called without `open`, after a trial. */
@@ -181,6 +186,12 @@ export interface ResourceUsage {
   readonly memoryBytes: number;
   readonly uptimeSeconds?: number;
   readonly processes?: number;
+}
+
+export interface HomeSpace {
+  readonly totalBytes: number;
+  /** What the account of the server may still fill. */
+  readonly freeBytes: number;
 }
 
 export interface OptionsForm {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { SpawnerPlugin } from '../../plugin/host/spawner.ts';
+import { homeSpaceOf } from './home-space.ts';
 import { createLocalProcessSpawner } from './local-process-spawner.ts';
 
 const optionsSchema = z.strictObject({
@@ -23,12 +24,13 @@ export const localProcessPlugin: SpawnerPlugin<z.output<typeof optionsSchema>> =
   section: 'LocalProcessSpawner',
   optionsSchema,
   create(options, { log, hubId, runtimeDirectory }) {
-    return createLocalProcessSpawner({
+    const spawner = createLocalProcessSpawner({
       log,
       hubId,
       runtimeDirectory: resolve(runtimeDirectory),
       logDirectory: resolve(runtimeDirectory, options.log_dir ?? 'logs'),
       memoryCheckMs: options.memory_check_interval * 1000,
     });
+    return { ...spawner, homeSpace: ({ workingDirectory }) => homeSpaceOf(workingDirectory) };
   },
 };

@@ -1,6 +1,8 @@
 import type { SpawnerConfig } from '../../platform/config/config.ts';
 import { forwardingOf } from '../../platform/protocol/identity-headers.ts';
+import type { SpawnerState } from '../../plugin/host/spawner.ts';
 import type { Route } from '../../traffic/proxy/route.ts';
+import { isRescueState } from './spawner-set.ts';
 
 /** How visitors reach the app of a server. */
 export interface AppAccess extends Pick<Route, 'stripsPrefix' | 'forwarding'> {
@@ -12,15 +14,23 @@ export interface AppAccess extends Pick<Route, 'stripsPrefix' | 'forwarding'> {
 /** What the profile of a server says, else what holds for all. */
 export function appAccessOf(
   config: SpawnerConfig,
-  { userOptions }: { readonly userOptions: Readonly<Record<string, unknown>> },
+  {
+    userOptions,
+    spawnerState = {},
+  }: {
+    readonly userOptions: Readonly<Record<string, unknown>>;
+    readonly spawnerState?: SpawnerState;
+  },
 ): AppAccess {
   const profile = config.profiles.find(({ name }) => name === userOptions['profile']);
   const access = profile?.access ?? config.access;
   const isGateway = access === 'gateway';
+  // The file browser of a full home knows its prefix, whatever the app in its place does.
+  const isRescue = isRescueState(spawnerState);
   return {
     access,
     readyPath: profile?.ready_path ?? config.ready_path,
-    stripsPrefix: isGateway && (profile?.strip_prefix ?? config.strip_prefix),
+    stripsPrefix: isGateway && !isRescue && (profile?.strip_prefix ?? config.strip_prefix),
     forwarding: isGateway
       ? forwardingOf({
           host: profile?.host ?? config.host,

@@ -3,7 +3,7 @@ import type { TokenIssuer } from '../../identity/oauth/tokens/token-issuer.ts';
 import type { RoleStore } from '../../identity/rbac/role-store.ts';
 import type { GroupStore } from '../../identity/users/group-store.ts';
 import type { User } from '../../identity/users/user-store.ts';
-import type { Config } from '../../platform/config/config.ts';
+import type { Config, SpawnerConfig } from '../../platform/config/config.ts';
 import { HubError, TextError } from '../../platform/errors.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import { serverClientId } from '../../platform/protocol/client-id.ts';
@@ -21,6 +21,7 @@ import { withSingleuserOnPath } from '../../spawning/processes/singleuser-progra
 import type { AddressReports } from './address-reports.ts';
 import { type AppAccess, appAccessOf } from './app-access.ts';
 import { ownVolume } from './own-volume.ts';
+import { rescueCommand } from './rescue.ts';
 import { safeFileName } from './safe-file-name.ts';
 import { type Server, serverPrefix } from './server.ts';
 import type { ServerAccount } from './server-accounts.ts';
@@ -29,7 +30,7 @@ import type { LaunchPlan } from './server-start.ts';
 import type { ChosenOptions } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
 import type { StartHooks } from './start-hooks.ts';
-import { endedWithoutHub } from './start-texts.ts';
+import { endedWithoutHub, homeIsFull } from './start-texts.ts';
 
 export type BeforeSpawn = (
   user: User,
@@ -51,7 +52,7 @@ export interface LaunchPlannerDeps {
   readonly apiUrl: string;
   /** The hub's own environment. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly spawner: Pick<SpawnerSet, 'start' | 'resume' | 'canResume'>;
+  readonly spawner: Pick<SpawnerSet, 'start' | 'resume' | 'canResume' | 'homeSpace'>;
   /** `options` of a profile, or of none, as the spawner's schema parsed them. */
   readonly profileOptionsOf: (profile: string | undefined) => unknown;
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
@@ -122,7 +123,6 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       groups,
     }: { readonly additions: SpawnPreparation; readonly groups: readonly string[] },
   ): StartSettings {
-    const home = spawnerConfig.home_dir.replaceAll('{username}', safeFileName(account.name));
     return {
       ...identityOf(server, account.isClaimed ? account.name : undefined),
       groups,
@@ -132,7 +132,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       authStates: additions.authStates,
       command: chosen.command,
       environment: { ...chosen.environment, ...additions.environment },
-      workingDirectory: deps.resolvePath(home),
+      workingDirectory: deps.resolvePath(homeOf(spawnerConfig, account.name)),
       limits: chosen.limits,
       guarantees: chosen.guarantees,
       volumes: chosen.volumes.map((volume) => ownVolume(volume, account.name, server.name)),
@@ -204,9 +204,17 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
           if (!isOurs()) throw lostMeanwhile();
           const token = await issueToken(user, server);
           const { memoryBytes } = settings.limits;
+          const rescue = await rescueCommand(settings, {
+            config: spawnerConfig,
+            access: access.access,
+            spawner: deps.spawner,
+          });
+          if (rescue !== undefined) callbacks.onProgress({ progress: 5, message: homeIsFull });
           return deps.spawner.start({
             ...callbacks,
             ...settings,
+            ...(rescue !== undefined && { command: rescue }),
+            isRescue: rescue !== undefined,
             profileOptions: deps.profileOptionsOf(chosen.profile),
             environment: environmentOf(launch, { token, settings }),
             environmentForUrl: (url) => ({
@@ -224,6 +232,11 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       };
     },
   };
+}
+
+/** The folder in which the servers of an account run, as the configuration names it. */
+export function homeOf({ home_dir }: Pick<SpawnerConfig, 'home_dir'>, accountName: string): string {
+  return home_dir.replaceAll('{username}', safeFileName(accountName));
 }
 
 function lostMeanwhile(): HubError {

@@ -1,5 +1,6 @@
 import type { Origins } from '../../platform/http/origins.ts';
 import { type Server, type ServerState, unreachableSince } from './server.ts';
+import { isRescueState } from './spawner-set.ts';
 import { comingStop, keptUntilOf, type LimitKind } from './time-limits.ts';
 
 /** How the API shows a server; field names as on the wire. */
@@ -31,6 +32,8 @@ export interface ServerModel {
   readonly stop_reason: LimitKind | null;
   /** Until when its user keeps it running though it is idle. */
   readonly kept_until: string | null;
+  /** Whether a file browser runs in its place, because its home is full. */
+  readonly rescue: boolean;
   /** What the spawner stores; only with the scope `admin:server_state`. */
   readonly state?: Readonly<Record<string, unknown>>;
 }
@@ -88,6 +91,7 @@ export function presentServer(
     stops_at: stop?.at.toISOString() ?? null,
     stop_reason: stop?.reason ?? (server.state === 'stopped' ? server.stoppedBy : null) ?? null,
     kept_until: keptUntilOf(server)?.toISOString() ?? null,
+    rescue: isRescueState(server.spawnerState),
     ...(options.withState ? { state: server.spawnerState } : {}),
   };
 }

@@ -17,7 +17,7 @@ import { addressTaken, isAlready, serverReady, startCancelled } from './start-te
 /** What happens outside the unit when a server comes and goes. */
 export interface UnitEvents {
   /** The server answers: open its route. Returns its public path. */
-  onReady(server: Server, url: string): string;
+  onReady(server: Server, spawned: SpawnedServer): string;
   /** The server is going or gone: close its route at once. */
   onUnavailable(server: Server): void;
   /** The server is gone for good: revoke its token, run the hooks. */
@@ -176,7 +176,7 @@ export function createServerUnit(
       });
       await record.running(duration && { ms: duration.ms(), profile: plan.profile });
       cancel.signal.throwIfAborted();
-      const url = events.onReady({ ...server, userOptions: plan.userOptions }, running.url);
+      const url = events.onReady({ ...server, userOptions: plan.userOptions }, running);
       spawned = running;
       state = 'running';
       start = undefined;
@@ -339,7 +339,7 @@ export function createServerUnit(
 
     adopt(running) {
       record.own();
-      events.onReady(server, running.url);
+      events.onReady(server, running);
       spawned = running;
       state = 'running';
       watch(running);

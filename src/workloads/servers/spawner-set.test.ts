@@ -3,7 +3,7 @@ import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { createScriptedSpawner } from '../../../test/support/scripted-spawner.ts';
 import type { Spawner } from '../../plugin/host/spawner.ts';
 import { createBoundedUsage } from './bounded-usage.ts';
-import { joinSpawners } from './spawner-set.ts';
+import { isRescueState, joinSpawners } from './spawner-set.ts';
 
 const spawnerOf = (profile: string | undefined) => profile ?? 'near';
 const handlers = { onOutput: () => undefined };
@@ -143,4 +143,18 @@ describe('what servers use', () => {
     await bounded([{}]);
     expect(asked).toBe(2);
   });
+});
+
+test('that a server makes room in a full home is kept with its state, and its spawner hears nothing of it', async () => {
+  const spawner = createScriptedSpawner();
+  const set = joinSpawners([{ name: 'near', spawner }], spawnerOf);
+  const { state } = await set.start({
+    ...createSpawnRequest({ serverId: 'server-1' }),
+    isRescue: true,
+  });
+  const plain = await set.start(createSpawnRequest({ serverId: 'server-2' }));
+  expect([isRescueState(state), isRescueState(plain.state)]).toEqual([true, false]);
+  const restored = await set.restore(state, handlers);
+  expect(restored?.state).toEqual(state);
+  expect(await set.homeSpace({ workingDirectory: '/home/ann' })).toBeUndefined();
 });

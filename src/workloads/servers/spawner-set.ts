@@ -1,9 +1,12 @@
 import { TextError } from '../../platform/errors.ts';
 import { type Text, text } from '../../platform/texts/text.ts';
+import type { SpawnRequest } from '../../plugin/host/spawn-request.ts';
 import type {
+  HomeSpace,
   OptionsForm,
   PollResult,
   ResourceUsage,
+  SpawnedServer,
   Spawner,
   SpawnerState,
 } from '../../plugin/host/spawner.ts';
@@ -16,7 +19,14 @@ export interface NamedSpawner {
 }
 
 /** All spawners of the configuration as one, which hands on each call to the one whose server it is. */
-export interface SpawnerSet extends Omit<Spawner, 'optionsForm' | 'usage' | 'open'> {
+export interface SpawnerSet
+  extends Omit<Spawner, 'optionsForm' | 'usage' | 'open' | 'start' | 'homeSpace'> {
+  /** Starts a server; whether it is a rescue start is kept in its state. */
+  start(request: SpawnRequest & { readonly isRescue?: boolean }): Promise<SpawnedServer>;
+  /** As the spawner of a profile tells, or that of no profile. */
+  homeSpace(
+    request: Pick<SpawnRequest, 'workingDirectory' | 'profile'>,
+  ): Promise<HomeSpace | undefined>;
   /**
    * What servers use, in the order of their states: each spawner is asked once for all of its own. Undefined for
    * those of whom theirs does not say in time. Never rejects.
@@ -30,6 +40,13 @@ export interface SpawnerSet extends Omit<Spawner, 'optionsForm' | 'usage' | 'ope
 
 /** Key in stored states, beside what the spawner stores: its name. */
 const spawnerKey = 'spawner';
+/** Key there of a server that makes room in a full home. */
+const rescueKey = 'rescue';
+
+/** Whether a server with this state was started to make room in a full home. */
+export function isRescueState({ [rescueKey]: isRescue }: SpawnerState): boolean {
+  return isRescue === true;
+}
 
 /**
  * Joins spawners. Which one has a server is kept in its state; a state that names none is of the time when
@@ -47,15 +64,18 @@ export function joinSpawners(
   );
 
   function find(stored: SpawnerState): { name: string; spawner: Spawner; state: SpawnerState } {
-    const { [spawnerKey]: reported, ...state } = stored;
+    const { [spawnerKey]: reported, [rescueKey]: _, ...state } = stored;
     const name = typeof reported === 'string' ? reported : members[0].name;
     const spawner = byName.get(name);
     if (spawner === undefined) throw new TextError(notConfigured(name));
     return { name, spawner, state };
   }
 
-  const tagged = (name: string, state: SpawnerState): SpawnerState =>
-    isAlone ? state : { ...state, [spawnerKey]: name };
+  const tagged = (name: string, state: SpawnerState, isRescue: boolean): SpawnerState => ({
+    ...state,
+    ...(!isAlone && { [spawnerKey]: name }),
+    ...(isRescue && { [rescueKey]: true }),
+  });
 
   const all = <Result>(call: (spawner: Spawner) => Promise<Result> | undefined) =>
     Promise.all(members.map(({ spawner }) => call(spawner)));
@@ -73,10 +93,13 @@ export function joinSpawners(
       const name = spawnerOf(request.profile);
       const spawner = byName.get(name);
       if (spawner === undefined) throw new TextError(notConfigured(name));
-      const keepState = (state: SpawnerState) => request.keepState(tagged(name, state));
-      const spawned = await spawner.start({ ...request, keepState });
-      return { ...spawned, state: tagged(name, spawned.state) };
+      const { isRescue = false, ...rest } = request;
+      const keepState = (state: SpawnerState) => request.keepState(tagged(name, state, isRescue));
+      const spawned = await spawner.start({ ...rest, keepState });
+      return { ...spawned, state: tagged(name, spawned.state, isRescue) };
     },
+
+    homeSpace: async (request) => byName.get(spawnerOf(request.profile))?.homeSpace?.(request),
 
     canResume(stored) {
       const { [spawnerKey]: reported = members[0].name } = stored;
@@ -85,9 +108,10 @@ export function joinSpawners(
 
     async resume(stored, request) {
       const { name, spawner, state } = find(stored);
-      const keepState = (kept: SpawnerState) => request.keepState(tagged(name, kept));
+      const keepState = (kept: SpawnerState) =>
+        request.keepState(tagged(name, kept, isRescueState(stored)));
       const spawned = await spawner.resume?.(state, { ...request, keepState });
-      return spawned && { ...spawned, state: tagged(name, spawned.state) };
+      return spawned && { ...spawned, state: tagged(name, spawned.state, isRescueState(stored)) };
     },
 
     async stop(stored, options) {
@@ -107,7 +131,7 @@ export function joinSpawners(
     async restore(stored, handlers) {
       const { name, spawner, state } = find(stored);
       const spawned = await spawner.restore(state, handlers);
-      return spawned && { ...spawned, state: tagged(name, spawned.state) };
+      return spawned && { ...spawned, state: tagged(name, spawned.state, isRescueState(stored)) };
     },
 
     // Which of them had the server is not known: none does anything about one that it never had.
@@ -120,7 +144,7 @@ export function joinSpawners(
 
     async usage(states) {
       const places = states.map((state, place) => {
-        const { [spawnerKey]: reported, ...own } = state;
+        const { [spawnerKey]: reported, [rescueKey]: _, ...own } = state;
         return {
           name: typeof reported === 'string' ? reported : members[0].name,
           state: own,

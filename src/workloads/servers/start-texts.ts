@@ -1,5 +1,7 @@
 import { message, type Phrase, type Text, text } from '../../platform/texts/text.ts';
 
+export const homeIsFull = text`The home is full: a file browser starts in place of the server, to make room.`;
+
 export const serverReady = text`The server is ready.`;
 export const startCancelled = text`The start was cancelled.`;
 export const endedWithoutHub = text`The server ended while the hub was not running.`;

@@ -18,6 +18,7 @@ import {
   isAboutToStop,
   isChanging,
   limitSentence,
+  rescueSentence,
   type ServerSummary,
   serverStatus,
   serverTitle,
@@ -116,6 +117,7 @@ function serverCard(view: HomeView, server: ServerSummary, index: number): Html 
 <div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-${index}"><a href="${view.layout.urls.server(server.userName, server.name)}">${title}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
 <div class="actions">${serverActions(view, server, index === 0)}</div>
 ${server.failure !== undefined && notice('bad', server.failure)}
+${server.isRescue && notice('warn', rescueSentence)}
 ${isAboutToStop(view, server) && notice('warn', html`${comingStopSentence(server, view.layout.now)}${server.comingStop?.reason === 'max_age' && html` ${text`Save your work; you can start it again after that.`}`}`)}
 </section>`;
 }

@@ -52,6 +52,7 @@ export function serverPageRoutes(
         span: model.span,
         idleCores: model.idleCores,
         maxKeptSeconds: model.maxKeptSeconds,
+        homeSpace: model.homeSpace,
         output: outputOf(model),
         hasSpawnOptions: model.hasSpawnOptions,
         hasLastOptions: Object.keys(server?.userOptions ?? {}).length > 0,

@@ -1,6 +1,7 @@
 import type { LoadReport } from '../../../cluster/instances/load-reader.ts';
 import type { LoadSpan } from '../../../platform/metrics/load-history.ts';
 import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
+import type { HomeSpace } from '../../../plugin/host/spawner.ts';
 import type { ServerFailure } from '../../../workloads/servers/server.ts';
 import type { ServerSetup } from '../../../workloads/servers/server-setup.ts';
 import { adminLink } from '../elements/admin-link.ts';
@@ -9,6 +10,7 @@ import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type LiveOutputView, liveOutput } from '../elements/live-output.ts';
 import { loadSection, spanQuery } from '../elements/load-plots.ts';
+import { notice } from '../elements/notice.ts';
 import { formatBytes, formatCpu, formatNumber, timeElement } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import {
@@ -18,6 +20,7 @@ import {
   keepForm,
   limitSentence,
   outputBlock,
+  rescueSentence,
   type ServerSummary,
   serverStatus,
   serverTitle,
@@ -38,6 +41,8 @@ export interface ServerPageView {
   readonly idleCores: number;
   /** For how long its user may keep it running though it is idle; 0 for not at all. */
   readonly maxKeptSeconds: number;
+  /** Undefined where it is not known. */
+  readonly homeSpace?: HomeSpace | undefined;
   /** What it writes; undefined for who may not open it. */
   readonly output?: LiveOutputView | undefined;
   readonly hasSpawnOptions: boolean;
@@ -71,6 +76,7 @@ export function serverPage(view: ServerPageView): Html {
 ${pageHead(title, isOwn ? undefined : ownerOf(view), actions(view))}
 <p class="row">${serverStatus(server.state)}${since(view)}</p>
 ${server.state === 'unreachable' && html`<p class="soft">${unreachableHint}</p>`}
+${server.isRescue && notice('warn', rescueSentence)}
 ${limits(view)}
 ${lastFailure !== undefined && failureSection(view, lastFailure)}
 <dl class="facts wide">${facts(view)}</dl>
@@ -149,7 +155,7 @@ ${
 const fact = (label: Phrase, value: HtmlValue): Html =>
   html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
 
-function facts({ server, setup, place, layout }: ServerPageView): Html {
+function facts({ server, setup, place, layout, homeSpace }: ServerPageView): Html {
   const { profile, options, limits } = setup;
   return html`${fact(text`Address`, html`<code>${server.url}</code>`)}
 ${server.displayName !== undefined && fact(text`Name`, server.name)}
@@ -159,6 +165,7 @@ ${limits.cpuCores !== undefined && fact(text`CPU limit`, formatCpu(limits.cpuCor
 ${limits.memoryBytes !== undefined && fact(text`Memory limit`, formatBytes(limits.memoryBytes))}
 ${limits.gpus !== undefined && fact(text`GPUs`, formatNumber(limits.gpus))}
 ${limits.processes !== undefined && fact(text`Process limit`, formatNumber(limits.processes))}
+${homeSpace !== undefined && fact(text`Home folder`, text`${formatBytes(homeSpace.totalBytes - homeSpace.freeBytes)} of ${formatBytes(homeSpace.totalBytes)} used`)}
 ${server.state !== 'running' && server.startedAt !== undefined && fact(text`Started`, timeElement(server.startedAt, layout.now))}
 ${place.map(({ label, value }) => fact(label, value))}`;
 }

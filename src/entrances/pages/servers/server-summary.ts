@@ -32,6 +32,8 @@ export interface ServerSummary {
   readonly comingStop?: ComingStop | undefined;
   /** Until when its user keeps it running though it is idle. */
   readonly keptUntil?: Date | undefined;
+  /** Whether a file browser runs in its place, because its home is full. */
+  readonly isRescue?: boolean | undefined;
   /** The time limit that ended its last run. */
   readonly stoppedBy?: { readonly reason: LimitKind; readonly seconds: number } | undefined;
 }
@@ -78,6 +80,9 @@ export function limitSentence({ stoppedBy }: Pick<ServerSummary, 'stoppedBy'>): 
     ? text`It was stopped after ${time} without activity.`
     : text`It was stopped ${time} after its start, the longest it may run.`;
 }
+
+/** What is said where a file browser runs in place of a server. */
+export const rescueSentence = text`The home has no room left, so a file browser runs in place of the server. Open it, remove what is not needed, then restart the server.`;
 
 /** Whether the user of a server is to be warned that a time limit stops it. */
 export function isAboutToStop(

@@ -1,6 +1,7 @@
 import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { type Server, unreachableSince } from '../../../workloads/servers/server.ts';
+import { isRescueState } from '../../../workloads/servers/spawner-set.ts';
 import { comingStop, keptUntilOf, limitMs } from '../../../workloads/servers/time-limits.ts';
 import { type ServerSummary, type ShownServerState, serverTitle } from './server-summary.ts';
 
@@ -24,6 +25,7 @@ export function summaryOf(server: Server, url: string, load?: LoadSeries): Serve
     unreachableSince: unreachable,
     comingStop: comingStop(server),
     keptUntil: keptUntilOf(server),
+    isRescue: isRescueState(server.spawnerState),
     stoppedBy: stoppedByOf(server),
     ...(server.state === 'running' && { load }),
   };
