@@ -158,6 +158,8 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
   const deps: CommandDeps = {
     ...stores,
     now: database.now,
+    database,
+    currency: config.Spawner.prices.currency,
     accounts,
     groupMembers,
     userImports: createUserImports({

@@ -73,6 +73,7 @@ export function openOperations(hub: Visited) {
     allowsManaged: config.Hub.allow_managed_services_at_runtime,
     outputFollowers: createOutputFollowers(),
     spawnerConfig: config.Spawner,
+    currency: config.Spawner.prices.currency,
     missingGateways() {
       const { following } = hub.gateways.list();
       return Math.max(0, config.Hub.gateways - following.filter(({ isLocal }) => isLocal).length);

@@ -4,6 +4,7 @@ import { passkeyRoutes } from '../entrances/pages/account/passkey-routes.ts';
 import { secondFactorRoutes } from '../entrances/pages/account/second-factor-routes.ts';
 import { sessionPageRoutes } from '../entrances/pages/account/session-routes.ts';
 import { tokenPageRoutes } from '../entrances/pages/account/token-routes.ts';
+import { usagePageRoutes } from '../entrances/pages/account/usage-routes.ts';
 import { adminAccessRoutes } from '../entrances/pages/admin/access-routes.ts';
 import { adminActivityRoutes } from '../entrances/pages/admin/activity-routes.ts';
 import { adminAnnouncementRoutes } from '../entrances/pages/admin/announcement-routes.ts';
@@ -16,6 +17,7 @@ import { adminRoleRoutes } from '../entrances/pages/admin/role-routes.ts';
 import { adminRuntimeServiceRoutes } from '../entrances/pages/admin/runtime-service-routes.ts';
 import { adminServerListRoutes } from '../entrances/pages/admin/server-list-routes.ts';
 import { adminServiceRoutes } from '../entrances/pages/admin/service-routes.ts';
+import { adminUsageRoutes } from '../entrances/pages/admin/usage-routes.ts';
 import { adminUserActRoutes } from '../entrances/pages/admin/user-act-routes.ts';
 import { adminUserImportRoutes } from '../entrances/pages/admin/user-import-routes.ts';
 import { adminUserListRoutes } from '../entrances/pages/admin/user-list-routes.ts';
@@ -64,6 +66,7 @@ export function addPages(router: Router, hub: Whole): void {
   secondFactorRoutes(bound);
   passkeyRoutes(bound);
   sessionPageRoutes(bound);
+  usagePageRoutes(bound);
   tokenPageRoutes(bound, {
     catalogue: hub.catalogue,
     maxLifetimeSeconds: hub.config.Hub.token_expires_in_max_seconds,
@@ -72,6 +75,7 @@ export function addPages(router: Router, hub: Whole): void {
   const admin = createBoundPages(router, { ...hub, areaScope: 'admin-ui' });
   adminOverviewRoutes(admin);
   adminServerListRoutes(admin);
+  adminUsageRoutes(admin);
   adminUserActRoutes(admin, hub);
   adminUserListRoutes(admin);
   adminUserImportRoutes(admin, hub);

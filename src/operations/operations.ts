@@ -35,6 +35,7 @@ import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
 import { signingKeyOperations } from './signing-keys.ts';
 import { tokenOperations } from './tokens.ts';
+import { usageOperations } from './usage.ts';
 import { userBatchOperations } from './user-batches.ts';
 import { userImportOperations } from './user-imports.ts';
 import { userListOperations } from './user-list.ts';
@@ -67,6 +68,7 @@ const lists = [
   homePageOperations,
   searchOperations,
   loadOperations,
+  usageOperations,
   serverExtensionOperations,
   serverOutputOperations,
   shareOperations,

@@ -52,6 +52,8 @@ export interface WorldOptions {
   readonly hasKey?: boolean;
   readonly hasInvitation: boolean;
   readonly hasRole: boolean;
+  /** Whether the users used something this month. */
+  readonly hasUse?: boolean;
   /** Whether the other shares a server with the owner and with the team. */
   readonly hasShares: boolean;
   /** Of the world alone, in place of one of the configuration. */
@@ -114,6 +116,18 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   if (options.hasShares) {
     for (const recipient of [{ user: owner.name }, { group: team }]) {
       await post(`/shares/${other.name}/${server}`, recipient);
+    }
+  }
+  if (options.hasUse === true) {
+    using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'));
+    const now = new Date();
+    const add = database.prepare(
+      `insert into usage_totals
+        (kind, subject, span, at, label, wall_seconds, cpu_seconds, gib_seconds, gpu_seconds, cost)
+        select 'user', id, 'month', ?, name, 1, 1, 1, 1, 1 from users where name = ?`,
+    );
+    for (const { name } of [owner, other]) {
+      add.run(Date.UTC(now.getUTCFullYear(), now.getUTCMonth()), name);
     }
   }
   if (options.hasFailures) {

@@ -121,6 +121,7 @@ function worldOptionsOf({ path, id }: OperationDeclaration): WorldOptions {
     hasFailures: path === '/lockouts',
     hasInvitation: id === 'revokeInvitation',
     hasRole: path.includes('{role}'),
+    hasUse: path === '/usage',
     hasKey: path.includes('{key}'),
     hasService: id === 'changeService' || id === 'deleteService' || path.includes('/register/'),
   };

@@ -6,6 +6,7 @@ import {
 } from '../../src/entrances/pages/account/second-factor-pages.ts';
 import { sessionsPage } from '../../src/entrances/pages/account/sessions-page.ts';
 import { tokenPage } from '../../src/entrances/pages/account/token-page.ts';
+import { ownUsagePage } from '../../src/entrances/pages/account/usage-page.ts';
 import { type AccessView, giveAccessPage } from '../../src/entrances/pages/admin/access-page.ts';
 import { activityPage } from '../../src/entrances/pages/admin/activity-page.ts';
 import {
@@ -36,6 +37,7 @@ import {
 } from '../../src/entrances/pages/admin/service-form-page.ts';
 import { adminServicePage } from '../../src/entrances/pages/admin/service-page.ts';
 import { adminServicesPage } from '../../src/entrances/pages/admin/services-page.ts';
+import { usagePage } from '../../src/entrances/pages/admin/usage-page.ts';
 import { adminUserPage } from '../../src/entrances/pages/admin/user-page.ts';
 import { adminUsersPage } from '../../src/entrances/pages/admin/users-page.ts';
 import { shownNotices } from '../../src/entrances/pages/announcements.ts';
@@ -86,6 +88,16 @@ import type { PlacedStatus } from '../../src/workloads/services/service-status.t
 import { sampleBranding } from './sample-branding.ts';
 
 /** The moment at which every sample page is looked at. */
+const sampleMonth = { month: '2026-01', from: Date.UTC(2026, 0), to: Date.UTC(2026, 1) };
+const sumOfUse = {
+  wallSeconds: 1_234_567,
+  cpuSeconds: 345_678,
+  gibSeconds: 4_567_890,
+  gpuSeconds: 98_765,
+  cost: 123.456,
+};
+const sampleUse = [0, 1, 2, 8, 30].map((day) => ({ at: Date.UTC(2026, 0, day + 1), ...sumOfUse }));
+
 export const sampleNow = new Date('2026-11-20T10:00:00Z');
 
 function sampleAccess(
@@ -1890,6 +1902,26 @@ export function samplePages(
       isFirstPage: false,
       about: { name: text('ada'), isSuspended: false, sessions },
       may: { endSessions: true, suspend: true },
+    }),
+    usage: ownUsagePage({
+      layout,
+      time: sampleMonth,
+      days: sampleUse,
+      sum: sumOfUse,
+      currency: '€',
+    }),
+    'admin-usage': usagePage({
+      layout,
+      query: { by: 'user', sort: 'cost' },
+      time: sampleMonth,
+      found: {
+        items: ['ada', 'bob'].map((name) => ({ name: text(name), ...sumOfUse })),
+        total: 20_000,
+        sum: sumOfUse,
+      },
+      days: sampleUse,
+      sumOfDays: sumOfUse,
+      currency: '€',
     }),
     'admin-keys': keysPage({
       layout,

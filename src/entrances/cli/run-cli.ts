@@ -27,6 +27,7 @@ import { addStatusCommand } from './status-command.ts';
 import { addTestPluginsCommand } from './test-plugins-command.ts';
 import { addTextsCommand } from './texts-command.ts';
 import { addTokenCommand } from './token-command.ts';
+import { addUsageCommand } from './usage-command.ts';
 import { addUserCommands } from './user-commands.ts';
 
 export type ExitCode = 0 | 1 | 2;
@@ -79,6 +80,7 @@ export function createProgram(io: CliIo): Command {
   addLoginCommands(program, io);
   addLockoutCommands(program, io);
   addKeyCommands(program, io);
+  addUsageCommand(program, io);
   addMaintenanceCommands(program, io);
   addSetupLinkCommand(program, io);
   addBackupCommands(program, io);

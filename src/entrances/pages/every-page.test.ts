@@ -182,6 +182,8 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'admin-instances',
       'admin-lockouts',
       'admin-keys',
+      'usage',
+      'admin-usage',
       'admin-activity',
       'spawn-pending',
       'stop-pending',

@@ -48,6 +48,7 @@ const viewByTab = {
   roles: 'viewRoles',
   servers: 'viewServers',
   services: 'viewServices',
+  usage: 'viewUsage',
   instances: 'viewInstances',
   lockouts: 'viewLockouts',
   keys: 'viewSigningKeys',

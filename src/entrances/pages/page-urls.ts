@@ -70,6 +70,8 @@ export interface PageUrls {
   readonly tokens: string;
   readonly revokeToken: string;
   readonly revokeClient: string;
+  /** What the reader's servers used. */
+  readonly usage: string;
   readonly sessions: string;
   readonly endSession: string;
   readonly endOtherSessions: string;
@@ -113,6 +115,10 @@ export interface PageUrls {
   readonly adminServices: string;
   readonly adminNewService: string;
   adminService(serviceName: string, action?: AdminServiceAction): string;
+  /** Who used how much. */
+  readonly adminUsage: string;
+  /** POST makes a CSV file of it. */
+  readonly adminUsageExport: string;
   readonly adminInstances: string;
   readonly adminActivity: string;
   readonly adminActivityExport: string;
@@ -211,6 +217,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     tokens: `${hub}token`,
     revokeToken: `${hub}token/revoke`,
     revokeClient: `${hub}token/revoke-client`,
+    usage: `${hub}usage`,
     sessions: `${hub}sessions`,
     endSession: `${hub}sessions/end`,
     endOtherSessions: `${hub}sessions/end-others`,
@@ -247,6 +254,8 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminServices: `${hub}admin/services`,
     adminNewService: `${hub}admin/new-service`,
     adminService: (serviceName, action) => below('admin/services', serviceName, action),
+    adminUsage: `${hub}admin/usage`,
+    adminUsageExport: `${hub}admin/usage.csv`,
     adminInstances: `${hub}admin/instances`,
     adminActivity: `${hub}admin/activity`,
     adminActivityExport: `${hub}admin/activity.csv`,

@@ -131,6 +131,14 @@ function scale(amounts: Amounts, part: number): Amounts {
   };
 }
 
+export const noUse: Amounts = {
+  wallSeconds: 0,
+  cpuSeconds: 0,
+  gibSeconds: 0,
+  gpuSeconds: 0,
+  cost: 0,
+};
+
 export function addAmounts(left: Amounts, right: Amounts): Amounts {
   return {
     wallSeconds: left.wallSeconds + right.wallSeconds,

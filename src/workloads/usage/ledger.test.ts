@@ -13,6 +13,7 @@ import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import { countUse, hourMs } from './count-use.ts';
 import { createLedger } from './ledger.ts';
 import { compactUse, dayMs } from './ledger-store.ts';
+import { createUsageStore } from './usage-store.ts';
 
 const free = { cpu_hour: 0, gib_hour: 0, gpu_hour: 0, server_hour: 0 };
 
@@ -180,6 +181,47 @@ describeEachDatabase('the ledger', (open, dialect) => {
     }
     expect(counts[0]).toBe(counts[1]);
     expect(counts[0]).toBeLessThan(12);
+  });
+
+  test('is summed up by month for those whom a reader may see', async () => {
+    const database = await open();
+    const { ledgerOf, ids, usages, pass } = await world(database, ['ada', 'bob', 'eve']);
+    const one = ledgerOf('one');
+    for (const [index, id] of ids.entries()) usages.set(id, using(index + 1));
+    await one.run();
+    pass(30_000);
+    await database.kysely.deleteFrom('servers').where('id', '=', ids[2]!).execute();
+    await one.run();
+    await database.kysely
+      .updateTable('users')
+      .set({ name: 'bert' })
+      .where('name', '=', 'bob')
+      .execute();
+    await database.kysely.deleteFrom('users').where('name', '=', 'eve').execute();
+    const usage = createUsageStore(database);
+    const asked = {
+      kind: 'user',
+      month: Date.UTC(2026, 6),
+      sort: 'server_hours',
+      offset: 0,
+      limit: 10,
+    } as const;
+    const all = await usage.ofMonth({ ...asked, onlyNames: 'all' });
+    expect(all.items.map(({ name }) => name).toSorted()).toEqual(['ada', 'bert', 'eve']);
+    expect(all).toMatchObject({ total: 3, sum: { wallSeconds: 93 } });
+    expect(await usage.ofMonth({ ...asked, onlyNames: ['bert', 'eve'] })).toMatchObject({
+      total: 1,
+      items: [{ name: 'bert', wallSeconds: 31 }],
+    });
+    const month = { from: Date.UTC(2026, 6), to: Date.UTC(2026, 7) };
+    for (const which of [{ kind: 'user', name: 'bert' }, { kind: 'all' }] as const) {
+      expect(await usage.byDay(which, month)).toMatchObject([
+        { at: Date.UTC(2026, 6, 15), wallSeconds: which.kind === 'all' ? 93 : 31 },
+      ]);
+    }
+    expect(await usage.byDay({ kind: 'group', name: 'bert' }, month)).toEqual([]);
+    const profiles = await usage.ofMonth({ ...asked, kind: 'profile', onlyNames: 'all', limit: 1 });
+    expect(profiles).toMatchObject({ total: 1, items: [{ name: 'big', wallSeconds: 93 }] });
   });
 
   test('makes days of hours, with the same sums', async () => {

@@ -163,6 +163,7 @@ describe('the sessions page', () => {
       ['/base/hub/account', undefined],
       ['/base/hub/sessions', ' aria-current="page"'],
       ['/base/hub/token', undefined],
+      ['/base/hub/usage', undefined],
     ]);
   });
 

@@ -50,6 +50,7 @@ const parts: readonly (readonly [Phrase | undefined, readonly (readonly [AdminTa
       [
         ['servers', text`Servers`],
         ['services', text`Services`],
+        ['usage', text`Use`],
       ],
     ],
     [
@@ -85,6 +86,7 @@ function tabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
     roles: urls.adminRoles,
     servers: urls.adminServers,
     services: urls.adminServices,
+    usage: urls.adminUsage,
     instances: urls.adminInstances,
     lockouts: urls.adminLockouts,
     keys: urls.adminKeys,

@@ -218,6 +218,7 @@ test('a part of the administration is offered to those who may see some of it', 
     'overview',
     'users',
     'servers',
+    'usage',
     'instances',
   ]);
   expect(tabsOf('read:audit', 'list:services', 'admin:users!user=bob')).toEqual([

@@ -73,6 +73,7 @@ export type AdminTab =
   | 'roles'
   | 'servers'
   | 'services'
+  | 'usage'
   | 'instances'
   | 'lockouts'
   | 'keys'

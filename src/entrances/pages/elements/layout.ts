@@ -10,7 +10,14 @@ import { linkedText } from './linked-text.ts';
 import { notice } from './notice.ts';
 
 /** The place of a page in the navigation. */
-export type NavigationPlace = 'home' | 'tokens' | 'sessions' | 'services' | 'admin' | 'account';
+export type NavigationPlace =
+  | 'home'
+  | 'tokens'
+  | 'sessions'
+  | 'usage'
+  | 'services'
+  | 'admin'
+  | 'account';
 
 export interface PageContent {
   readonly title: Phrase;
@@ -101,6 +108,7 @@ const partsOfAccount = [
   ['account', text`Account`],
   ['sessions', text`Sessions`],
   ['tokens', text`Tokens`],
+  ['usage', text`Your use`],
 ] as const satisfies readonly (readonly [NavigationPlace, Phrase])[];
 
 /** Makes one page of all that is about the reader. */
