@@ -43,6 +43,7 @@ const floors: readonly (readonly string[])[] = [
   ['platform/audit', 'platform/crypto', 'platform/branding'],
   ['platform/http'],
   ['platform/store'],
+  ['platform/acme'],
   ['plugin/host'],
   ['plugin/plugin.ts'],
   ['spawning/processes'],

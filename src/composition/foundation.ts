@@ -15,6 +15,7 @@ import { createMetrics } from '../platform/metrics/metrics.ts';
 import { openKeyv } from '../platform/store/keyv.ts';
 import { openDatabase } from '../platform/store/open-database.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
+import { openAcme } from './acme.ts';
 import { grow } from './grow.ts';
 import type { Site } from './site.ts';
 import type { StopRequest } from './stop-request.ts';
@@ -93,6 +94,7 @@ export const openFoundation = (beginning: Beginning) =>
       };
     })
     .with(({ database, secrets, log }) => createStores(database, secrets, log))
+    .with(openAcme)
     .with((hub) => ({
       signingKeys: createSigningKeys({
         ...hub,

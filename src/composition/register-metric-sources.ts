@@ -1,6 +1,7 @@
 import { hasBegun } from '../cluster/notices/notice-store.ts';
 import { signingAlgorithms } from '../identity/oauth/keys/signing-key-store.ts';
 import { keyStates } from '../identity/oauth/keys/signing-keys.ts';
+import { findFailure } from '../platform/acme/acme-store.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
 import type { Served } from './traffic.ts';
@@ -48,6 +49,10 @@ export function registerMetricSources(hub: Served): void {
     async storagesUp() {
       const { database, store } = await readiness.check();
       return { database: database === undefined, store: store === undefined };
+    },
+    async acmeFailure() {
+      const { database: problem } = await readiness.check();
+      return problem === undefined ? await findFailure(hub.settings) : undefined;
     },
     signingKeyStates: { algorithms: signingAlgorithms, states: keyStates },
     async signingKeys() {

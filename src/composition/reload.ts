@@ -49,6 +49,7 @@ export function createReload(hub: Whole): (reloaded: ReloadedConfig) => Promise<
     hub.secondFactorRule.configure(next.Authenticator);
     const services = await hub.registry.applyConfig(next.Hub.services);
     hub.extraRoutes.apply(next);
+    hub.acme?.configure(next);
     hub.announcements.update(next.Hub);
     await hub.languages.reload(languageSettingsOf(next));
     await hub.certificateFiles?.refresh();

@@ -77,6 +77,8 @@ const movedToRemote = [
   'hub_signing_keys',
   // log-trouble.test.ts
   'hub_log_lines_dropped_total',
+  // acme.test.ts
+  'hub_acme_last_failure_timestamp_seconds',
   // readiness.test.ts
   'hub_storage_up',
 ];

@@ -23,7 +23,7 @@ export interface HubFolder extends AsyncDisposable {
   /** Writes the configuration file; addresses and key are filled in. */
   configure(config: ProcessConfig): Promise<void>;
   /** Starts the program, with another configuration file if told, and waits until it is ready. */
-  start(file?: string): Promise<HubProcess>;
+  start(file?: string, env?: Readonly<Record<string, string>>): Promise<HubProcess>;
   /** Runs the program to its end, with the configuration file unless the arguments name one. */
   run(
     args: readonly string[],
@@ -102,8 +102,8 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
       await writeFile(configFile, JSON.stringify(complete));
     },
 
-    async start(file = configFile) {
-      const hub = await startHubProcess(['start', '--config', file], { cwd: directory });
+    async start(file = configFile, env = {}) {
+      const hub = await startHubProcess(['start', '--config', file], { cwd: directory, env });
       running.add(hub);
       return hub;
     },

@@ -5,6 +5,7 @@ import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { CheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
 import { runDoctor } from './doctor/doctor-command.ts';
+import { findRunningHub } from './start-command.ts';
 import { checkSubdomainSetup, recommendSubdomains } from './subdomain-check.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
@@ -13,13 +14,23 @@ export function addCheckCommand(program: Command, io: CliIo): void {
   withConfig(program.command('check'))
     .description('check the configuration and load its plugins, without starting anything')
     .option('--deep', `check everything around it too, as ${hubCommand('doctor')} does`)
-    .action(async ({ deep }: { readonly deep?: boolean }, command: Command) => {
+    .option(
+      '--acme',
+      "order a certificate as Hub.acme says, at the staging directory of Let's Encrypt, or at any other authority itself, and throw it away",
+    )
+    .action(async ({ deep, acme }: { deep?: boolean; acme?: boolean }, command: Command) => {
       const checked = await loadFor(command, io);
       const { config, plugins, warnings, places } = checked;
       const found = await checkSubdomainSetup(config);
       io.stderr.write(formatWarnings(inOrder([...warnings, ...found], places)));
       io.stdout.write(summarise(checked));
       io.stdout.write(format('recommended', recommendSubdomains(config, plugins)));
+      if (acme === true) {
+        const { tryAcme } = await import('./acme-check.ts');
+        const isHubRunning = findRunningHub(config) !== undefined;
+        const signal = io.untilInterrupted();
+        io.stdout.write(await tryAcme(config, { env: io.env, isHubRunning, signal }));
+      }
       if (deep === true) await runDoctor(checked, io, { json: false });
     });
 }

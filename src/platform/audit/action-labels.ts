@@ -71,6 +71,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'maintenance.end': text`Maintenance ended`,
   'key.create': text`Signing key made`,
   'key.revoke': text`Signing keys revoked`,
+  'certificate.renew': text`Certificate renewed`,
   'hub.start': text`Hub started`,
   'hub.stop': text`Hub stopped`,
   'hub.shut_down': text`Hub shut down`,

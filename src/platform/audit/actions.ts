@@ -76,6 +76,7 @@ export const auditActions = {
   'key.create': 'A key that signs tokens was made; the detail says which and from when on.',
   'key.revoke':
     'Keys that sign tokens were ended at once; the detail has the name of one, or says how many.',
+  'certificate.renew': 'A certificate was got by ACME for the names of the target.',
   'hub.start': 'An instance of the hub started.',
   'hub.stop': 'An instance of the hub stopped.',
   'hub.shut_down': 'The hub was asked over the API to stop.',

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { acmeSection } from './acme-schema.ts';
 import type { RoutePlace } from './extra-route-schema.ts';
 import type { hubSection } from './hub-schema.ts';
 import type { Secret } from './secret.ts';
@@ -12,6 +13,11 @@ export type ServiceConfig = Readonly<Omit<ServiceOptions, 'api_token'>> & {
   readonly place?: RoutePlace;
 };
 
+/** `Hub.acme`, its secret resolved. */
+export type AcmeConfig = Omit<z.output<typeof acmeSection>, 'external_account'> & {
+  readonly external_account: { readonly id: string; readonly key: Secret } | undefined;
+};
+
 /** The listener for a JupyterHub, its secret resolved. */
 export interface ProxyApiConfig {
   readonly bind_url: string;
@@ -23,9 +29,16 @@ type HubOptions = z.output<typeof hubSection>;
 export type HubConfig = Readonly<
   Omit<
     HubOptions,
-    'services' | 'cookie_secret' | 'database_url' | 'keyv_url' | 'instance_url' | 'proxy_api'
+    | 'acme'
+    | 'services'
+    | 'cookie_secret'
+    | 'database_url'
+    | 'keyv_url'
+    | 'instance_url'
+    | 'proxy_api'
   >
 > & {
+  readonly acme: AcmeConfig | undefined;
   readonly proxy_api: ProxyApiConfig | undefined;
   readonly services: readonly ServiceConfig[];
   /** May hold a password: never log it. */

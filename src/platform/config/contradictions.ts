@@ -2,6 +2,7 @@ import { firstLocalAddressIn, isAddressRange } from '../addresses/local-addresse
 import type { ConfigProblem } from '../errors.ts';
 import { forwardingOf } from '../protocol/identity-headers.ts';
 import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts';
+import { findAcmeProblems } from './acme-names.ts';
 import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
@@ -22,6 +23,7 @@ export function findContradictions(config: Config): ConfigProblem[] {
   checkProxy(config, report);
   return [
     ...problems,
+    ...findAcmeProblems(config),
     ...findExtraRouteProblems(config),
     ...findSubdomainProblems(config),
     ...findVolumeProblems(config),
@@ -127,8 +129,8 @@ function checkAddresses(config: Config, report: Report): void {
   if (isSamePort && isSameHost) {
     report('Hub.hub_bind_url', `needs another port than bind_url (${bind.port || 80})`);
   }
-  if (bind.protocol === 'https:' && Hub.certificates.length === 0) {
-    report('Hub.certificates', 'is needed, since bind_url is an https:// address');
+  if (bind.protocol === 'https:' && Hub.certificates.length === 0 && Hub.acme === undefined) {
+    report('Hub.certificates', 'is needed, or acme, since bind_url is an https:// address');
   }
   if (Hub.gateways > 0 && socketPathOf(Hub.bind_url) !== undefined) {
     report(

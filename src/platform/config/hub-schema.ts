@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { acmeSection } from './acme-schema.ts';
 import { normaliseBindUrl, socketPathOf, socketPathProblem } from './bind-address.ts';
 import { brandingSettings } from './branding-schema.ts';
 import {
@@ -147,6 +148,7 @@ export const hubSection = z.strictObject({
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')
     .optional()
     .describe('How browsers reach the hub. Redirects, callbacks and Secure cookies follow it.'),
+  acme: acmeSection.optional(),
   subdomain_host: z
     .string()
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')

@@ -109,13 +109,21 @@ function createConfig(
   { file, directory }: { file: string; directory: string },
 ): Config {
   const { Hub, pluginSections } = sections;
-  const { services, cookie_secret, database_url, keyv_url, instance_url, proxy_api, ...hub } = Hub;
+  const { services, acme, cookie_secret, database_url, keyv_url, instance_url, proxy_api, ...hub } =
+    Hub;
   const basePath = withSlash(new URL(Hub.bind_url).pathname);
   const publicUrl = publicUrlOf(Hub, basePath);
   return deepFreeze({
     Hub: {
       ...hub,
       database_url: asText(database_url),
+      acme: acme && {
+        ...acme,
+        external_account: acme.external_account && {
+          id: acme.external_account.id,
+          key: asSecret(acme.external_account.key),
+        },
+      },
       proxy_api: proxy_api && {
         bind_url: proxy_api.bind_url,
         auth_token: asSecret(proxy_api.auth_token),

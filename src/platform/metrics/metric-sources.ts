@@ -31,6 +31,8 @@ export interface MetricSources {
   /** Gateway processes that follow this instance. */
   gateways(): number;
   droppedLogLines(): number;
+  /** Of the last attempt to get a certificate by ACME, if it failed; undefined also while the database does not tell. */
+  acmeFailure(): Promise<{ readonly at: number } | undefined>;
   /** How many keys sign ID tokens, by algorithm and what they do; undefined while the database does not tell. */
   signingKeys(): Promise<
     readonly { readonly algorithm: string; readonly state: string }[] | undefined
@@ -192,6 +194,14 @@ export function registerSources(sources: MetricSources, registers: Registry[]): 
     async collect() {
       for (const [storage, isUp] of Object.entries(await sources.storagesUp()))
         this.set({ storage }, Number(isUp));
+    },
+  });
+  new Gauge({
+    name: 'hub_acme_last_failure_timestamp_seconds',
+    help: 'When the last attempt to get a certificate by ACME failed, in seconds since 1970; 0 where it did not.',
+    registers,
+    async collect() {
+      this.set(((await sources.acmeFailure())?.at ?? 0) / 1000);
     },
   });
   new Counter({

@@ -12,6 +12,7 @@ interface StoredKey {
   readonly sealed: string;
 }
 
+const readFailure = "select value from settings where key = 'acme:failure'";
 const countImported = 'select count(*) as total from imported_tokens';
 const readKeys = 'select id, sealed from signing_keys where ends_at is null';
 
@@ -29,6 +30,8 @@ export interface DatabaseProbe {
   readonly answeredInMs: number;
   /** Keys that sign ID tokens and have not ended, as they are stored. */
   readonly signingKeys: readonly StoredKey[];
+  /** Why the last attempt to get a certificate by ACME failed, as it is stored. */
+  readonly acmeFailure: string | undefined;
   /** How many tokens of a JupyterHub were taken over and not used since. */
   readonly unusedImportedTokens: number;
   /** What would keep a hub from working with it, in a sentence. */
@@ -72,6 +75,9 @@ async function probePostgres(url: string): Promise<DatabaseProbe> {
       // It told the time somewhere between question and answer.
       clockAheadMs: row.now - (Date.now() - answeredInMs / 2),
       answeredInMs,
+      acmeFailure: row.known
+        ? (await sql.raw<{ value: string }>(readFailure).execute(kysely)).rows[0]?.value
+        : undefined,
       signingKeys: row.keyed ? (await sql.raw<StoredKey>(readKeys).execute(kysely)).rows : [],
       unusedImportedTokens: row.imported
         ? ((await sql.raw<{ total: number }>(countImported).execute(kysely)).rows[0]?.total ?? 0)
@@ -101,7 +107,13 @@ function probeSqlite(path: string, directory: string): DatabaseProbe {
   }
   const found = isThere
     ? readSqlite(file)
-    : { schemaVersion: undefined, problem: undefined, signingKeys: [], unusedImportedTokens: 0 };
+    : {
+        schemaVersion: undefined,
+        problem: undefined,
+        acmeFailure: undefined,
+        signingKeys: [],
+        unusedImportedTokens: 0,
+      };
   return {
     engine: `SQLite ${process.versions['sqlite'] ?? ''}`.trim(),
     newestSchemaVersion: newestVersion(),
@@ -113,7 +125,7 @@ function probeSqlite(path: string, directory: string): DatabaseProbe {
 
 function readSqlite(
   file: string,
-): Pick<DatabaseProbe, 'schemaVersion' | 'problem' | 'signingKeys' | 'unusedImportedTokens'> {
+): Omit<DatabaseProbe, 'engine' | 'newestSchemaVersion' | 'clockAheadMs' | 'answeredInMs'> {
   try {
     using database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
     const check = database.prepare('pragma quick_check(1)').get() as { quick_check?: string };
@@ -124,6 +136,9 @@ function readSqlite(
     const schemaVersion = row === undefined ? undefined : Number(row['version']);
     return {
       schemaVersion,
+      acmeFailure: known
+        ? (database.prepare(readFailure).get()?.['value'] as string | undefined)
+        : undefined,
       signingKeys: has('signing_keys')
         ? (database.prepare(readKeys).all() as unknown as StoredKey[])
         : [],

@@ -3,6 +3,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { geteuid } from 'node:process';
 import { signingKeyContext } from '../../../identity/oauth/keys/signing-key-store.ts';
+import { readFailure } from '../../../platform/acme/acme-store.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import { loadCookieSecrets } from '../../../platform/config/cookie-secret.ts';
 import { createSealer } from '../../../platform/crypto/sealer.ts';
@@ -33,7 +34,13 @@ export async function checkDatabase({ Hub, directory }: Config): Promise<readonl
   const { clockAheadMs } = probe;
   const clock = clockAheadMs === undefined ? [] : [clockFinding(clockAheadMs, 'the database')];
   const keys = await keyFindings({ Hub, directory }, probe);
-  return [problemFinding(), ...clock, ...keys, ...importFindings(probe)];
+  return [
+    problemFinding(),
+    ...clock,
+    ...keys,
+    ...importFindings(probe),
+    ...acmeFindings(Hub, probe),
+  ];
 
   function problemFinding(): Finding {
     if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
@@ -71,6 +78,19 @@ async function keyFindings(
   const fix =
     'put the former cookie secret behind the new one in Hub.cookie_secret, or let the hub make new keys';
   return [warning(check, `${lost.length} were sealed with another cookie secret`, fix)];
+}
+
+/** Whether the last attempt to get a certificate failed, where the hub gets it itself. */
+function acmeFindings({ acme }: Config['Hub'], probe: DatabaseProbe): readonly Finding[] {
+  const check = 'certificate by ACME';
+  if (acme === undefined) return [];
+  const failure = readFailure(probe.acmeFailure);
+  if (failure === undefined) return [ok(check, `from ${acme.directory}; no attempt has failed`)];
+  const { count, at, nextAt, reason } = failure;
+  const [last, next] = [at, nextAt].map((ms) => new Date(ms).toISOString());
+  const attempts = count === 1 ? 'an attempt' : `${count} attempts`;
+  const fix = `see what it says; the hub tries again at ${next}, and at once with other settings`;
+  return [failed(check, `${attempts} failed, the last at ${last}: ${reason}`, fix)];
 }
 
 /** Whether the expiring state of `Hub.keyv_url` answers. */

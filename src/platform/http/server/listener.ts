@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Server as SocketServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { geteuid } from 'node:process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -18,7 +18,7 @@ import { canonicalPath, hostProblem } from '../request-address.ts';
  * mode. Throws StartupError when it cannot.
  */
 export async function listen(
-  server: Server,
+  server: SocketServer,
   url: string,
   {
     key,
@@ -58,7 +58,7 @@ const reasons: Readonly<Record<'port' | 'socket', Readonly<Record<string, string
   },
 };
 
-async function listenOnPort(server: Server, url: string, reusePort: boolean): Promise<void> {
+async function listenOnPort(server: SocketServer, url: string, reusePort: boolean): Promise<void> {
   const { hostname, port, protocol } = new URL(url);
   server.listen({
     host: hostname.replace(/^\[|\]$/g, ''),
@@ -69,7 +69,7 @@ async function listenOnPort(server: Server, url: string, reusePort: boolean): Pr
 }
 
 /** Node removes the socket when the server closes; one of a hub that was killed is in the way. */
-async function listenOnSocket(server: Server, path: string, mode: number): Promise<void> {
+async function listenOnSocket(server: SocketServer, path: string, mode: number): Promise<void> {
   try {
     await bind(server, path, mode);
   } catch (error) {
@@ -85,7 +85,7 @@ async function listenOnSocket(server: Server, path: string, mode: number): Promi
   }
 }
 
-async function bind(server: Server, path: string, mode: number): Promise<void> {
+async function bind(server: SocketServer, path: string, mode: number): Promise<void> {
   const listening = once(server, 'listening');
   // The socket is there when this returns, and its mode is right before anyone is answered.
   server.listen({ path });

@@ -1,0 +1,59 @@
+import { request } from 'node:https';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { hasPebble, type Pebble, startPebble } from '../support/pebble.ts';
+import { until } from '../support/test-hub.ts';
+
+describe.skipIf(!hasPebble()).each(['tls-alpn-01'] as const)('a certificate by %s', (challenge) => {
+  let pebble: Pebble;
+  let folder: HubFolder;
+  beforeAll(async () => {
+    pebble = await startPebble();
+    folder = await createHubFolder();
+  });
+  afterAll(async () => {
+    await folder[Symbol.asyncDispose]();
+    await pebble[Symbol.asyncDispose]();
+  });
+
+  /** Status of a page over https, with whatever certificate of the authority; or why there was none. */
+  async function ask(ca: string): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    request({
+      host: '127.0.0.1',
+      port: pebble.ports.tls,
+      path: '/hub/health',
+      servername: 'hub.example.org',
+      headers: { host: 'hub.example.org' },
+      ca,
+      agent: false,
+    })
+      .on('response', (answer) => resolve(String(answer.resume().statusCode)))
+      .on('error', (error) => resolve(error.message))
+      .end();
+    return await promise;
+  }
+
+  test('comes by itself to an empty folder, and serves without the authority', async () => {
+    await folder.configure({
+      Hub: {
+        public_url: `https://hub.example.org/`,
+        bind_url: `https://127.0.0.1:${pebble.ports.tls}/`,
+        acme: { accept_terms: true, directory: pebble.directory, challenge },
+      },
+    });
+    const env = { NODE_EXTRA_CA_CERTS: pebble.certificateFile };
+    expect((await folder.run(['check', '--acme'], '', env)).stdout).toContain(
+      'gives a certificate for hub.example.org.',
+    );
+    const ca = await pebble.root();
+    await using hub = await folder.start(undefined, env);
+    await until(async () => (await ask(ca)) === '200', 'an answer over https');
+    expect(hub.logged(/^certificate renewed by ACME/)).toHaveLength(1);
+    await hub.end();
+    await pebble.end();
+    await using next = await folder.start();
+    expect(await ask(ca)).toBe('200');
+    expect(next.logged(/ACME/)).toEqual([]);
+  });
+});
