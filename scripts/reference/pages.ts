@@ -5,6 +5,7 @@ import { errorsPage } from './errors-page.ts';
 import { helmValuesPage } from './helm-values-page.ts';
 import { httpApiPage } from './http-api-page.ts';
 import { jupyterHubPage } from './jupyterhub-page.ts';
+import { jupyterHubSettingsPage } from './jupyterhub-settings-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { scopesPage } from './scopes-page.ts';
 
@@ -16,6 +17,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/audit.md', auditPage()],
     ['docs/reference/http-api.md', httpApiPage()],
     ['docs/reference/jupyterhub-api.md', jupyterHubPage()],
+    ['docs/reference/jupyterhub-settings.md', jupyterHubSettingsPage()],
     ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/helm-values.md', helmValuesPage()],

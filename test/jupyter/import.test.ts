@@ -1,14 +1,53 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { useCommandLine } from '../support/command-line.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { pathOf, requires } from '../support/requires.ts';
 
 const fixtures = join(import.meta.dirname, '..', '..', 'fixtures', 'jupyter');
+
+describe.runIf(requires('python3-jupyterhub'))('a jupyterhub_config.py', () => {
+  const { hub, directory } = useCommandLine();
+  const from = `--from ${join(fixtures, 'old_config.py')} --config new.json`;
+
+  test('is run by its Python and written as a configuration that the hub takes', async () => {
+    const python = `--python ${pathOf('python3-jupyterhub')}`;
+    const { stdout, stderr, exitCode } = await hub(`import jupyterhub ${from} ${python}`);
+    expect(stderr).toBe('');
+    expect(stdout).toContain('old_config.py was run by');
+    expect(stdout).toMatch(/Spawner\.pre_spawn_hook: it is Python \(.*before\); write a hook/);
+    expect(stdout).toMatch(/JupyterHub\.template_paths: .*; pages are changed by/);
+    expect(stdout).not.toContain('To be corrected');
+    expect(exitCode).toBe(0);
+    const file = join(directory(), 'new.json');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      Hub: {
+        bind_url: 'http://127.0.0.1:8123/jupyter/',
+        hub_bind_url: 'http://127.0.0.1:8124',
+        load_roles: [{ name: 'grader', users: ['ada'] }],
+        services: [{ name: 'wiki', api_token: 'wiki-token' }],
+        load_groups: [
+          { name: 'course', users: ['ada', 'bob'] },
+          { name: 'staff', users: ['ada'], properties: { floor: 2 } },
+        ],
+        log_level: 'debug',
+      },
+      Authenticator: { admin_users: ['ada'], allowed_users: ['bob'] },
+      Spawner: { idle_timeout_seconds: 1800, mem_limit: '1G', environment: { EDITOR: 'vi' } },
+    });
+
+    const again = await hub(`import jupyterhub ${from} ${python}`);
+    expect(again.stderr).toContain('new.json is there already');
+    const without = await hub(`import jupyterhub ${from} --python /nowhere/python3`);
+    expect(without.stderr).toContain('There is no program /nowhere/python3');
+  });
+});
 
 /** Asks by the library of JupyterHub's services who has a token, with that token. */
 const client = `

@@ -14,28 +14,29 @@ import { openOldDatabase } from '../../platform/store/old-database.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
 import { probeDatabase } from '../../platform/store/probe-database.ts';
 import { readMachineId } from '../../spawning/processes/machine-id.ts';
-import {
-  type ImportNote,
-  type ImportPlan,
-  planImport,
-} from '../../workloads/jupyterhub/import-plan.ts';
+import { type ImportPlan, planImport } from '../../workloads/jupyterhub/import-plan.ts';
 import type { ImportCounts } from '../../workloads/jupyterhub/import-rows-store.ts';
 import { importPlan } from '../../workloads/jupyterhub/import-store.ts';
 import { readOldHub } from '../../workloads/jupyterhub/old-hub.ts';
 import type { CliIo } from './cli-io.ts';
+import { describeNotes, importConfig, type Notes } from './import-config.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 interface ImportFlags {
-  readonly database: string;
+  readonly from?: string;
+  readonly python: string;
+  readonly database?: string;
   readonly dryRun?: boolean;
   readonly update?: boolean;
   readonly json?: boolean;
 }
 
 const help = () => `
-The hub must not run; the JupyterHub may. Its database is read and never written.
+--from runs the file, by the Python of the JupyterHub, and writes a new hub.config.json. --database reads
+the database and never writes it; the hub must not run meanwhile, the JupyterHub may.
 
 Examples:
+  ${hubCommand('import jupyterhub --from /etc/jupyterhub/jupyterhub_config.py')}
   ${hubCommand('import jupyterhub --database sqlite:////srv/jupyterhub/jupyterhub.sqlite --dry-run')}
   ${hubCommand('import jupyterhub --database postgresql://jupyterhub@db/jupyterhub --update')}`;
 
@@ -43,8 +44,15 @@ Examples:
 export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
   const command = program.command('import').description('take over what another program has');
   withConfig(command.command('jupyterhub'))
-    .description('take over users, groups, roles, tokens, named servers and shares of a JupyterHub')
-    .requiredOption('--database <url>', 'its database, as in c.JupyterHub.db_url')
+    .description(
+      'take over the configuration of a JupyterHub, and its users, groups, roles, tokens, named servers and shares',
+    )
+    .option(
+      '--from <file>',
+      'run this jupyterhub_config.py and write what it says as a configuration',
+    )
+    .option('--python <program>', 'Python of the JupyterHub, for --from', 'python3')
+    .option('--database <url>', 'its database, as in c.JupyterHub.db_url')
     .option('--dry-run', 'say what would be done, and do nothing')
     .option(
       '--update',
@@ -53,10 +61,26 @@ export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
     .option('--json', 'print JSON')
     .addHelpText('after', help)
     .action(async (flags: ImportFlags, self: Command) => {
-      const { config } = await loadFor(self, io);
       const directory = resolve(io.directory ?? '.');
-      const plan = await planFor(config, flags.database, directory);
       const dryRun = flags.dryRun === true;
+      if (flags.from !== undefined) {
+        const target = resolve(
+          directory,
+          self.opts<{ config?: string }>().config ?? 'hub.config.json',
+        );
+        await importConfig({ ...flags, from: resolve(directory, flags.from), dryRun, target }, io);
+      }
+      if (flags.database === undefined) {
+        if (flags.from !== undefined) return;
+        throw new HubError('bad_request', 'Nothing is said to be taken over.', {
+          hint: 'Name a configuration with --from, or a database with --database.',
+        });
+      }
+      if (flags.from !== undefined && dryRun) {
+        throw new HubError('bad_request', 'A dry run is of one of --from and --database.');
+      }
+      const { config } = await loadFor(self, io);
+      const plan = await planFor(config, flags.database, directory);
       const counts = await importInto(config, plan, { dryRun, update: flags.update === true });
       const { changed, left } = plan;
       if (flags.json === true) {
@@ -64,7 +88,7 @@ export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
         io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
         return;
       }
-      io.stdout.write(describe(counts, { changed, left }));
+      io.stdout.write(describe(counts, plan));
       if (dryRun) io.stdout.write('\nNothing was written: this was a dry run.\n');
     });
 }
@@ -130,24 +154,14 @@ const titles: Readonly<Record<keyof ImportCounts, string>> = {
   shares: 'shares',
 };
 
-function describe(
-  counts: ImportCounts,
-  {
-    changed,
-    left,
-  }: { readonly changed: readonly ImportNote[]; readonly left: readonly ImportNote[] },
-): string {
+function describe(counts: ImportCounts, notes: Notes): string {
   const lines = Object.entries(counts).map(([kind, { found, added, changed, removed }]) => {
     const more = [
       `${added} new`,
       ...(changed > 0 ? [`${changed} changed`] : []),
       ...(removed > 0 ? [`${removed} removed`] : []),
     ];
-    return `  ${String(found).padStart(7)} ${titles[kind as keyof ImportCounts]} (${more.join(', ')})`;
+    return `  ${String(found).padStart(7)} ${titles[kind as keyof ImportCounts]} (${more.join(', ')})\n`;
   });
-  const notes = (title: string, list: readonly ImportNote[]) =>
-    list.length === 0
-      ? ''
-      : `\n${title}:\n${list.map(({ what, why, todo }) => `  ${what}: ${why}${todo === undefined ? '' : `; ${todo}`}\n`).join('')}`;
-  return `Taken over:\n${lines.join('\n')}\n${notes('Changed', changed)}${notes('Left behind', left)}`;
+  return `Taken over:\n${lines.join('')}${describeNotes(notes)}`;
 }

@@ -52,12 +52,23 @@ describe('a wrong configuration is refused:', () => {
     ],
     [
       'a certificate of the hub itself',
-      { Hub: { ssl_cert: '/etc/ssl/hub.pem' } },
-      `Hub.ssl_cert: is not a known setting: ${tlsAdvice}`,
+      { Hub: { tls_cert: '/etc/ssl/hub.pem' } },
+      `Hub.tls_cert: is not a known setting: ${tlsAdvice}`,
     ],
     ['a hyphen', { Hub: { 'bind-url': 'x' } }, /^Hub\.bind-url: .*did you mean `bind_url`/],
     ['an unlike key', { Hub: { frobnicate: 1 } }, 'Hub.frobnicate: is not a known setting'],
     ["another program's key", { Hub: { db_url: 'x' } }, /did you mean `database_url`/],
+    [
+      "a setting of JupyterHub's of another section",
+      { Hub: { spawner_class: 'docker' } },
+      'Hub.spawner_class: is not a known setting: it is Spawner.class here',
+    ],
+    [
+      'a setting of JupyterHub that is not there',
+      { Spawner: { pre_spawn_hook: 'x' } },
+      'Spawner.pre_spawn_hook: is not a known setting: write a hook for Spawner.hooks (docs/how-to/write-a-hook.md)',
+    ],
+    ['a setting that is only spelt alike', { Hub: { logo_file: 'x' } }, /did you mean `logo`/],
     ['an old key', { Authenticator: { whitelist: [] } }, /did you mean `allowed_users`/],
     [
       'a key of another section',

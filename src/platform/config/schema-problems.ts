@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ConfigProblem } from '../errors.ts';
 import { formatPath } from './problem-path.ts';
-import { didYouMean } from './suggestion.ts';
+import { adviceOnOldSetting, didYouMean } from './suggestion.ts';
 
 type Issue = z.core.$ZodIssue;
 type JsonSchema = z.core.JSONSchema.BaseSchema;
@@ -28,10 +28,14 @@ function describeIssue(issue: Issue, schema: JsonSchema): LocatedProblem[] {
   switch (issue.code) {
     case 'unrecognized_keys': {
       const known = knownKeys(schema, issue.path);
-      return issue.keys.map((key) => ({
-        steps: [...issue.path, key],
-        message: `is not a known setting${didYouMean(key, known)}`,
-      }));
+      const isOfSection = issue.path.length === 0;
+      return issue.keys.map((key) => {
+        const advice = didYouMean(key, known) || (isOfSection && adviceOnOldSetting(key, known));
+        return {
+          steps: [...issue.path, key],
+          message: `is not a known setting${advice || ''}`,
+        };
+      });
     }
     case 'invalid_union':
       return describeUnion(issue, schema);

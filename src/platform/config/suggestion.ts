@@ -1,21 +1,27 @@
+import { type OldSetting, oldSettings } from './jupyterhub-settings.ts';
+
 /** Names of other programs, or of older days, for what the hub calls differently. */
 const foreignNames: Readonly<Record<string, string>> = {
-  JupyterHub: 'Hub',
-  ConfigurableHTTPProxy: 'Proxy',
-  base_url: 'bind_url',
-  ip: 'bind_url',
-  port: 'bind_url',
   db_url: 'database_url',
   template_vars: 'announcement',
-  whitelist: 'allowed_users',
-  blacklist: 'blocked_users',
-  any_allow_config: 'allow_all',
   default_server_name: 'allow_named_servers',
   notebook_dir: 'home_dir',
   oauth_no_confirm_list: 'oauth_no_confirm',
   apiToken: 'api_token',
   token: 'api_token',
 };
+
+/** What JupyterHub's settings say of a name, in whatever section it stood. */
+function oldSettingOf(name: string): OldSetting | undefined {
+  return Object.entries(oldSettings).find(([path]) => path.endsWith(`.${name}`))?.[1];
+}
+
+/** Where a setting of JupyterHub is that another section has, or what to do instead; empty where nothing is known. */
+export function adviceOnOldSetting(name: string, known: readonly string[]): string {
+  const setting = oldSettingOf(name);
+  if (setting === undefined || closestName(name, known) !== undefined) return '';
+  return 'here' in setting ? `: it is ${setting.here} here` : `: ${setting.instead}`;
+}
 
 /** How TLS is set up, for who looks for it by another name. */
 export const tlsAdvice =
@@ -27,8 +33,12 @@ export function closestName(name: string, known: readonly string[]): string | un
   const same = known.find((candidate) => plainForm(candidate) === plain);
   if (same !== undefined) return same;
 
-  const foreign = Object.hasOwn(foreignNames, name) ? foreignNames[name] : undefined;
+  const old = oldSettingOf(name);
+  const renamed = old && 'here' in old ? old.here.split('.').at(-1) : undefined;
+  const foreign = Object.hasOwn(foreignNames, name) ? foreignNames[name] : renamed;
   if (foreign !== undefined && known.includes(foreign)) return foreign;
+  // What is only spelt alike is another thing.
+  if (old !== undefined) return undefined;
 
   // One slip in four letters still reads as the same word; more is another word.
   const limit = Math.max(1, Math.floor(plain.length / 4));

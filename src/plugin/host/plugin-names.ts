@@ -1,4 +1,5 @@
 import type { Config } from '../../platform/config/config.ts';
+import { oldSections } from '../../platform/config/jupyterhub-settings.ts';
 import { sectionsWith } from '../../platform/config/sections.ts';
 import { closestName, didYouMean } from '../../platform/config/suggestion.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
@@ -47,6 +48,8 @@ export async function findUnknownSections(
 
 /** Names of sections end alike: what is alike in them must not make one pass for another. */
 function sectionMeantBy(name: string, known: readonly string[]): string {
+  const renamed = oldSections[name];
+  if (renamed !== undefined && known.includes(renamed)) return `; did you mean \`${renamed}\`?`;
   const [, ending = ''] = /.(Authenticator|Spawner)$/.exec(name) ?? [];
   const stem = name.slice(0, name.length - ending.length);
   const stems = known.flatMap((section) =>
