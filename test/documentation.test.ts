@@ -14,6 +14,8 @@ import { referencePages } from '../scripts/reference/pages.ts';
 import { loadCheckedConfig } from '../src/entrances/cli/checked-config.ts';
 import { scopeDefinitions } from '../src/identity/rbac/scope-definitions.ts';
 import * as cookieNames from '../src/platform/protocol/cookie-names.ts';
+import { requires } from './support/requires.ts';
+import { selfSigned } from './support/tls-front.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -185,24 +187,35 @@ describe('the pages', () => {
     ),
   );
 
-  test.for(snippets)('show a configuration that the hub takes: $page, $place', async (snippet) => {
-    await using folder = await createFolder();
-    await folder.write('hub.config.json', snippet.text);
-    const secret = () => randomBytes(32).toString('hex');
-    for (const [, file = ''] of snippet.text.matchAll(/"file": "([^"]*)"/g)) {
-      await folder.write(file, secret());
-    }
-    const names = [...snippet.text.matchAll(/"env": "([^"]*)"/g)].map(([, name = '']) => name);
-    const env = Object.fromEntries(
-      names.map((name) => [
-        name,
-        name.endsWith('DATABASE_URL') ? 'postgresql://hub:secret@db/hub' : secret(),
-      ]),
-    );
-    await expect(
-      loadCheckedConfig({ file: join(folder.path, 'hub.config.json'), env }),
-    ).resolves.toBeDefined();
-  });
+  test.for(snippets)(
+    'show a configuration that the hub takes: $page, $place',
+    async (snippet, { skip }) => {
+      await using folder = await createFolder();
+      for (const [, certificate = '', keyFile = ''] of snippet.text.matchAll(
+        /"certificate": "([^"]*)", "key": "([^"]*)"/g,
+      )) {
+        skip(!requires('openssl'));
+        const { cert, key } = selfSigned(['hub.example.org']);
+        await folder.write(certificate, `${cert}`);
+        await folder.write(keyFile, `${key}`);
+      }
+      await folder.write('hub.config.json', snippet.text);
+      const secret = () => randomBytes(32).toString('hex');
+      for (const [, file = ''] of snippet.text.matchAll(/"file": "([^"]*)"/g)) {
+        await folder.write(file, secret());
+      }
+      const names = [...snippet.text.matchAll(/"env": "([^"]*)"/g)].map(([, name = '']) => name);
+      const env = Object.fromEntries(
+        names.map((name) => [
+          name,
+          name.endsWith('DATABASE_URL') ? 'postgresql://hub:secret@db/hub' : secret(),
+        ]),
+      );
+      await expect(
+        loadCheckedConfig({ file: join(folder.path, 'hub.config.json'), env }),
+      ).resolves.toBeDefined();
+    },
+  );
 
   test('show many configurations', () => {
     expect(snippets.length).toBeGreaterThan(12);

@@ -40,7 +40,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
     }),
   );
   app.use(auditMiddleware(hub.audit));
-  app.use(securityHeaders({ isHttps: hub.isHttps, imageSources: config.Hub.picture_origins }));
+  app.use(securityHeaders({ ...hub, imageSources: config.Hub.picture_origins }));
   if (origins.areSeparate) app.use(hostRedirects(origins));
   if (origins.hasHostCookies) app.use(hostCookies());
   const compatibilityHeaders = Object.entries(hub.jupyterHub.headers);

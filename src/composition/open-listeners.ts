@@ -9,6 +9,7 @@ import {
   createInternalListener,
   listen,
 } from '../platform/http/server/listener.ts';
+import { createRedirectServer } from '../platform/http/tls/redirect-server.ts';
 import { text } from '../platform/texts/text.ts';
 import { createHopReceiver, isHop } from '../traffic/gateway/gateway.ts';
 import { hopToHub } from '../traffic/gateway/hub-forwarding.ts';
@@ -80,6 +81,11 @@ export async function openListeners(
       key: 'Hub.bind_url',
       socketMode: Hub.bind_socket_mode,
     });
+  }
+  if (Hub.redirect_bind_url !== undefined && certificates !== undefined) {
+    const redirecting = createRedirectServer({ config, certificates, log });
+    await listen(redirecting.server, Hub.redirect_bind_url, { key: 'Hub.redirect_bind_url' });
+    disposables.defer(() => redirecting.close(0));
   }
 
   return {

@@ -43,6 +43,7 @@ export async function openSite(
   const apiPath = `${urls.hub}api/`;
   const assets = await loadAssets({ staticUrl: `${urls.hub}static/` });
   const isHttps = publicUrl.protocol === 'https:';
+  const hstsSeconds = isHttps ? Hub.hsts_max_age_days * 86_400 : undefined;
   const origins = createOrigins({
     publicUrl,
     basePath,
@@ -65,6 +66,7 @@ export async function openSite(
   const announced = createAnnounced();
   return {
     isHttps,
+    hstsSeconds,
     origins,
     urls,
     apiPath,
@@ -102,7 +104,7 @@ export async function openSite(
     announced,
     errorAnswers: createErrorAnswers({
       renderErrorPage: createErrorPageRenderer(layout, languages, announced.shown),
-      isHttps,
+      hstsSeconds,
       log,
     }),
     clientAddress: createClientAddressReader(Hub.trusted_proxies, {

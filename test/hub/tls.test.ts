@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
+import { getRaw } from '../support/raw-request.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { runCommand } from '../support/run-command.ts';
 import { adminToken } from '../support/server-hub.ts';
@@ -31,6 +32,7 @@ const partOfHello = Buffer.from([22, 3, 1, 2, 0]);
 describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () => {
   let directory = '';
   let port = 0;
+  let redirectPort = 0;
   let config: TestHubConfig = {};
   let hub: TestHub;
   let patient: Awaited<ReturnType<typeof waiting>>[];
@@ -53,10 +55,13 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     await Promise.all(names.map((_, index) => writePair(index)));
     await once(app.listen(0, '127.0.0.1'), 'listening');
     port = await freePort();
+    redirectPort = await freePort();
     config = {
       Hub: {
         bind_url: `https://127.0.0.1:${port}/`,
         public_url: `https://hub.localhost:${port}/`,
+        redirect_bind_url: `http://127.0.0.1:${redirectPort}/`,
+        hsts_max_age_days: 2,
         certificates: names.map((_, index) => ({
           certificate: `tls/${index}.pem`,
           key: `tls/${index}.key`,
@@ -123,7 +128,7 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     const login = await submitLogin(browser, hub.url, 'ada', 'test');
     expect(login.status).toBe(302);
     for (const cookie of login.headers['set-cookie'] ?? []) expect(cookie).toContain('; Secure');
-    expect(login.headers['strict-transport-security']).toMatch(/^max-age=\d+/);
+    expect(login.headers['strict-transport-security']).toBe('max-age=172800');
     const home = await browser.open(`${hub.url}hub/home`);
     expect([home.status, home.url]).toEqual([200, `${hub.url}hub/home`]);
 
@@ -132,6 +137,25 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
       await curl(...resolved, '-H', 'X-Forwarded-Proto: http', `${hub.url}app/`),
     );
     expect(seen['x-forwarded-proto']).toBe('https');
+  });
+
+  test.each([
+    ['hub.localhost', '/hub/home?a=%C3%BC', 308, '/hub/home?a=%C3%BC'],
+    ['ADA.hub.localhost:80', '/user/ada/', 308, '/user/ada/'],
+    ['elsewhere.test', '/', 421, undefined],
+    ['elsewhere.test@hub.localhost', '/', 400, undefined],
+    ['hub.localhost, elsewhere.test', '/', 400, undefined],
+    ['hub.localhost', '//elsewhere.test/', 400, undefined],
+    ['hub.localhost', '/\\elsewhere.test', 400, undefined],
+    ['hub.localhost', 'http://elsewhere.test/', 400, undefined],
+    ['hub.localhost', '/user/../hub/', 400, undefined],
+  ])('plain http to %s at %s: %i', async (host, target, status, path) => {
+    const answer = await getRaw(`http://127.0.0.1:${redirectPort}`, target, [`Host: ${host}`]);
+    expect(answer.status).toBe(status);
+    const name = host.toLowerCase().replace(/:.*/, '');
+    const expected = path === undefined ? undefined : `https://${name}:${port}${path}`;
+    expect(/^location: (.*?)\r$/im.exec(answer.text)?.[1]).toBe(expected);
+    expect(answer.text).not.toMatch(/strict-transport/i);
   });
 
   const shown = async () =>

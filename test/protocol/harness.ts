@@ -473,13 +473,13 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     errorMiddleware({
       apiPath: `${basePath}hub/api/`,
       answers: createErrorAnswers({
-        isHttps: false,
+        hstsSeconds: undefined,
         renderErrorPage: (error) => `<!doctype html><h1>${error.status} ${error.code}</h1>`,
         log,
       }),
     }),
   );
-  app.use(securityHeaders({ isHttps: false }));
+  app.use(securityHeaders({ hstsSeconds: undefined }));
   app.use(router.routes()).use(router.allowedMethods());
   const handle = app.callback();
   server.on('request', (incoming, answer) => void handle(incoming, answer));

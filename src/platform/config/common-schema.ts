@@ -102,3 +102,17 @@ export function toArguments(text: string | string[]): string[] {
 }
 /** Cores of a processor, of which there may be parts. */
 export const cores = z.number().positive();
+
+/** Whether a URL can be listened at. */
+export function isBindUrl(text: string, protocols: RegExp): boolean {
+  const url = URL.parse(text);
+  return url !== null && protocols.test(url.protocol) && url.search === '' && url.hash === '';
+}
+
+/** Where the hub listens by plain http. */
+export const bindUrl = z
+  .string()
+  .refine(
+    (text) => isBindUrl(text, /^http:$/),
+    'is not an http:// URL without query or fragment, such as http://127.0.0.1:8080/',
+  );

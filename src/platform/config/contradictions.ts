@@ -52,8 +52,9 @@ export function findWarnings(config: Config): ConfigProblem[] {
   if (Authenticator.allow_all && Authenticator.allowed_users.length > 0) {
     report('Authenticator.allowed_users', 'has no effect because allow_all is true');
   }
-  if (Hub.certificates.length > 0 && !isHttps) {
-    report('Hub.certificates', 'has no effect because bind_url is no https:// address');
+  for (const key of ['certificates', 'redirect_bind_url'] as const) {
+    if (isHttps || (Hub[key]?.length ?? 0) === 0) continue;
+    report(`Hub.${key}`, 'has no effect because bind_url is no https:// address');
   }
   if (isHttps && config.publicUrl.protocol !== 'https:') {
     report('Hub.public_url', `begins with http://, and bind_url with https://`);

@@ -3,8 +3,10 @@ import { acmeSection } from './acme-schema.ts';
 import { normaliseBindUrl, socketPathOf, socketPathProblem } from './bind-address.ts';
 import { brandingSettings } from './branding-schema.ts';
 import {
+  bindUrl,
   count,
   httpUrl,
+  isBindUrl,
   orReference,
   seconds,
   secretReference,
@@ -52,18 +54,6 @@ const authenticatorObject = z.looseObject({
 
 /** An entry of `Hub.authenticator_class`. */
 const authenticatorReference = z.union([z.string().min(1), authenticatorObject]);
-
-function isBindUrl(text: string, protocols: RegExp): boolean {
-  const url = URL.parse(text);
-  return url !== null && protocols.test(url.protocol) && url.search === '' && url.hash === '';
-}
-
-const bindUrl = z
-  .string()
-  .refine(
-    (text) => isBindUrl(text, /^http:$/),
-    'is not an http:// URL without query or fragment, such as http://127.0.0.1:8080/',
-  );
 
 const publicBindUrl = z.string().transform((text, context) => {
   const url = normaliseBindUrl(text);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bindUrl, count } from './common-schema.ts';
 
 /** Settings of `Hub` about TLS at `Hub.bind_url`. */
 export const tlsSettings = {
@@ -18,5 +19,15 @@ export const tlsSettings = {
     .default([])
     .describe(
       'Certificates of an https:// bind_url. A browser gets the one with the name that it asks for, else the one with its wildcard, else the first. Read again when the files change.',
+    ),
+  redirect_bind_url: bindUrl
+    .optional()
+    .describe(
+      'Where the hub sends those who come by plain http to https, such as http://0.0.0.0:80/: with status 308, and for hosts alone that it has certificates for.',
+    ),
+  hsts_max_age_days: count
+    .default(365)
+    .describe(
+      'Days for which browsers that were here by https come by nothing else (Strict-Transport-Security); 0 ends that.',
     ),
 };

@@ -46,7 +46,7 @@ export interface ErrorAnswers {
 
 export function createErrorAnswers(deps: {
   readonly renderErrorPage: RenderErrorPage;
-  readonly isHttps: boolean;
+  readonly hstsSeconds: number | undefined;
   readonly log: Logger;
 }): ErrorAnswers {
   const { renderErrorPage, log } = deps;

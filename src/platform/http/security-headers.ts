@@ -18,7 +18,8 @@ const contentSecurityPolicy = (imageSources: readonly string[]): string =>
 
 /** What the security headers depend on. */
 export interface SecurityHeaderOptions {
-  readonly isHttps: boolean;
+  /** For how many seconds browsers come by https alone (RFC 6797 §6.1.1); undefined where they come by http. */
+  readonly hstsSeconds: number | undefined;
   /** Whether the answer may belong to a popup in which an authorization is under way. */
   readonly keepsOpener?: boolean;
   /** Origins of pictures on pages, beside the hub's own. */
@@ -36,7 +37,7 @@ export function securityHeaders(options: SecurityHeaderOptions): Middleware {
 
 /** The security headers by lower-case name. */
 export function securityHeaderValues({
-  isHttps,
+  hstsSeconds,
   keepsOpener = false,
   imageSources = [],
 }: SecurityHeaderOptions): Record<string, string> {
@@ -47,8 +48,8 @@ export function securityHeaderValues({
     ...(!keepsOpener && { [openerPolicyHeader]: 'same-origin' }),
     'x-frame-options': 'DENY',
     'cache-control': 'no-store',
-    ...(isHttps && {
-      'strict-transport-security': 'max-age=31536000',
+    ...(hstsSeconds !== undefined && {
+      'strict-transport-security': `max-age=${hstsSeconds}`,
       // Ends what an app made browsers report of the origin, before such headers of apps were dropped.
       nel: JSON.stringify({ max_age: 0 }),
     }),

@@ -92,7 +92,11 @@ export interface GatewaySettings {
 }
 
 /** Settings that pages and addresses follow from, in hubs and gateways alike. */
-export type SiteSetting = 'trusted_proxies' | 'trust_forwarded_host' | 'environment_prefixes';
+export type SiteSetting =
+  | 'trusted_proxies'
+  | 'trust_forwarded_host'
+  | 'environment_prefixes'
+  | 'hsts_max_age_days';
 
 /** A part of the configuration that can be written as JSON. */
 export interface GatewayConfig {

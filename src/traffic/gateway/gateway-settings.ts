@@ -39,6 +39,7 @@ function gatewayConfig({ Hub, Proxy: proxyConfig, ...config }: Config): GatewayC
       trusted_proxies: Hub.trusted_proxies,
       trust_forwarded_host: Hub.trust_forwarded_host,
       environment_prefixes: Hub.environment_prefixes,
+      hsts_max_age_days: Hub.hsts_max_age_days,
       bind_url: Hub.bind_url,
       bind_socket_mode: Hub.bind_socket_mode,
       shutdown_timeout: Hub.shutdown_timeout,
@@ -71,11 +72,11 @@ export function readGatewayConfig(written: GatewayConfig) {
 /** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */
 export function sharedPart({ config, secrets }: GatewaySettings): string {
   const { Hub, basePath, publicUrl, subdomainHost } = config;
-  const { trusted_proxies, trust_forwarded_host, environment_prefixes } = Hub;
+  const { trusted_proxies, trust_forwarded_host, environment_prefixes, hsts_max_age_days } = Hub;
   return JSON.stringify([
     secrets,
     [basePath, publicUrl, subdomainHost],
-    [trusted_proxies, trust_forwarded_host, environment_prefixes],
+    [trusted_proxies, trust_forwarded_host, environment_prefixes, hsts_max_age_days],
     config.Proxy,
   ]);
 }

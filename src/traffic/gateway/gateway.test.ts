@@ -77,7 +77,7 @@ function start() {
   add('behind', { isBehindProxy: true, rules });
   const clientAddress = createClientAddressReader([]);
   const log = pino({ level: 'silent' });
-  const answers = createErrorAnswers({ renderErrorPage: () => '', isHttps: false, log });
+  const answers = createErrorAnswers({ renderErrorPage: () => '', hstsSeconds: undefined, log });
   const said = (verdict: string) => ({ status: 200, headers: { 'x-verdict': verdict }, body: '' });
   const gateway = createGateway({
     routes,

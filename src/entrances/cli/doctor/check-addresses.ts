@@ -15,7 +15,13 @@ export async function checkListeners(
   { Hub }: Config,
   hubPid: number | undefined,
 ): Promise<readonly Finding[]> {
-  const addresses = { 'Hub.bind_url': Hub.bind_url, 'Hub.hub_bind_url': Hub.hub_bind_url };
+  const addresses = {
+    'Hub.bind_url': Hub.bind_url,
+    'Hub.hub_bind_url': Hub.hub_bind_url,
+    ...(Hub.redirect_bind_url !== undefined && {
+      'Hub.redirect_bind_url': Hub.redirect_bind_url,
+    }),
+  };
   return await Promise.all(
     Object.entries(addresses).map(async ([key, url]) => {
       const check = `address of ${key}`;

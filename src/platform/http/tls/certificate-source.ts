@@ -24,6 +24,8 @@ export interface CertificateSource {
    * Left out where there are none.
    */
   readonly findChallenge?: ((name: string) => Promise<KeyPair | undefined>) | undefined;
+  /** The answer to a challenge http-01 at a path (RFC 8555 §8.3), if one is open there. */
+  readonly answerHttpChallenge?: ((pathname: string) => Promise<string | undefined>) | undefined;
 }
 
 /** Several sources as one, the first added first. */
@@ -41,10 +43,10 @@ export function createCertificateSources(): CertificateSources {
     certificates: () => sources.flatMap((source) => source.certificates()),
     onChange: (listener) => void listeners.push(listener),
     get findChallenge() {
-      const finders = sources.flatMap(({ findChallenge }) => findChallenge ?? []);
-      if (finders.length === 0) return undefined;
-      return async (name: string) =>
-        (await Promise.all(finders.map((find) => find(name)))).find((found) => found !== undefined);
+      return firstOf(sources.flatMap(({ findChallenge }) => findChallenge ?? []));
+    },
+    get answerHttpChallenge() {
+      return firstOf(sources.flatMap(({ answerHttpChallenge }) => answerHttpChallenge ?? []));
     },
     add(source) {
       sources.push(source);
@@ -52,6 +54,15 @@ export function createCertificateSources(): CertificateSources {
       tell();
     },
   };
+}
+
+type Find<Found> = (about: string) => Promise<Found | undefined>;
+
+/** What the first finds that finds something; undefined where there are none to ask. */
+function firstOf<Found>(finders: readonly Find<Found>[]): Find<Found> | undefined {
+  if (finders.length === 0) return undefined;
+  return async (about) =>
+    (await Promise.all(finders.map((find) => find(about)))).find((found) => found !== undefined);
 }
 
 /** Certificates that are handed over whenever there are others. */
