@@ -1,4 +1,4 @@
-/** Writes the pages of `docs/reference/` that are made from the source. Run with `npm run docs`. */
+/** Writes the pages of `docs/reference/`, and other files, that are made from the source. Run with `npm run docs`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { referencePages } from './reference/pages.ts';

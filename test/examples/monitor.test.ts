@@ -1,28 +1,44 @@
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listMetrics } from '../../scripts/reference/metrics-page.ts';
+import { freePort } from '../support/free-port.ts';
 import { promtool } from '../support/promtool.ts';
-import { requires } from '../support/requires.ts';
+import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
 import { createTestHub } from '../support/test-hub.ts';
 
 const page = readFileSync(join(projectDirectory, 'docs', 'how-to', 'monitor.md'), 'utf8');
-const [prometheusConfig = '', rules = '', probes = ''] = [
+const [prometheusConfig = '', ruleFiles = '', probes = ''] = [
   ...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm),
 ].map(([, block = '']) => block);
+const monitoring = join(projectDirectory, 'deploy', 'monitoring');
+const rules = readFileSync(join(monitoring, 'alerts.yaml'), 'utf8');
+const dashboard = JSON.parse(readFileSync(join(monitoring, 'dashboard.json'), 'utf8')) as {
+  readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
+};
+const plotted = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
 let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'monitor-'));
-  await writeFile(join(directory, 'rules.yml'), rules);
+  await writeFile(join(directory, 'rules.yml'), withoutAnnotations(rules));
   await writeFile(join(directory, 'prometheus.yml'), prometheusConfig);
 });
 
 afterAll(async () => rm(directory, { recursive: true }));
+
+/** A test of promtool names every one of them, or fails. */
+function withoutAnnotations(text: string): string {
+  return text
+    .replaceAll(/^ +annotations:\n(?: {10}.*\n)*/gm, '')
+    .replaceAll(/^ +labels: .*\n/gm, '');
+}
 
 /** Samples one minute apart, in the notation of promtool, and the alerts that are due at a minute. */
 interface Situation {
@@ -65,10 +81,48 @@ test('every rule asks for metrics that there are', () => {
       type === 'histogram' ? [`${name}_count`, `${name}_sum`, `${name}_bucket`] : [name],
     ),
   );
-  const asked = [...rules.matchAll(/\bhub_\w+/g)].map(([name]) => name);
+  const asked = [...rules.matchAll(/\b(?:hub|process|nodejs)_\w+/g)].map(([name]) => name);
   expect(asked.length).toBeGreaterThan(4);
   expect(asked.filter((name) => !known.has(name))).toEqual([]);
 });
+
+test('the dashboard plots every metric of the hub', () => {
+  const missing = listMetrics()
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith('hub_') && !plotted.some((expr) => expr.includes(name)));
+  expect(missing).toEqual([]);
+});
+
+test.skipIf(!requires('prometheus'))(
+  'Prometheus scrapes a hub by them, and finds what the dashboard and the rules ask for',
+  async () => {
+    const service = { name: 'wiki', url: 'http://127.0.0.1:9', access: 'public' };
+    await using hub = await createTestHub({
+      Hub: { services: [service], authenticate_prometheus: false },
+    });
+    const config = `global: { scrape_interval: 1s, evaluation_interval: 1s }
+${ruleFiles.replace(/'.*'/, JSON.stringify(join(monitoring, 'alerts.yaml')))}
+${prometheusConfig.replace(/ +authorization:\n.*\n.*\n/, '').replace('127.0.0.1:8080', new URL(hub.url).host)}`;
+    await writeFile(join(directory, 'scraping.yml'), config);
+    await using prometheus = await startPrometheus(join(directory, 'scraping.yml'));
+    const empty = async () => {
+      const queries = plotted.map((expr) =>
+        expr.replaceAll('$job', 'hub').replaceAll('$__rate_interval', '1m'),
+      );
+      const found = await Promise.all(
+        queries.map(async (query) => [query, await prometheus.query(query)] as const),
+      );
+      // Of these a hub that nobody has used has nothing to say.
+      const unused =
+        /hub_(forwarded|logins|oauth|signing|server_spawn|service_(cpu|memory|uptime|restarts))|instances/;
+      return found.filter(([query, rows]) => rows.length === 0 && !unused.test(query));
+    };
+    await expect.poll(empty, { timeout: 60_000, interval: 500 }).toEqual([]);
+    await expect
+      .poll(() => prometheus.rules(), { timeout: 60_000 })
+      .toEqual([...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => `${name} ok`));
+  },
+);
 
 describe.skipIf(!requires('promtool'))('to Prometheus’ own tool', () => {
   test('the configuration and the rules are valid', async () => {
@@ -215,3 +269,44 @@ test('the probes ask for what a hub answers', async () => {
     expect([path, answer.status]).toEqual([path, 200]);
   }
 });
+
+/** Prometheus with a configuration, asked over HTTP. */
+async function startPrometheus(configFile: string) {
+  const port = await freePort();
+  const child = spawn(
+    pathOf('prometheus'),
+    [
+      `--config.file=${configFile}`,
+      `--storage.tsdb.path=${join(directory, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  const said = text(child.stderr);
+  const ask = async (path: string): Promise<unknown> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
+    const body = (await answer.json()) as { readonly status: string; readonly data: unknown };
+    expect(body).toMatchObject({ status: 'success' });
+    return body.data;
+  };
+  await expect
+    .poll(async () => (child.exitCode === null ? await ask('rules').catch(() => null) : await said))
+    .not.toBeNull();
+  return {
+    async query(query: string) {
+      const data = await ask(`query?${new URLSearchParams({ query })}`);
+      return (data as { readonly result: readonly unknown[] }).result;
+    },
+    /** Each with how its evaluation went. */
+    async rules() {
+      const { groups } = (await ask('rules')) as {
+        groups: { rules: { name: string; health: string }[] }[];
+      };
+      return groups.flatMap((group) => group.rules.map(({ name, health }) => `${name} ${health}`));
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await said;
+    },
+  };
+}
