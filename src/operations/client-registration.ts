@@ -17,6 +17,7 @@ import {
 import type { RuntimeService } from '../workloads/services/runtime-service.ts';
 import { clientIdOf } from '../workloads/services/service.ts';
 import type { ServiceAdministration } from '../workloads/services/service-administration.ts';
+import { errorModel } from './models.ts';
 import { operation } from './operation.ts';
 
 export interface Deps {
@@ -57,11 +58,14 @@ const registered = configured
   })
   .meta({ id: 'RegisteredClient' });
 
+/** What is wrong with any request is said as everywhere. */
+const refusalOrError = z.union([refusal, errorModel]);
+
 const refused = {
-  400: { description: 'It is not (RFC 7591 §3.2.2).', schema: refusal },
+  400: { description: 'It is not (RFC 7591 §3.2.2).', schema: refusalOrError },
   403: {
     description: 'Its redirect URIs decide who gets in, and the token may not (RFC 6750 §3.1).',
-    schema: refusal,
+    schema: refusalOrError,
   },
 } as const;
 

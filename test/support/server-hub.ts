@@ -52,7 +52,14 @@ export async function createServerHub(
     {
       ...config,
       Hub: { cleanup_servers: true, ...config.Hub },
-      Spawner: { cmd: fixtureApp('web-server'), access: 'gateway', ...config.Spawner },
+      Spawner: {
+        cmd: fixtureApp('web-server'),
+        access: 'gateway',
+        // A slow machine is no reason to answer before it is done.
+        slow_start_timeout: 300,
+        slow_stop_timeout: 300,
+        ...config.Spawner,
+      },
     },
     options,
   );
