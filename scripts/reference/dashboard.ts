@@ -31,7 +31,9 @@ function targetsOf({ name, type, labels }: MetricDescription): readonly Target[]
   };
   if (type === 'counter')
     return [{ expr: `${by()}(rate(${name}${selector}[$__rate_interval]))`, legendFormat }];
-  if (type !== 'histogram') return [{ expr: `${name}${selector}`, legendFormat }];
+  // A moment is plotted as what is left until it.
+  const since = /_(timestamp|not_after)_seconds$/.test(name) ? ' - time()' : '';
+  if (type !== 'histogram') return [{ expr: `${name}${selector}${since}`, legendFormat }];
   return [0.5, 0.99].map((quantile) => ({
     expr: `histogram_quantile(${quantile}, sum by (le) (rate(${name}_bucket${selector}[$__rate_interval])))`,
     legendFormat: `p${quantile * 100}`,
@@ -78,7 +80,7 @@ export function dashboard(): string {
           w: width,
           h: height,
         },
-        fieldConfig: { defaults: { unit: unitOf(metric), min: 0 }, overrides: [] },
+        fieldConfig: { defaults: { unit: unitOf(metric) }, overrides: [] },
         targets: targetsOf(metric).map((target, at) => ({
           ...target,
           datasource,
