@@ -102,6 +102,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   if (hub.isShared) building.use(watchSettings(hub));
   await registry.start(signal);
   signal?.throwIfAborted();
+  void hub.scheduledStarts.run();
   const setUpUrl = await hub.firstAdministrator.issueLink();
 
   // After the starts: pages follow these to their end.

@@ -25,6 +25,8 @@ import {
   createReportedAddresses,
   takeAddress,
 } from '../workloads/servers/reported-addresses.ts';
+import { createScheduledStarts } from '../workloads/servers/scheduled-starts.ts';
+import { createScheduledStartsStore } from '../workloads/servers/scheduled-starts-store.ts';
 import { createDecideAccount } from '../workloads/servers/server-accounts.ts';
 import { createServerLifecycle } from '../workloads/servers/server-lifecycle.ts';
 import {
@@ -187,6 +189,14 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
       collectTraffic: () => serverRoutes.collectTraffic(),
     }),
   );
+  const scheduledStarts = disposables.use(
+    createScheduledStarts({
+      ...hub,
+      times: spawnerConfig.start_at,
+      store: createScheduledStartsStore(database),
+      servers,
+    }),
+  );
   const homeSpaces = createHomeSpaces({ ...hub, spawner });
   const limitsStore = createServerLimitsStore(database);
   const limitWatch = disposables.use(
@@ -211,6 +221,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     serverOutput,
     activityLog,
     homeSpaces,
+    scheduledStarts,
     reportedAddresses,
     remoteProgress,
   };

@@ -24,12 +24,16 @@ beforeAll(async () => {
     Hub: {
       ...serversInHub.Hub,
       allow_named_servers: true,
-      load_groups: [{ name: 'guests', users: ['gus'] }],
+      load_groups: [
+        { name: 'guests', users: ['gus'] },
+        { name: 'early', users: ['dora'] },
+      ],
     },
     Spawner: {
       ...serversInHub.Spawner,
       start_timeout: 300,
       http_timeout: 300,
+      start_at: [{ groups: ['early'], time: new Date().toISOString().slice(11, 16) }],
       idle_timeout_seconds: 3600,
       profiles: [
         { name: 'plain', default: true },
@@ -159,6 +163,14 @@ test('a user keeps an idle server running for a time, and no longer', async () =
     { detail: { seconds: 0 } },
     { detail: { seconds: 28_800 } },
     { actor: { kind: 'user', name: 'fay' }, detail: { seconds: 14_400 } },
+  ]);
+});
+
+test('the server of a group is started ahead, as the hub’s own doing', async () => {
+  await untilServer(hub, serverPath('dora'), ({ ready }) => ready, 'it is ready');
+  const audit = await hub.api('/audit?action=server.start&target=dora', adminToken);
+  expect(((await audit.json()) as { entries: object[] }).entries).toMatchObject([
+    { actor: { kind: 'hub' } },
   ]);
 });
 

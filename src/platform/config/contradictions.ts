@@ -281,6 +281,10 @@ function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): voi
     report(`Spawner.profiles[${index}].spawner`, `is to be ${choice}, a spawner of Spawner.class`);
   }
   reportRepeated(Spawner.profiles, 'Spawner.profiles', 'profile', report);
+  for (const [index, { profile }] of Spawner.start_at.entries()) {
+    if (profile === undefined || Spawner.profiles.some(({ name }) => name === profile)) continue;
+    report(`Spawner.start_at[${index}].profile`, 'names no profile of Spawner.profiles');
+  }
   if (Spawner.profiles.filter((profile) => profile.default).length > 1) {
     report('Spawner.profiles', 'has more than one default');
   }

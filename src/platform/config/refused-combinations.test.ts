@@ -313,6 +313,11 @@ describe('settings that cannot be, alone or together, are refused:', () => {
       'Spawner.profiles: has more than one default',
     ],
     [
+      'a start ahead with a profile that is not there',
+      { Spawner: { start_at: [{ groups: ['a'], time: '09:00', profile: 'b' }] } },
+      'Spawner.start_at[0].profile: names no profile of Spawner.profiles',
+    ],
+    [
       'one profile twice',
       { Spawner: { profiles: [{ name: 'a' }, { name: 'a' }] } },
       /^Spawner\.profiles\[1\]\.name: profile "a" stands twice/,

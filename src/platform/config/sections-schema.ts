@@ -4,6 +4,7 @@ import { extraRoutes } from './extra-route-schema.ts';
 import { localizedText } from './language-schema.ts';
 import { rescueKeys } from './rescue-schema.ts';
 import { profileAccessKeys, serverAccessKeys } from './server-access-schema.ts';
+import { startTimeSchema } from './start-times-schema.ts';
 import { timeLimitKeys } from './time-limits-schema.ts';
 import { pricesSchema, profilePricesSchema } from './usage-schema.ts';
 
@@ -222,6 +223,12 @@ export const spawnerSection = z.strictObject({
     .default(10)
     .describe('Seconds the API waits for a server to stop before it answers 202 in place of 204.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
+  start_at: z
+    .array(startTimeSchema)
+    .default([])
+    .describe(
+      'When the servers of groups are started, eight at once, so that they run when their users come. Those that ran since then stay as they are.',
+    ),
   ...rescueKeys,
   ...timeLimitKeys,
   ...serverAccessKeys,
