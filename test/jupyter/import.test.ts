@@ -111,6 +111,8 @@ describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', (
       ['tokens', 4, 4],
       ['servers', 2, 2],
       ['shares', 0, 0],
+      ['passwords', 0, 0],
+      ['secondFactors', 0, 0],
     ]);
     expect(changed.map(({ what }) => what)).toEqual([
       'user Bob Smith → bob smith',
@@ -144,6 +146,25 @@ describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', (
       name: 'bob smith',
       admin: false,
     });
+  });
+
+  test('comes with the passwords of TLJH, and the users who have one alone', async () => {
+    const file = join(old, '..', 'passwords.dbm');
+    const hash = '$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q';
+    const write =
+      'import dbm, sys\nfile = dbm.open(sys.argv[1], "c")\nfor name in "ada", "dora": file[name] = sys.argv[2]\nfile.close()\nprint("{}")';
+    await python('-c', write, file, hash);
+    const { taken } = await report(
+      '--dry-run',
+      '--passwords',
+      file,
+      '--python',
+      pathOf('python3-jupyterhub'),
+    );
+    expect(taken['passwords']).toMatchObject({ found: 2, added: 2 });
+    expect(taken['users']).toMatchObject({ found: 4, added: 1 });
+    const missing = await importIt('--passwords', 'native');
+    expect(missing.stderr).toContain('no table users_info');
   });
 
   test('is followed by --update until the day of the move', async () => {

@@ -6,6 +6,10 @@ import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
 import { createUserNameRules } from '../../identity/authentication/user-name-rules.ts';
 import { createScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { loadCookieSecrets } from '../../platform/config/cookie-secret.ts';
+import { Secret } from '../../platform/config/secret.ts';
+import { randomToken } from '../../platform/crypto/random.ts';
+import { createSealer } from '../../platform/crypto/sealer.ts';
 import { HubError } from '../../platform/errors.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
@@ -18,6 +22,8 @@ import { type ImportPlan, planImport } from '../../workloads/jupyterhub/import-p
 import type { ImportCounts } from '../../workloads/jupyterhub/import-rows-store.ts';
 import { importPlan } from '../../workloads/jupyterhub/import-store.ts';
 import { readOldHub } from '../../workloads/jupyterhub/old-hub.ts';
+import { readNativePasswords } from '../../workloads/jupyterhub/old-passwords.ts';
+import { readPasswordFile } from '../../workloads/jupyterhub/python-config.ts';
 import type { CliIo } from './cli-io.ts';
 import { describeNotes, importConfig, type Notes } from './import-config.ts';
 import { loadFor, withConfig } from './with-config.ts';
@@ -26,6 +32,7 @@ interface ImportFlags {
   readonly from?: string;
   readonly python: string;
   readonly database?: string;
+  readonly passwords?: string;
   readonly dryRun?: boolean;
   readonly update?: boolean;
   readonly json?: boolean;
@@ -51,8 +58,16 @@ export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
       '--from <file>',
       'run this jupyterhub_config.py and write what it says as a configuration',
     )
-    .option('--python <program>', 'Python of the JupyterHub, for --from', 'python3')
+    .option(
+      '--python <program>',
+      'Python of the JupyterHub, for --from and passwords.dbm',
+      'python3',
+    )
     .option('--database <url>', 'its database, as in c.JupyterHub.db_url')
+    .option(
+      '--passwords <where>',
+      'native: those of NativeAuthenticator in the database; or the passwords.dbm of FirstUseAuthenticator',
+    )
     .option('--dry-run', 'say what would be done, and do nothing')
     .option(
       '--update',
@@ -80,7 +95,11 @@ export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
         throw new HubError('bad_request', 'A dry run is of one of --from and --database.');
       }
       const { config } = await loadFor(self, io);
-      const plan = await planFor(config, flags.database, directory);
+      const plan = await planFor(
+        config,
+        { ...flags, database: flags.database },
+        { directory, env: io.env },
+      );
       const counts = await importInto(config, plan, { dryRun, update: flags.update === true });
       const { changed, left } = plan;
       if (flags.json === true) {
@@ -93,10 +112,24 @@ export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
     });
 }
 
-async function planFor(config: Config, url: string, directory: string): Promise<ImportPlan> {
+async function planFor(
+  config: Config,
+  {
+    database: url,
+    passwords,
+    python,
+  }: Pick<ImportFlags, 'passwords' | 'python'> & { readonly database: string },
+  { directory, env }: { readonly directory: string; readonly env: CliIo['env'] },
+): Promise<ImportPlan> {
   const { Hub, Authenticator } = config;
   await using old = await openOldDatabase(url, { directory, setting: '--database' });
-  return planImport(await readOldHub(old, Date.now()), {
+  const oldPasswords =
+    passwords === undefined
+      ? []
+      : passwords === 'native'
+        ? await readNativePasswords(old)
+        : await readPasswordFile(resolve(directory, passwords), { python, env });
+  const rules = {
     userNames: createUserNameRules(Authenticator),
     catalogue: createScopeCatalogue(Hub.custom_scopes),
     configured: {
@@ -104,7 +137,8 @@ async function planFor(config: Config, url: string, directory: string): Promise<
       roles: Hub.load_roles,
       serviceNames: Hub.services.map(({ name }) => name),
     },
-  });
+  };
+  return planImport(await readOldHub(old, Date.now()), rules, oldPasswords);
 }
 
 async function importInto(
@@ -129,7 +163,15 @@ async function importInto(
     log: pino({ level: 'silent' }),
   });
   if (!dryRun) await requireStopped(database);
-  return await importPlan(database, plan, options);
+  const hasFactors = !dryRun && plan.secondFactors.length > 0;
+  const secrets = hasFactors
+    ? await loadCookieSecrets({
+        configured: Hub.cookie_secret,
+        file: resolve(directory, Hub.cookie_secret_file),
+      })
+    : [new Secret(randomToken())];
+  const sealer = createSealer(secrets, 'second-factor');
+  return await importPlan(database, plan, { ...options, sealer });
 }
 
 /** Throws `conflict` while a hub runs on the database: it knows rights by heart that would change under it. */
@@ -152,6 +194,8 @@ const titles: Readonly<Record<keyof ImportCounts, string>> = {
   tokens: 'API tokens',
   servers: 'named servers',
   shares: 'shares',
+  passwords: 'passwords',
+  secondFactors: 'second factors',
 };
 
 function describe(counts: ImportCounts, notes: Notes): string {

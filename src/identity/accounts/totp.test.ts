@@ -1,4 +1,4 @@
-import { generateSync } from 'otplib';
+import { createGuardrails, generateSync } from 'otplib';
 import { describe, expect, test } from 'vitest';
 import { newTotpSecret, timeStepOf, totpUri } from './totp.ts';
 
@@ -6,6 +6,13 @@ const epoch = 1_800_000_000;
 const now = new Date(epoch * 1000);
 
 describe('a code by time', () => {
+  test('takes codes of the 80 bits that other programs make secrets of', () => {
+    const secret = 'JBSWY3DPEHPK3PXP';
+    const guardrails = createGuardrails({ MIN_SECRET_BYTES: 10 });
+    const token = generateSync({ secret, epoch, guardrails });
+    expect(timeStepOf(secret, token, now)).toBe(epoch / 30);
+  });
+
   test('is that of RFC 6238, Appendix B', () => {
     // The secret of the RFC is the ASCII text 12345678901234567890.
     const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';

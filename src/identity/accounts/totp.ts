@@ -1,7 +1,10 @@
-import { generateSecret, generateURI, verifySync } from 'otplib';
+import { createGuardrails, generateSecret, generateURI, verifySync } from 'otplib';
 
 /** Seconds that a code is shown (RFC 6238 §4.1). */
 const stepSeconds = 30;
+
+/** Secrets that other programs made, such as JupyterHub's NativeAuthenticator, have 80 bits. */
+const guardrails = createGuardrails({ MIN_SECRET_BYTES: 10 });
 
 /** Makes a secret of 160 bits in Base32 (RFC 4226 §4, R6). */
 export function newTotpSecret(): string {
@@ -27,6 +30,6 @@ export function timeStepOf(secret: string, code: string, now: Date): number | un
   const token = code.replaceAll(/[\s-]/g, '');
   if (!/^\d{6}$/.test(token)) return undefined;
   const epoch = Math.floor(now.getTime() / 1000);
-  const result = verifySync({ secret, token, epoch, epochTolerance: stepSeconds });
+  const result = verifySync({ secret, token, epoch, epochTolerance: stepSeconds, guardrails });
   return result.valid ? Math.floor(epoch / stepSeconds) + result.delta : undefined;
 }

@@ -5,6 +5,7 @@
 import { type Argon2Algorithm, argon2Sync, scryptSync } from 'node:crypto';
 import { getPriority, platform, setPriority } from 'node:os';
 import { type MessagePort, parentPort } from 'node:worker_threads';
+import { type BcryptParameters, bcryptTag } from './bcrypt.ts';
 
 /** What a hash is made of, and by which algorithm. */
 export type HashJob =
@@ -26,7 +27,8 @@ export type HashJob =
       readonly N: number;
       readonly r: number;
       readonly p: number;
-    };
+    }
+  | ({ readonly algorithm: 'bcrypt'; readonly password: string } & BcryptParameters);
 
 /** The answer to one job. */
 export type HashAnswer = { readonly tag: Uint8Array } | { readonly error: string };
@@ -52,6 +54,7 @@ function answerTo(job: HashJob): HashAnswer {
 }
 
 function tagOf(job: HashJob): Buffer {
+  if (job.algorithm === 'bcrypt') return bcryptTag(job.password, job);
   const { password, salt, tagBytes } = job;
   if (job.algorithm === 'scrypt') {
     const { N, r, p } = job;

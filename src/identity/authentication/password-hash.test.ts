@@ -48,6 +48,21 @@ test('scrypt hashes are still read, and replaced at the next login', async () =>
   expect((await hasher.verify('new password', stored)).matches).toBe(false);
 });
 
+test('bcrypt hashes of other programs are read, and replaced at the next login', async () => {
+  // Made by Python's bcrypt 3.2.2.
+  const foreign = {
+    'correct horse battery': '$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q',
+    Zürich: '$2a$04$kX/GxCTPssbv5PrDqqYUVu2e2j89TunNu2Ku49CWejY3Ks8LWo5cO',
+    ['x'.repeat(100)]: '$2b$04$Ww90zGD27iJekrJq4irMQuh77SqLAi1ymWS7mD49orDZ6j2muzMV.',
+  };
+  const hasher = createPasswordHasher(cheap);
+  for (const [password, stored] of Object.entries(foreign)) {
+    const found = await hasher.verify(password, stored);
+    expect(found).toEqual({ matches: true, needsRehash: true });
+    expect((await hasher.verify(`y${password}`, stored)).matches).toBe(false);
+  }
+});
+
 test('without a hash nothing matches, not even after the same work', async () => {
   const hasher = createPasswordHasher(cheap);
   expect(await hasher.verify('', undefined)).toEqual({ matches: false, needsRehash: false });

@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PasswordHasher } from '../../plugin/host/authenticator.ts';
+import { readBcrypt } from './bcrypt.ts';
 import { hashInThread } from './hash-threads.ts';
 
 /** Cost of Argon2id (RFC 9106): memory in KiB, passes over it, lanes. */
@@ -16,7 +17,7 @@ const saltBytes = 16;
 const tagBytes = 32;
 
 /**
- * Writes Argon2id in PHC string format and reads Argon2id and scrypt. Passwords
+ * Writes Argon2id in PHC string format and reads Argon2id, scrypt and bcrypt. Passwords
  * are compared in Unicode NFC, so that one typed on another keyboard is the same (RFC 8265 §4.2).
  */
 export function createPasswordHasher(cost: Argon2Cost = defaultArgon2Cost): PasswordHasher {
@@ -59,7 +60,7 @@ export function isPasswordHash(text: string): boolean {
 }
 
 function parsePasswordHash(text: string): ParsedPasswordHash | undefined {
-  return parseArgon2(text) ?? parseScrypt(text);
+  return parseArgon2(text) ?? parseScrypt(text) ?? parseBcrypt(text);
 }
 
 function parseArgon2(text: string): ParsedPasswordHash | undefined {
@@ -107,6 +108,18 @@ function parseScrypt(text: string): ParsedPasswordHash | undefined {
       }),
     hasCost: () => false,
   };
+}
+
+function parseBcrypt(text: string): ParsedPasswordHash | undefined {
+  const read = readBcrypt(text);
+  return (
+    read && {
+      tag: read.tag,
+      derive: (password) =>
+        hashInThread({ algorithm: 'bcrypt', password: normalise(password), ...read }),
+      hasCost: () => false,
+    }
+  );
 }
 
 function argon2Tag(

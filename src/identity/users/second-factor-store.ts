@@ -62,7 +62,7 @@ export function createSecondFactorStore(
         .where('confirmed_at', 'is not', null)
         .executeTakeFirst();
       if (row === undefined) return undefined;
-      const totpSecret = sealer.open(row.totp_secret_encrypted, contextOf(userId));
+      const totpSecret = sealer.open(row.totp_secret_encrypted, totpSecretContext(userId));
       if (totpSecret === undefined) {
         throw new HubError('storage_unavailable', text`The second factor cannot be read.`, {
           hint: text`The key that encrypted it is no longer configured. Tell the operator of this hub.`,
@@ -75,7 +75,7 @@ export function createSecondFactorStore(
       database.transaction(async (transaction) => {
         await lockUser(transaction, database, userId);
         const values = {
-          totp_secret_encrypted: sealer.seal(totpSecret, contextOf(userId)),
+          totp_secret_encrypted: sealer.seal(totpSecret, totpSecretContext(userId)),
           confirmed_at: now.getTime(),
           last_step: step,
         };
@@ -122,6 +122,6 @@ export function createSecondFactorStore(
 }
 
 /** Binds the ciphertext to its row: moved to another user it does not open. */
-function contextOf(userId: string): string {
+export function totpSecretContext(userId: string): string {
   return `totp-secret:${userId}`;
 }

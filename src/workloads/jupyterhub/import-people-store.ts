@@ -1,5 +1,7 @@
+import { readBcrypt } from '../../identity/authentication/bcrypt.ts';
 import { findDefaultRole } from '../../identity/rbac/role.ts';
 import { newGroupRow } from '../../identity/users/group-rows-store.ts';
+import { totpSecretContext } from '../../identity/users/second-factor-store.ts';
 import { newUserRow } from '../../identity/users/user-rows-store.ts';
 import { addRows, type Importing, importOrigin, keyOf } from './import-rows-store.ts';
 
@@ -32,6 +34,58 @@ export async function writeUsers(
   await addRows(importing, 'users', 'users', rows);
   const ids = new Map([...there, ...rows].map(({ id, name }) => [name, id]));
   return { ids, added: rows.map(({ name }) => name) };
+}
+
+/** Of users who have none. A hash that was not replaced since, at a login, follows where things are to be updated. */
+export async function writePasswords(importing: Importing, userIds: Ids): Promise<void> {
+  const { on, plan, update, counts, now, sealer } = importing;
+  if (plan.passwords.length === 0) return;
+  const there = await on.selectFrom('password_credentials').selectAll().execute();
+  const hashOf = new Map(there.map((row) => [row.user_id, row.password_hash]));
+  const withIds = <Planned extends { readonly user: string }>(planned: readonly Planned[]) =>
+    planned.flatMap(({ user, ...rest }) => {
+      const id = userIds.get(user);
+      return id === undefined ? [] : [{ ...rest, id }];
+    });
+  const passwords = withIds(plan.passwords);
+  for (const { id, hash } of update ? passwords : []) {
+    const former = hashOf.get(id);
+    if (former === undefined || former === hash || readBcrypt(former) === undefined) continue;
+    await on
+      .updateTable('password_credentials')
+      .set({ password_hash: hash, updated_at: now })
+      .where('user_id', '=', id)
+      .execute();
+    counts.passwords.changed += 1;
+  }
+  await addRows(
+    importing,
+    'passwords',
+    'password_credentials',
+    passwords
+      .filter(({ id }) => !hashOf.has(id))
+      .map(({ id, hash }) => ({
+        user_id: id,
+        password_hash: hash,
+        must_change: 0,
+        updated_at: now,
+      })),
+  );
+  const factors = await on.selectFrom('second_factors').select('user_id').execute();
+  const known = new Set(factors.map(({ user_id }) => user_id));
+  await addRows(
+    importing,
+    'secondFactors',
+    'second_factors',
+    withIds(plan.secondFactors)
+      .filter(({ id }) => !known.has(id))
+      .map(({ id, totpSecret }) => ({
+        user_id: id,
+        totp_secret_encrypted: sealer.seal(totpSecret, totpSecretContext(id)),
+        confirmed_at: now,
+        last_step: null,
+      })),
+  );
 }
 
 /** With their members. Answers with the ids of all groups by name. */

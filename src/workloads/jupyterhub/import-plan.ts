@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isPasswordHash } from '../../identity/authentication/password-hash.ts';
 import type { UserNameRules } from '../../identity/authentication/user-name-rules.ts';
 import {
   isImportableHash,
@@ -11,7 +12,9 @@ import { validateGroupName } from '../../identity/users/user-name.ts';
 import { serverNamePattern } from '../../platform/config/common-schema.ts';
 import type { GroupConfig, RoleConfig } from '../../platform/config/config.ts';
 import { HubError, messageOf } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { OldHub, OldServer, OldToken, OldUser } from './old-hub.ts';
+import type { OldPassword } from './old-passwords.ts';
 
 /** A sentence for whoever moves: what is not as it was, and what to do about it. */
 export interface ImportNote {
@@ -54,6 +57,8 @@ export interface ImportPlan {
     readonly scopes: readonly string[];
     readonly createdAt: number | undefined;
   }[];
+  readonly passwords: readonly { readonly user: string; readonly hash: string }[];
+  readonly secondFactors: readonly { readonly user: string; readonly totpSecret: string }[];
   readonly changed: readonly ImportNote[];
   readonly left: readonly ImportNote[];
 }
@@ -73,10 +78,12 @@ export interface ImportRules {
 export function planImport(
   old: OldHub,
   { userNames, catalogue, configured }: ImportRules,
+  oldPasswords: readonly OldPassword[] = [],
 ): ImportPlan {
   const changed: ImportNote[] = [];
   const left: ImportNote[] = [];
   const users = planUsers(old.users, userNames, { changed, left });
+  const passwords = planPasswords(oldPasswords, userNames, left);
   const nameOfUser = new Map([...users].map(([id, { name }]) => [id, name]));
   const servers = planServers(old.servers, nameOfUser, changed);
   const nameOfGroup = new Map<string, string>();
@@ -127,7 +134,11 @@ export function planImport(
     });
 
   return {
-    users: [...users.values()],
+    users: [...users.values(), ...newcomers()],
+    passwords,
+    secondFactors: passwords.flatMap(({ user, totpSecret }) =>
+      totpSecret === undefined ? [] : [{ user, totpSecret }],
+    ),
     groups: old.groups.flatMap(({ id, properties }) => {
       const name = nameOfGroup.get(id);
       return name === undefined || ofFile.has(name) ? [] : [{ name, properties }];
@@ -153,6 +164,13 @@ export function planImport(
     changed,
     left: [...left, ...countedNotes(old)],
   };
+
+  /** Who may log in, and never did. */
+  function newcomers(): ImportPlan['users'] {
+    const known = new Set(nameOfUser.values());
+    const never = { isAdmin: false, createdAt: undefined, lastActivityAt: undefined };
+    return passwords.flatMap(({ user }) => (known.has(user) ? [] : [{ name: user, ...never }]));
+  }
 
   function planAssignments(): ImportPlan['assignments'] {
     const known = new Set([...roles.map(({ name }) => name), 'admin']);
@@ -237,6 +255,25 @@ function planUsers(
     planned.set(id, { ...user, name });
   }
   return planned;
+}
+
+function planPasswords(old: readonly OldPassword[], rules: UserNameRules, left: ImportNote[]) {
+  const taken = new Set<string>();
+  return old.flatMap(({ userName, hash: passwordHash, totpSecret, isWaiting }) => {
+    const user = rules.resolve(userName);
+    const why =
+      isWaiting === true
+        ? 'no administrator has let this user in'
+        : isPasswordHash(passwordHash)
+          ? (rules.problemOf(user) ??
+            (taken.has(user) ? 'another one is of the same user' : undefined))
+          : 'it is hashed in an unknown way';
+    taken.add(user);
+    if (why === undefined) return [{ user, hash: passwordHash, totpSecret }];
+    const todo = `make a link for a password: ${hubCommand('user invite')} ${user}`;
+    left.push({ what: `password of ${userName}`, why: String(why), todo });
+    return [];
+  });
 }
 
 /** By their old ids, the default ones too. */

@@ -1,4 +1,5 @@
 import type { Insertable, Kysely } from 'kysely';
+import type { Sealer } from '../../platform/crypto/sealer.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import type { ImportPlan } from './import-plan.ts';
@@ -12,6 +13,8 @@ export const planKinds = [
   'tokens',
   'servers',
   'shares',
+  'passwords',
+  'secondFactors',
 ] as const;
 export type PlanKind = (typeof planKinds)[number];
 
@@ -35,6 +38,8 @@ export interface Importing {
   readonly update: boolean;
   readonly counts: Record<PlanKind, { -readonly [Key in keyof ImportCount]: number }>;
   readonly now: number;
+  /** Of second factors. */
+  readonly sealer: Sealer;
 }
 
 /** Of what is made here, beside what the configuration has. */

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
+import type { Sealer } from '../../platform/crypto/sealer.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Tables } from '../../platform/store/tables.ts';
-import { writeGroups, writeRoles, writeUsers } from './import-people-store.ts';
+import { writeGroups, writePasswords, writeRoles, writeUsers } from './import-people-store.ts';
 import type { ImportPlan } from './import-plan.ts';
 import { type ImportCounts, type Importing, planKinds } from './import-rows-store.ts';
 import { writeServers, writeShares, writeTokens } from './import-things-store.ts';
@@ -21,6 +22,8 @@ export interface ImportOptions {
   readonly dryRun: boolean;
   /** Whether what is there already becomes as the JupyterHub has it, and what that has no more goes. */
   readonly update: boolean;
+  /** Of second factors. */
+  readonly sealer: Sealer;
 }
 
 /**
@@ -30,11 +33,11 @@ export interface ImportOptions {
 export async function importPlan(
   database: HubDatabase,
   plan: ImportPlan,
-  { dryRun, update }: ImportOptions,
+  { dryRun, ...options }: ImportOptions,
 ): Promise<ImportCounts> {
   try {
     return await database.transaction(async (transaction) => {
-      const counts = await write(transaction, database, plan, update);
+      const counts = await write(transaction, database, plan, options);
       if (dryRun) throw new OnlyTried(counts);
       return counts;
     });
@@ -48,13 +51,14 @@ async function write(
   on: Kysely<Tables>,
   database: HubDatabase,
   plan: ImportPlan,
-  update: boolean,
+  options: Omit<ImportOptions, 'dryRun'>,
 ): Promise<ImportCounts> {
   const counts = Object.fromEntries(
     planKinds.map((kind) => [kind, { found: plan[kind].length, added: 0, changed: 0, removed: 0 }]),
   ) as Importing['counts'];
-  const importing: Importing = { on, database, plan, update, counts, now: database.now() };
+  const importing: Importing = { on, database, plan, ...options, counts, now: database.now() };
   const users = await writeUsers(importing);
+  await writePasswords(importing, users.ids);
   const groupIds = await writeGroups(importing, users.ids);
   await writeRoles(importing);
   await writeTokens(importing, users.ids);

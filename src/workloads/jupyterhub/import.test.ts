@@ -6,13 +6,20 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
 import { describeEachDatabase, usePostgres } from '../../../test/support/databases.ts';
+import { createPasswordHasher } from '../../identity/authentication/password-hash.ts';
 import { createUserNameRules } from '../../identity/authentication/user-name-rules.ts';
 import { createImportedTokenStore } from '../../identity/oauth/tokens/imported-token-store.ts';
 import { createScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
+import { createPasswordCredentialStore } from '../../identity/users/password-credential-store.ts';
+import { createSecondFactorStore } from '../../identity/users/second-factor-store.ts';
+import { createUserStore } from '../../identity/users/user-store.ts';
+import { Secret } from '../../platform/config/secret.ts';
+import { createSealer } from '../../platform/crypto/sealer.ts';
 import { openOldDatabase } from '../../platform/store/old-database.ts';
 import { planImport } from './import-plan.ts';
 import { importPlan } from './import-store.ts';
 import { readOldHub } from './old-hub.ts';
+import { readNativePasswords } from './old-passwords.ts';
 
 const hashOf = (token: string) => `sha512:1:salt:${hash('sha512', `salt${token}`)}`;
 
@@ -69,11 +76,21 @@ const tablesOf54 = `${common}
     (2, 2, null, 'pbkdf2:1:2:3', 'bob-', 'jupyterhub', null, null, null, null, 'odd', '[]'),
     (3, 2, null, '${hashOf('of a login')}', 'of a', 'jupyterhub', 'abc', null, null, null, '', '[]');`;
 
+const sealer = createSealer([new Secret('k'.repeat(32))], 'second-factor');
+
 const rules = {
   userNames: createUserNameRules({ username_map: { bob: 'robert' }, username_pattern: '' }),
   catalogue: createScopeCatalogue({}),
   configured: { groups: [], roles: [], serviceNames: ['wiki'] },
 };
+
+/** As NativeAuthenticator has it; the password of Bob is `correct horse battery`. */
+const nativePasswords = (blob: string) => `
+  create table users_info (id integer primary key, username varchar(128), password ${blob}, is_authorized boolean, has_2fa boolean, otp_secret varchar(16));
+  insert into users_info values
+    (1, 'bob', cast('$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q' as ${blob}), true, true, 'JBSWY3DPEHPK3PXP'),
+    (2, 'dora', cast('$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q' as ${blob}), true, false, null),
+    (3, 'eve', cast('$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q' as ${blob}), false, false, null);`;
 
 describeEachDatabase('what a JupyterHub had', (open, dialect) => {
   const directory = mkdtempSync(join(tmpdir(), 'old-'));
@@ -97,9 +114,10 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
   async function take(statements: string) {
     const url = await makeOld(statements);
     await using old = await openOldDatabase(url, { directory, setting: '--database' });
-    const plan = planImport(await readOldHub(old, Date.now()), rules);
+    const passwords = old.has('users_info') ? await readNativePasswords(old) : [];
+    const plan = planImport(await readOldHub(old, Date.now()), rules, passwords);
     const database = await open();
-    const options = { dryRun: false, update: false };
+    const options = { dryRun: false, update: false, sealer };
     const counts = await importPlan(database, plan, options);
     const rows = async (table: 'users' | 'servers' | 'shares' | 'access_tokens' | 'roles') =>
       database.kysely.selectFrom(table).selectAll().execute();
@@ -127,7 +145,7 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
       { role: 'admin', holder: { kind: 'service', name: 'wiki' } },
     ]);
 
-    const again = await importPlan(database, plan, { dryRun: false, update: true });
+    const again = await importPlan(database, plan, { dryRun: false, update: true, sealer });
     for (const count of Object.values(again))
       expect(count).toMatchObject({ added: 0, changed: 0, removed: 0 });
   });
@@ -167,5 +185,27 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     expect((await rows('access_tokens')).map(({ scopes }) => scopes)).toEqual([
       '["read:users!user=robert"]',
     ]);
+  });
+
+  test('passwords and second factors of NativeAuthenticator go on working', async () => {
+    const blob = dialect === 'postgres' ? 'bytea' : 'blob';
+    const { plan, database, rows } = await take(tablesOf54 + nativePasswords(blob));
+    expect(plan.left).toContainEqual(
+      expect.objectContaining({
+        what: 'password of eve',
+        why: 'no administrator has let this user in',
+      }),
+    );
+    const names = (await rows('users')).map(({ name }) => name).sort();
+    expect(names).toEqual(['ada', 'dora', 'robert']);
+    const stored = await createPasswordCredentialStore(database).findPasswordHash('robert');
+    const { verify } = createPasswordHasher();
+    expect(await verify('correct horse battery', stored?.passwordHash)).toEqual({
+      matches: true,
+      needsRehash: true,
+    });
+    const bob = await createUserStore(database).getByName('robert');
+    const factor = await createSecondFactorStore(database, { sealer }).find(bob.id);
+    expect(factor).toEqual({ totpSecret: 'JBSWY3DPEHPK3PXP' });
   });
 });

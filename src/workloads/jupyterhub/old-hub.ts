@@ -282,7 +282,7 @@ function listOf(json: string | null): readonly string[] {
 }
 
 /** SQLite has 1, PostgreSQL writes `true`. */
-const isTrue = (value: string | null) => value === '1' || value === 'true';
+export const isTrue = (value: string | null) => value === '1' || value === 'true';
 
 /** Milliseconds since 1970 of a time in UTC without a zone, as JupyterHub stores it. */
 function timeOf(value: string | null): number | undefined {

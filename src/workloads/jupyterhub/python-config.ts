@@ -1,9 +1,16 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { HubError } from '../../platform/errors.ts';
+import type { OldPassword } from './old-passwords.ts';
 
 /** A configuration by sections, as JSON; what JSON cannot say is `{"__python__": "its name"}`. */
 export type PythonConfig = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** By which program files are read, and in which environment. */
+export interface Python {
+  readonly python: string;
+  readonly env: NodeJS.ProcessEnv;
+}
 
 const maxBytes = 16 * 2 ** 20;
 const timeoutMs = 60_000;
@@ -39,12 +46,32 @@ json.dump(plain(PyFileConfigLoader(name, path=folder).load_config()), output)
  */
 export async function readPythonConfig(
   file: string,
-  { python, env }: { readonly python: string; readonly env: NodeJS.ProcessEnv },
+  { python, env }: Python,
 ): Promise<PythonConfig> {
+  return (await run(program, file, { python, env })) as PythonConfig;
+}
+
+/** `dbm` has several forms, of which each Python reads its own. */
+const dbmProgram = `
+import dbm, json, sys
+with dbm.open(sys.argv[1], "r") as file:
+    json.dump({name.decode(): file[name].decode() for name in file.keys()}, sys.stdout)
+`;
+
+/** Reads the `passwords.dbm` of FirstUseAuthenticator, as TLJH has it: hashes by the names of users. */
+export async function readPasswordFile(
+  file: string,
+  python: Python,
+): Promise<readonly OldPassword[]> {
+  const hashes = (await run(dbmProgram, file, python)) as Record<string, string>;
+  return Object.entries(hashes).map(([userName, hash]) => ({ userName, hash }));
+}
+
+async function run(script: string, file: string, { python, env }: Python): Promise<unknown> {
   try {
     const options = { env, maxBuffer: maxBytes, timeout: timeoutMs };
-    const { stdout } = await promisify(execFile)(python, ['-c', program, file], options);
-    return JSON.parse(stdout) as PythonConfig;
+    const { stdout } = await promisify(execFile)(python, ['-c', script, file], options);
+    return JSON.parse(stdout);
   } catch (error) {
     const { code, stderr, message } = error as { code?: unknown; stderr?: string; message: string };
     const said = stderr?.trim().split('\n').at(-1) || message;
@@ -55,7 +82,7 @@ export async function readPythonConfig(
     throw new HubError('bad_request', `${file} cannot be read by ${python}: ${said}`, {
       hint: /No module named 'traitlets'/.test(said)
         ? 'Name the Python of the JupyterHub with --python, such as /opt/tljh/hub/bin/python3.'
-        : 'Correct the file, or convert a copy of it in which that is left out.',
+        : 'Correct the file, or take a copy of it in which that is left out.',
     });
   }
 }
