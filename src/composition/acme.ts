@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { startAcmeCertificates } from '../platform/acme/acme-certificates.ts';
 import { createAcmeStore } from '../platform/acme/acme-store.ts';
-import { createResponder, openChallenges } from '../platform/acme/challenges.ts';
+import { createResponder, findersOf, openChallenges } from '../platform/acme/challenges.ts';
 import { acmeNames } from '../platform/config/acme-names.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secret } from '../platform/config/secret.ts';
@@ -37,10 +37,7 @@ export function openAcme(
   let names = acmeNames(config);
   const challenges = openChallenges(keyv);
   const held = createHeldCertificates();
-  certificates.add({
-    ...held,
-    ...(acme.challenge === 'tls-alpn-01' && { findChallenge: (name) => challenges.tls.get(name) }),
-  });
+  certificates.add({ ...held, ...findersOf(acme.challenge, challenges) });
   hub.disposables.use(
     startAcmeCertificates({
       acme,

@@ -117,6 +117,7 @@ function openGateways(
       settings,
       settingsDigest: digest,
       branding: hub.publishedBranding,
+      certificates: hub.certificates,
     }),
   );
   const [token] = gatewayTokens(secrets);

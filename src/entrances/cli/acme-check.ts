@@ -1,10 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { Keyv } from 'keyv';
 import { pino } from 'pino';
 import { openAcmeAccount } from '../../platform/acme/acme-client.ts';
 import {
   createResponder,
+  findersOf,
   openChallenges,
   type SharedChallenges,
 } from '../../platform/acme/challenges.ts';
@@ -13,9 +14,12 @@ import { acmeNames } from '../../platform/config/acme-names.ts';
 import type { AcmeConfig, Config } from '../../platform/config/config.ts';
 import { HubError, messageOf } from '../../platform/errors.ts';
 import { listen } from '../../platform/http/server/listener.ts';
+import { createRedirectServer } from '../../platform/http/tls/redirect-server.ts';
 import { createTlsEnd } from '../../platform/http/tls/tls-end.ts';
 import { openKeyv } from '../../platform/store/keyv.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
+
+const log = pino({ level: 'silent' });
 
 /** Directories that give certificates to nobody's harm, by those that they stand for. */
 const stagingDirectories: Readonly<Record<string, string>> = {
@@ -69,30 +73,33 @@ async function openSharedChallenges(
   { Hub, directory }: Config,
   opened: AsyncDisposableStack,
 ): Promise<SharedChallenges> {
-  const options = { directory, log: pino({ level: 'silent' }) };
+  const options = { directory, log };
   const database = opened.use(await openDatabase(Hub.database_url, options));
   return openChallenges(opened.use(await openKeyv({ url: Hub.keyv_url, database, ...options })));
 }
 
 async function answerHere(
-  { Hub }: Config,
+  config: Config,
   { challenge }: AcmeConfig,
   challenges: SharedChallenges,
   opened: AsyncDisposableStack,
 ): Promise<void> {
+  const { bind_url: bindUrl, redirect_bind_url: redirectUrl } = config.Hub;
+  const certificates = {
+    certificates: () => [],
+    onChange: () => {},
+    ...findersOf(challenge, challenges),
+  };
+  if (challenge === 'http-01' && redirectUrl !== undefined) {
+    const { server, close } = createRedirectServer({ config, certificates, log });
+    await listen(server, redirectUrl, { key: 'Hub.redirect_bind_url' });
+    opened.defer(() => close(0));
+  }
   if (challenge === 'tls-alpn-01') {
-    const end = opened.use(
-      createTlsEnd({
-        certificates: {
-          certificates: () => [],
-          onChange: () => {},
-          findChallenge: (name) => challenges.tls.get(name),
-        },
-        established: (socket) => void socket.destroy(),
-      }),
-    );
+    const established = (socket: Socket) => void socket.destroy();
+    const end = opened.use(createTlsEnd({ certificates, established }));
     const server = createServer(end.receive);
-    await listen(server, Hub.bind_url, { key: 'Hub.bind_url' });
+    await listen(server, bindUrl, { key: 'Hub.bind_url' });
     opened.defer(() => void server.close());
   }
 }

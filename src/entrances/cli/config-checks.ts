@@ -123,11 +123,13 @@ export async function certificateWarnings(config: Config): Promise<readonly Conf
   const held = createHeldCertificates();
   held.hold(found);
   const { covers } = createCertificateChoice(held);
-  const { publicUrl, subdomainHost } = config;
+  const { publicUrl, subdomainHost, Hub } = config;
   const lacking = [
     publicUrl.hostname,
     ...(subdomainHost === undefined ? [] : [`*.${subdomainHost.hostname}`]),
-  ].filter((name) => isIP(name.replace(/^\[|\]$/g, '')) === 0 && !covers(name));
+  ].filter(
+    (name) => Hub.acme === undefined && isIP(name.replace(/^\[|\]$/g, '')) === 0 && !covers(name),
+  );
   return [
     ...ending,
     ...lacking.map((name) => ({ path, message: `none is for ${name}, where browsers go` })),

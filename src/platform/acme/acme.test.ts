@@ -11,7 +11,7 @@ import { createSealer } from '../crypto/sealer.ts';
 import type { KeyPair } from '../http/tls/certificate-source.ts';
 import { type AcmeOptions, startAcmeCertificates } from './acme-certificates.ts';
 import { createAcmeStore, type StoredCertificate } from './acme-store.ts';
-import { answerHttpChallenge, createResponder } from './challenges.ts';
+import { createResponder, findersOf } from './challenges.ts';
 import { runDnsCommand } from './dns-command.ts';
 
 let opened = new AsyncDisposableStack();
@@ -68,7 +68,7 @@ async function startWorld({
           accept_terms: true,
           directory: pebble.directory,
           email: 'ops@example.org',
-          challenge: 'tls-alpn-01',
+          challenge,
           external_account: undefined,
           ...acme,
         },
@@ -97,8 +97,9 @@ async function startWorld({
 }
 
 async function answerHttp({ shared, pebble }: Awaited<ReturnType<typeof startWorld>>) {
+  const { answerHttpChallenge } = findersOf('http-01', shared);
   const server = createHttpServer(({ url = '' }, res) => {
-    void answerHttpChallenge(shared, url).then((answer) =>
+    void answerHttpChallenge?.(url).then((answer) =>
       res.writeHead(answer === undefined ? 404 : 200).end(answer),
     );
   }).listen(pebble.ports.http, '127.0.0.1');

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import { resolveTxt } from 'node:dns/promises';
 import type { AcmeConfig } from '../config/config.ts';
-import type { KeyPair } from '../http/tls/certificate-source.ts';
+import type { CertificateSource, KeyPair } from '../http/tls/certificate-source.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
 import type { KeyvSpace } from '../store/keyv-space.ts';
 import { causeOf } from './acme-client.ts';
 import { createChallengeCertificate } from './certificate-request.ts';
 import { runDnsCommand } from './dns-command.ts';
-
-type ChallengeType = 'http-01' | AcmeConfig['challenge'];
 
 /** What an authority wants to find before it believes that a name is of the hub. */
 export interface Challenge {
@@ -19,7 +17,7 @@ export interface Challenge {
 
 /** Puts what an authority looks for where it looks for it. */
 export interface ChallengeResponder {
-  readonly type: ChallengeType;
+  readonly type: AcmeConfig['challenge'];
   present(challenge: Challenge, signal: AbortSignal): Promise<void>;
   /** Never throws. */
   withdraw(challenge: Challenge): Promise<void>;
@@ -44,20 +42,24 @@ const challengePath = '/.well-known/acme-challenge/';
 const lifetimeMs = 3_600_000;
 const lookLimitMs = 5_000;
 
-/** What a path asks of http-01; undefined for any other path, and where nothing was presented. */
-export async function answerHttpChallenge(
-  { http }: Pick<SharedChallenges, 'http'>,
-  pathname: string,
-): Promise<string | undefined> {
-  const token = pathname.startsWith(challengePath) ? pathname.slice(challengePath.length) : '';
-  return /^[\w-]{16,128}$/.test(token) ? await http.get(token) : undefined;
+/** How what was presented is found. */
+export function findersOf(
+  challenge: AcmeConfig['challenge'],
+  { http, tls }: SharedChallenges,
+): Pick<CertificateSource, 'findChallenge' | 'answerHttpChallenge'> {
+  return {
+    ...(challenge === 'tls-alpn-01' && { findChallenge: (name) => tls.get(name) }),
+    ...(challenge === 'http-01' && {
+      async answerHttpChallenge(path) {
+        const token = path.startsWith(challengePath) ? path.slice(challengePath.length) : '';
+        return /^[\w-]{16,128}$/.test(token) ? await http.get(token) : undefined;
+      },
+    }),
+  };
 }
 
 export function createResponder(
-  {
-    challenge: type,
-    dns_command: command = [],
-  }: Pick<AcmeConfig, 'dns_command'> & { readonly challenge: ChallengeType },
+  { challenge: type, dns_command: command = [] }: Pick<AcmeConfig, 'challenge' | 'dns_command'>,
   shared: SharedChallenges,
   /** Of the command. */
   environment: Readonly<Record<string, string | undefined>>,

@@ -43,7 +43,9 @@ export function findAcmeProblems(config: Config): ConfigProblem[] {
     );
   }
   if (acme.challenge === 'tls-alpn-01' && config.Hub.gateways > 0)
-    report('.challenge', 'cannot be "tls-alpn-01" with gateways, which do not answer it');
+    report('.challenge', 'must be "http-01" or "dns-01" with gateways, which answer no other');
+  if (acme.challenge === 'http-01' && config.Hub.redirect_bind_url === undefined)
+    report('.challenge', 'needs redirect_bind_url for "http-01", such as http://0.0.0.0:80/');
   const command = acme.dns_command?.join(' ') ?? '';
   if (
     acme.challenge === 'dns-01' &&

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { secretReference } from './common-schema.ts';
 
-/** Ways to show an authority that names are of the hub: RFC 8555 §8.4, RFC 8737. */
-const challengeTypes = ['tls-alpn-01', 'dns-01'] as const;
+/** Ways to show an authority that names are of the hub: RFC 8555 §8.3 and §8.4, RFC 8737. */
+const challengeTypes = ['tls-alpn-01', 'http-01', 'dns-01'] as const;
 
 /** `Hub.acme`. */
 export const acmeSection = z
@@ -23,7 +23,7 @@ export const acmeSection = z
       .enum(challengeTypes)
       .default('tls-alpn-01')
       .describe(
-        'How the authority sees that the names are yours: `tls-alpn-01` asks bind_url, at port 443 of each name; `dns-01` looks for a record that dns_command writes, and is the only one for wildcards.',
+        'How the authority sees that the names are yours: `tls-alpn-01` asks bind_url, at port 443 of each name; `http-01` asks redirect_bind_url, at port 80; `dns-01` looks for a record that dns_command writes, and is the only one for wildcards.',
       ),
     dns_command: z
       .array(z.string())

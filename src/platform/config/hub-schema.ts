@@ -89,7 +89,7 @@ export const hubSection = z.strictObject({
   bind_url: publicBindUrl
     .prefault('http://127.0.0.1:8000/')
     .describe(
-      'Where the public gateway listens; its path is the base URL of everything. At an https:// address, such as https://0.0.0.0:443/, it has TLS with certificates. On a Unix socket for a reverse proxy: unix:///run/hub/hub.sock, or with a base URL http+unix://%2Frun%2Fhub%2Fhub.sock/team/.',
+      'Where the public gateway listens; its path is the base URL of everything. With acme it is https://0.0.0.0:443/ by default. At an https:// address, such as https://0.0.0.0:443/, it has TLS with certificates. On a Unix socket for a reverse proxy: unix:///run/hub/hub.sock, or with a base URL http+unix://%2Frun%2Fhub%2Fhub.sock/team/.',
     ),
   bind_socket_mode: z
     .string()

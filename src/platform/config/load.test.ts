@@ -27,6 +27,13 @@ describe('a sound configuration', () => {
     expect(config.pluginSections).toEqual({});
   });
 
+  test('listens by https for all where it gets certificates itself', async () => {
+    const { config } = await load({
+      Hub: { public_url: 'https://hub.example.org/', acme: { accept_terms: true } },
+    });
+    expect(config.Hub.bind_url).toBe('https://0.0.0.0:443/');
+  });
+
   test('takes its base path from bind_url, whatever public_url leaves out', async () => {
     const { config } = await load({
       Hub: { bind_url: 'http://127.0.0.1:8000/team', public_url: 'https://hub.example.org' },

@@ -6,7 +6,7 @@ describe('settings that cannot be, alone or together, are refused:', () => {
     // Certificates
     [
       'certificates without the terms',
-      { Hub: { acme: { accept_terms: false } } },
+      { Hub: { public_url: 'https://hub.example.org/', acme: { accept_terms: false } } },
       /^Hub\.acme\.accept_terms: must be true/,
     ],
     [
@@ -28,10 +28,25 @@ describe('settings that cannot be, alone or together, are refused:', () => {
     [
       'certificates for a listener that shows none, and for gateways that do not answer',
       {
-        Hub: { public_url: 'https://hub.example.org/', gateways: 1, acme: { accept_terms: true } },
+        Hub: {
+          bind_url: 'http://127.0.0.1:8000/',
+          public_url: 'https://hub.example.org/',
+          gateways: 1,
+          acme: { accept_terms: true },
+        },
       },
       'Hub.acme: needs an https:// address in bind_url, such as https://0.0.0.0:443/',
-      /^Hub\.acme\.challenge: cannot be "tls-alpn-01" with gateways/,
+      /^Hub\.acme\.challenge: must be "http-01" or "dns-01" with gateways/,
+    ],
+    [
+      'certificates by a challenge that nothing answers',
+      {
+        Hub: {
+          public_url: 'https://hub.example.org/',
+          acme: { accept_terms: true, challenge: 'http-01' },
+        },
+      },
+      'Hub.acme.challenge: needs redirect_bind_url for "http-01", such as http://0.0.0.0:80/',
     ],
     [
       "a certificate for each user's host",

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ConfigProblem } from '../errors.ts';
+import { acmeSection } from './acme-schema.ts';
 import { hubSection } from './hub-schema.ts';
 import { formatPath } from './problem-path.ts';
 import { recover } from './recover.ts';
@@ -60,7 +61,7 @@ export function parseSections(root: unknown): SectionsResult {
   }
 
   const parsed: ParsedSections = {
-    Hub: parse('Hub', Hub),
+    Hub: parse('Hub', withHttps(Hub)),
     Authenticator: parse('Authenticator', Authenticator),
     Spawner: parse('Spawner', Spawner),
     Proxy: parse('Proxy', proxy),
@@ -75,6 +76,13 @@ export function parseSections(root: unknown): SectionsResult {
       return translate === undefined || rest === '' ? path : `${section}.${translate(rest)}`;
     },
   };
+}
+
+/** With certificates by ACME, which are for public names, the hub listens for all by https. */
+function withHttps(hub: unknown): unknown {
+  if (typeof hub !== 'object' || hub === null || !('acme' in hub)) return hub;
+  if (!acmeSection.safeParse(hub.acme).success) return hub;
+  return { bind_url: 'https://0.0.0.0:443/', ...hub };
 }
 
 /** Adds where an unknown key would be right: `Hub.allow_all` belongs in `Authenticator`. */

@@ -74,7 +74,7 @@ export function createGatewayFeed(deps: {
   readonly settings: object;
   readonly settingsDigest: string;
   readonly branding: CurrentBranding;
-  readonly certificates?: CertificateSource;
+  readonly certificates?: CertificateSource | undefined;
 }): GatewayFeed {
   const { routes, settings, settingsDigest } = deps;
   const followers = new Set<Follower>();
