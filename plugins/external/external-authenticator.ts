@@ -38,6 +38,8 @@ export interface ExternalLogin {
   /** Whether the provider speaks OpenID Connect: then a signed ID token must come. */
   readonly hasIdToken: boolean;
   readonly usernameClaim: string;
+  /** Names of this domain are without it. */
+  readonly strippedDomain: string | undefined;
   readonly rules: AccessRules;
   readonly clockToleranceSeconds: number;
   readonly logoutRedirectUrl: string | undefined;
@@ -63,6 +65,12 @@ export interface UserQuery {
   readonly idClaims: Claims;
 }
 
+/** `ada` of `ada@example.org`, where that is the domain; any other name as it is. */
+function withoutDomain(name: string, domain: string | undefined): string {
+  const at = name.lastIndexOf('@');
+  return at > 0 && name.slice(at + 1).toLowerCase() === domain ? name.slice(0, at) : name;
+}
+
 type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
 
 /** How much earlier than its end an access token counts as expired. */
@@ -73,12 +81,12 @@ export function createExternalAuthenticator(
   login: ExternalLogin,
   host: AuthenticatorHost,
 ): ExternalAuthenticator {
-  const { connector, rules, usernameClaim } = login;
+  const { connector, rules, usernameClaim, strippedDomain } = login;
 
   /** Turns the claims into a user of the hub. Throws UntrustedAnswer when they do not say who. */
   function userOf(claims: Claims, authState: AuthState): AuthenticatedUser {
-    const name = textAt(claims, usernameClaim);
-    if (name === undefined) {
+    const claimed = textAt(claims, usernameClaim);
+    if (claimed === undefined) {
       const known = Object.keys(claims).slice(0, 50).join(', ').slice(0, 500);
       throw new UntrustedAnswer(
         `the claim ${usernameClaim} (username_claim) is missing or not text; there are: ${known}`,
@@ -87,6 +95,7 @@ export function createExternalAuthenticator(
     if (usernameClaim === 'email' && claims['email_verified'] !== true) {
       throw new UntrustedAnswer('the e-mail address is the user name but is not verified');
     }
+    const name = withoutDomain(claimed, strippedDomain);
     const subject = login.subjectOf(claims);
     if (subject === undefined)
       throw new UntrustedAnswer('the provider sent no stable id of the person');

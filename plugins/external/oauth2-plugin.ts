@@ -100,6 +100,7 @@ function createOAuth2Authenticator<Options extends ExternalOptions>(
       askAgainParameters: preset.askAgainParameters ?? {},
       hasIdToken: false,
       usernameClaim: options.username_claim ?? defaults.usernameClaim,
+      strippedDomain: options.strip_domain,
       rules: {
         gates: [],
         grants,

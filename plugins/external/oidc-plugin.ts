@@ -98,6 +98,7 @@ function createOidcAuthenticator<Options extends OidcOptions>(
       askAgainParameters: preset.askAgainParameters ?? { prompt: 'login', max_age: '0' },
       hasIdToken: true,
       usernameClaim,
+      strippedDomain: options.strip_domain,
       rules: {
         gates: preset.gatesOf?.(options) ?? [],
         grants: allowedGroups,

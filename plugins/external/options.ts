@@ -31,6 +31,14 @@ export const externalOptions = {
   username_claim: claimPath
     .optional()
     .describe('The claim that is the user name, as a dotted path.'),
+  strip_domain: z
+    .string()
+    .regex(/^[^@\s]+$/, 'is a domain such as example.org, without @')
+    .transform((domain) => domain.toLowerCase())
+    .optional()
+    .describe(
+      'The domain that user names are without: ada, where the claim says ada@example.org and this is example.org. Names of other domains stay whole.',
+    ),
   login_service: labelOption
     .optional()
     .describe('Name of the provider on the login page; an object has a text for each language.'),

@@ -536,6 +536,20 @@ describe('the user endpoint', () => {
 });
 
 describe('the name', () => {
+  test('is without the domain of strip_domain, and with any other', async () => {
+    await using stripping = await createHub({ strip_domain: 'Example.org' }, { allow_all: true });
+    for (const claimed of ['Ada@EXAMPLE.org', 'ada@example.org.evil.example', '@example.org']) {
+      provider.idClaims = { preferred_username: claimed, sub: `of ${claimed}` };
+      provider.userinfo = { sub: `of ${claimed}` };
+      expect((await attempt(() => {}, stripping)).answer.status).toBe(302);
+    }
+    const users = await (await stripping.api('/users', 'admin-service-token')).json();
+    const names = (users as { name: string }[]).map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['ada', 'ada@example.org.evil.example', '@example.org']),
+    );
+  });
+
   test.for<readonly [string, unknown, RegExp]>([
     [
       'is missing',

@@ -54,6 +54,24 @@ describe('volumes of two patterns that could be one for two users are refused:',
     ],
   ]);
 
+  test('a folder of a volume is in it: not of a user beside those who can write to all of it', () => {
+    const homes = { source: 'nfs', sub_path: 'home/{username}', target: '/home' };
+    const problemsOf = (...volumes: object[]) =>
+      findVolumeProblems({ Spawner: { volumes, profiles: [] } } as never);
+    expect(problemsOf(homes)).toEqual([]);
+    expect(problemsOf(homes, { source: 'nfs', target: '/all', read_only: true })).toEqual([]);
+    expect(problemsOf(homes, { source: 'nfs', target: '/all' })).toMatchObject([
+      { path: 'Spawner.volumes[0].source' },
+    ]);
+    expect(problemsOf({ ...homes, sub_path: '{username}-{server}' })).toHaveLength(1);
+    const { subPath } = ownVolume(
+      { source: 'nfs', subPath: 'home/{username}', target: '/home', readOnly: false },
+      'Ada/..',
+      '',
+    );
+    expect(subPath).toBe('home/^ada%2^f..');
+  });
+
   test('and others are not', async () => {
     const config = withVolumes(
       'home-{username}',

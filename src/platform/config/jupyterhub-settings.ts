@@ -126,6 +126,9 @@ export const oldSettings: Readonly<Record<string, OldSetting>> = {
   'GenericOAuthenticator.claim_groups_key': here('OAuth2Authenticator.groups_claim'),
   'GitLabOAuthenticator.gitlab_url': here('GitLabAuthenticator.issuer'),
   'GitLabOAuthenticator.allowed_gitlab_groups': here('GitLabAuthenticator.allowed_groups'),
+  'GoogleOAuthenticator.strip_domain': instead(
+    'GoogleAuthenticator.strip_domain names the domain that names are without',
+  ),
   'GoogleOAuthenticator.allowed_google_groups': instead(
     'Google tells no groups at a login: use hosted_domain and groups of the hub',
   ),

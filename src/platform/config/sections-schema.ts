@@ -110,6 +110,17 @@ const volumeSchema = z.strictObject({
     .describe(
       'A folder of the machine, with a slash at its beginning, or the name of a volume. {username} and {server} are replaced so that no two users share one; between them stands "_", "--" or a slash.',
     ),
+  sub_path: z
+    .string()
+    .min(1)
+    .refine(
+      (path) => path.split('/').every((name) => !['', '.', '..'].includes(name)),
+      'is not a path within the volume, such as home/{username}',
+    )
+    .optional()
+    .describe(
+      'The folder of the volume that is mounted, in place of all of it; {username} and {server} as in source. On Kubernetes.',
+    ),
   target: z.string().startsWith('/').describe('Where the server finds it.'),
   read_only: z.boolean().default(false).describe('Whether the server can only read it.'),
 });

@@ -26,9 +26,10 @@ function volumesOf({ Spawner }: Config): PlacedVolume[] {
     })),
   ];
   return lists.flatMap(({ path, volumes }) =>
-    volumes.map(({ source, read_only }, index) => ({
+    volumes.map(({ source, sub_path, read_only }, index) => ({
       path: `${path}[${index}]`,
-      source,
+      // What is in a volume is a folder.
+      source: sub_path === undefined ? source : `/${source}/${sub_path}`,
       isWritable: !read_only,
     })),
   );

@@ -24,6 +24,8 @@ export interface Volume {
    * `Spawner.volumes`, placeholders filled in so that no two users share one (`{username}`, `{server}`).
    */
   readonly source: string;
+  /** The folder in it that is mounted, placeholders filled in; all of it where there is none. */
+  readonly subPath?: string;
   /** Absolute path in the server. */
   readonly target: string;
   readonly readOnly: boolean;

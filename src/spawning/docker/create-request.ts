@@ -153,12 +153,15 @@ function mountsOf(volumes: readonly Volume[]): MountSettings[] {
 
 const volumeName = /^[a-zA-Z0-9][\w.-]*$/;
 
-function requireSafe({ source, target }: Volume, volumes: readonly Volume[]): void {
+function requireSafe({ source, subPath, target }: Volume, volumes: readonly Volume[]): void {
   const refuse = (problem: Text) =>
     new HubError('internal', text`The volume ${source} cannot be mounted: ${problem}.`, {
       hint: text`The administrator must correct the volumes of servers.`,
     });
   const isFolder = source.startsWith('/');
+  // Older engines would mount all of it.
+  if (subPath !== undefined)
+    throw refuse(text`sub_path is for Kubernetes; name a folder as its source`);
   if (isFolder ? hasDots(source) : !volumeName.test(source)) {
     throw refuse(
       isFolder ? text`its path has "." or ".." in it` : text`this cannot be the name of a volume`,

@@ -144,7 +144,7 @@ describe('the pod of a server', () => {
         serverName: 'lab',
         volumes: [
           { source: 'shared', target: '/shared', readOnly: true },
-          { source: 'shared', target: '/again', readOnly: false },
+          { source: 'shared', subPath: 'home/ann', target: '/again', readOnly: false },
         ],
       },
     );
@@ -158,7 +158,7 @@ describe('the pod of a server', () => {
       { name: 'claim-0', mountPath: '/home/user' },
       { name: 'claim-1', mountPath: '/scratch', subPath: 'data' },
       { name: 'claim-2', mountPath: '/shared', readOnly: true },
-      { name: 'claim-2', mountPath: '/again', readOnly: false },
+      { name: 'claim-2', mountPath: '/again', readOnly: false, subPath: 'home/ann' },
       { name: 'tmp', mountPath: '/tmp' },
     ]);
   });

@@ -240,8 +240,13 @@ function storageOf(request: KubernetesRequest, options: KubernetesOptions): Stor
   }
   for (const volume of request.volumes) {
     requireClaim(volume);
-    const { source, target, readOnly } = volume;
-    mounts.push({ name: volumeOf(source), mountPath: target, readOnly });
+    const { source, subPath, target, readOnly } = volume;
+    mounts.push({
+      name: volumeOf(source),
+      mountPath: target,
+      readOnly,
+      ...(subPath !== undefined && { subPath }),
+    });
   }
   const result = { volumes: [...volumes.values()], mounts };
   if (options.read_only) {

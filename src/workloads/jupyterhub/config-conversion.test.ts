@@ -25,6 +25,7 @@ test('puts what the settings of spawners and authenticators say where it stands 
         enable_auth_state: true,
         allowed_organizations: ['jupyter', 'org:team'],
       },
+      GoogleOAuthenticator: { hosted_domain: ['example.org'] },
       Spawner: { image: 'lab:1', frobnicate: 1 },
       KubeSpawner: {
         namespace: 'users',
@@ -57,6 +58,7 @@ test('puts what the settings of spawners and authenticators say where it stands 
       allowed_organizations: ['jupyter'],
       allowed_teams: ['org:team'],
     },
+    GoogleAuthenticator: { hosted_domain: ['example.org'], strip_domain: 'example.org' },
     Spawner: {
       class: 'kubernetes',
       mem_limit: '2G',

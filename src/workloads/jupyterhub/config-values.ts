@@ -259,6 +259,17 @@ const profiles: Convert = (value) => {
   };
 };
 
+/** Names of the one domain are without it there. */
+const hostedDomain: Convert = (value) => {
+  const domains = Array.isArray(value) ? value : [value];
+  return {
+    settings: {
+      'GoogleAuthenticator.hosted_domain': domains,
+      ...(domains.length === 1 && { 'GoogleAuthenticator.strip_domain': domains[0] }),
+    },
+  };
+};
+
 const logLevels = ['debug', 'info', 'warn', 'error', 'fatal'];
 const logLevel: Convert = (value) => {
   const name = String(value).toLowerCase().replace('warning', 'warn').replace('critical', 'fatal');
@@ -297,6 +308,7 @@ const converts: Readonly<Record<string, Convert>> = {
   'JupyterHub.log_level': logLevel,
   'Application.log_level': logLevel,
   'GitHubOAuthenticator.allowed_organizations': organizations,
+  'GoogleOAuthenticator.hosted_domain': hostedDomain,
   'DockerSpawner.volumes': volumes(false),
   'DockerSpawner.read_only_volumes': volumes(true),
   'DockerSpawner.pull_policy': pullPolicy,

@@ -7,12 +7,19 @@ import { safeFileName } from './safe-file-name.ts';
  * share one rests on `findVolumeProblems` as well.
  */
 export function ownVolume(volume: Volume, accountName: string, serverName: string): Volume {
-  const { source } = volume;
-  const userName = source.startsWith('/') ? safeFileName(accountName) : objectName(accountName, '');
+  const { source, subPath } = volume;
+  const folderName = safeFileName(accountName);
+  const userName = source.startsWith('/') ? folderName : objectName(accountName, '');
   // All at once: what is filled in is not filled in again.
-  const filled = source.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
-    word === 'username' ? userName : serverName,
-  );
+  const fillIn = (text: string, name: string) =>
+    text.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
+      word === 'username' ? name : serverName,
+    );
   const owner = source.includes('{server}') ? ('server' as const) : ('user' as const);
-  return { ...volume, source: filled, ...(source.includes('{username}') && { owner }) };
+  return {
+    ...volume,
+    source: fillIn(source, userName),
+    ...(subPath !== undefined && { subPath: fillIn(subPath, folderName) }),
+    ...(source.includes('{username}') && { owner }),
+  };
 }

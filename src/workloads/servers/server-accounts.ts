@@ -30,7 +30,11 @@ export function createDecideAccount(
 ): DecideAccount {
   const { system_user: template, home_dir, allowed_system_users: allowed } = config;
   const volumes = [config.volumes, ...config.profiles.map((profile) => profile.volumes ?? [])];
-  const places = [template, home_dir, ...volumes.flat().map(({ source }) => source)];
+  const places = [
+    template,
+    home_dir,
+    ...volumes.flat().flatMap(({ source, sub_path }) => [source, sub_path]),
+  ];
   const isOfUser = isNeeded || places.some((text) => text?.includes('{username}') === true);
 
   return async (user) => {

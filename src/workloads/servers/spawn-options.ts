@@ -101,11 +101,14 @@ export function chooseOptions(
       memoryBytes: profile?.mem_guarantee ?? config.mem_guarantee,
       cpuCores: profile?.cpu_guarantee ?? config.cpu_guarantee,
     }),
-    volumes: (profile?.volumes ?? config.volumes).map(({ source, target, read_only }) => ({
-      source,
-      target: fillIn(target, placeholders),
-      readOnly: read_only,
-    })),
+    volumes: (profile?.volumes ?? config.volumes).map(
+      ({ source, sub_path, target, read_only }) => ({
+        source,
+        ...(sub_path !== undefined && { subPath: sub_path }),
+        target: fillIn(target, placeholders),
+        readOnly: read_only,
+      }),
+    ),
     userOptions,
   };
 }
