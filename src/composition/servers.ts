@@ -47,7 +47,9 @@ import {
 import { createStartHooks, type NamedSpawnHook } from '../workloads/servers/start-hooks.ts';
 import { createLimitRules } from '../workloads/servers/time-limits.ts';
 import { createUserServers } from '../workloads/servers/user-servers.ts';
+import { type Budgets, createBudgets } from '../workloads/usage/budgets.ts';
 import { createLedger } from '../workloads/usage/ledger.ts';
+import { createStopOverBudget } from '../workloads/usage/stop-over-budget.ts';
 import { grow } from './grow.ts';
 import type { Identity } from './identity.ts';
 
@@ -62,11 +64,17 @@ export type Working = Awaited<ReturnType<typeof openWork>>;
 /** Users' servers, and how busy all is. */
 export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) =>
   grow(identity)
+    .with((hub) => ({ budgets: createBudgets(hub) }))
     .with((hub) => openServers(hub, stopsServersAtEnd))
     .with(openLoads)
-    .with((hub) => ({ ledger: hub.disposables.use(createLedger(hub)) })).grown;
+    .with((hub) => ({
+      ledger: hub.disposables.use(createLedger({ ...hub, onCounted: createStopOverBudget(hub) })),
+    })).grown;
 
-async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
+async function openServers(
+  hub: Identity & { readonly budgets: Budgets },
+  stopsServersAtEnd: () => boolean,
+) {
   const { config, database, isShared, instance, metrics, log, disposables, plugins } = hub;
   const { accessTokens, serverStore, systemAccounts, spawnHooks, channel } = hub;
   const { Hub, Spawner: spawnerConfig } = config;
@@ -108,6 +116,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     onStartEnded: (outcome, seconds) => metrics.countSpawn(outcome, seconds),
   };
 
+  const limitsStore = createServerLimitsStore(database);
   const addressReports = createAddressReports();
   const planner = createLaunchPlanner({
     ...hub,
@@ -153,6 +162,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     ),
     beforeStop: spawnHooks.beforeStop,
     requireNoMaintenance: hub.notices.requireNoMaintenance,
+    requireBudget: hub.budgets.requireBudget,
     async recordUse(serverId) {
       activityLog.noteServer(serverId);
       await activityLog.flush();
@@ -198,7 +208,6 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     }),
   );
   const homeSpaces = createHomeSpaces({ ...hub, spawner });
-  const limitsStore = createServerLimitsStore(database);
   const limitWatch = disposables.use(
     createLimitWatch({
       rules: createLimitRules(spawnerConfig),
@@ -224,6 +233,7 @@ async function openServers(hub: Identity, stopsServersAtEnd: () => boolean) {
     scheduledStarts,
     reportedAddresses,
     remoteProgress,
+    limitsStore,
   };
 }
 

@@ -35,6 +35,7 @@ import { createFavouriteStore } from '../workloads/services/favourite-store.ts';
 import { createRuntimeServiceStore } from '../workloads/services/runtime-service-store.ts';
 import { createShareCodeStore } from '../workloads/sharing/share-code-store.ts';
 import { createShareStore } from '../workloads/sharing/share-store.ts';
+import { createBudgetStore } from '../workloads/usage/budget-store.ts';
 import { createUsageStore } from '../workloads/usage/usage-store.ts';
 
 /** Everything the hub keeps, over one database. */
@@ -90,6 +91,7 @@ export function createPlainStores(database: HubDatabase) {
     serverStore: createServerStore(database),
     startTimes: createStartTimes(database),
     usage: createUsageStore(database),
+    budgetStore: createBudgetStore(database),
     favourites: createFavouriteStore(database),
     shares: createShareStore(database),
     shareCodes: createShareCodeStore(database),

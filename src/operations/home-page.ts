@@ -14,8 +14,10 @@ import type { Service } from '../workloads/services/service.ts';
 import type { ServiceRegistry } from '../workloads/services/service-registry.ts';
 import type { PlacedStatus } from '../workloads/services/service-status.ts';
 import type { Sharing } from '../workloads/sharing/sharing.ts';
+import type { Budgets } from '../workloads/usage/budgets.ts';
 import { type OperationRequest, operation, view } from './operation.ts';
 import { ownUserOf } from './own-user.ts';
+import { budgetsOf } from './usage.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -24,6 +26,7 @@ export interface Deps {
   readonly sharing: Pick<Sharing, 'ofOthersSharedWith'>;
   readonly firstRun: Pick<FirstRun, 'isShownTo' | 'dismiss'>;
   readonly loads: Pick<LoadReader, 'readHere'>;
+  readonly budgets: Pick<Budgets, 'ofUser'>;
   readonly favourites: FavouriteStore;
   readonly auditLog: Pick<AuditStore, 'list'>;
   readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'>;
@@ -37,14 +40,16 @@ export const homePageOperations = [
   view({ id: 'viewHome', path: '/home', scopes: 'authenticated' }).handle(
     async ({ caller, may }, deps: Deps) => {
       const user = await deps.users.getByName(caller.owner.name);
-      const [servers, choices, shared, isFirstRun, services, lastLogin] = await Promise.all([
-        deps.serverStore.listOfUser(user.name),
-        deps.servers.choicesFor(user.name),
-        deps.sharing.ofOthersSharedWith(user, { offset: 0, limit: maxShared }),
-        deps.firstRun.isShownTo(user),
-        openServices(user, may, deps),
-        loginBefore(user.name, caller.sessionId, deps),
-      ]);
+      const [servers, choices, shared, isFirstRun, services, lastLogin, budgets] =
+        await Promise.all([
+          deps.serverStore.listOfUser(user.name),
+          deps.servers.choicesFor(user.name),
+          deps.sharing.ofOthersSharedWith(user, { offset: 0, limit: maxShared }),
+          deps.firstRun.isShownTo(user),
+          openServices(user, may, deps),
+          loginBefore(user.name, caller.sessionId, deps),
+          budgetsOf(user, deps),
+        ]);
       const loads: ReadonlyMap<string, LoadSeries | undefined> = new Map(
         servers.map(({ id }) => [id, deps.loads.readHere(loadKeys.server(id))]),
       );
@@ -59,6 +64,7 @@ export const homePageOperations = [
         services,
         lastLogin,
         isFirstRun,
+        budgets,
       };
     },
   ),

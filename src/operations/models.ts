@@ -38,7 +38,7 @@ export const freeData = z.record(z.string(), z.unknown());
 const pending = z.enum(['spawn', 'stop']).nullable();
 
 /** A time limit of a server. */
-export const limitKind = z.enum(['idle_timeout', 'max_age']);
+export const limitKind = z.enum(['idle_timeout', 'max_age', 'budget']);
 
 export const serverModel = z
   .object({

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { type Caller, listFilter, userNamesFor } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
-import type { UserStore } from '../identity/users/user-store.ts';
+import type { User, UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import type { HubDatabase } from '../platform/store/database.ts';
 import { text } from '../platform/texts/text.ts';
+import type { ServerStore } from '../workloads/servers/server-store.ts';
+import type { Budgets } from '../workloads/usage/budgets.ts';
 import { type Amounts, addAmounts, noUse } from '../workloads/usage/count-use.ts';
 import {
   type NamedUse,
@@ -24,6 +26,11 @@ export interface Deps {
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   /** `Spawner.prices.currency`. */
   readonly currency: string;
+}
+
+export interface OwnDeps extends Pick<Deps, 'usage' | 'database' | 'currency'> {
+  readonly serverStore: Pick<ServerStore, 'listOfUser'>;
+  readonly budgets: Pick<Budgets, 'ofUser'>;
 }
 
 /** Rows on a page; a file has more. */
@@ -124,11 +131,14 @@ export const usageOperations = [
     path: '/usage',
     scopes: 'authenticated',
     query: viewQuery.pick({ month: true }),
-  }).handle(async ({ query, caller }, deps: Deps) => {
-    const { name } = ownUserOf(caller);
+  }).handle(async ({ query, caller }, deps: OwnDeps) => {
+    const user = ownUserOf(caller);
     const time = monthOf(query.month, deps);
-    const days = await deps.usage.byDay({ kind: 'user', name }, time);
-    return { time, days, sum: sumOf(days), currency: deps.currency };
+    const [days, budgets] = await Promise.all([
+      deps.usage.byDay({ kind: 'user', name: user.name }, time),
+      budgetsOf(user, deps),
+    ]);
+    return { time, days, sum: sumOf(days), budgets, currency: deps.currency };
   }),
   view({
     id: 'viewUsage',
@@ -175,6 +185,18 @@ export const usageOperations = [
     };
   }),
 ];
+
+/** The budgets of a user, and of the profiles of their servers. */
+export async function budgetsOf(
+  user: Pick<User, 'id' | 'name'>,
+  { serverStore, budgets }: Pick<OwnDeps, 'serverStore' | 'budgets'>,
+) {
+  const servers = await serverStore.listOfUser(user.name);
+  const profiles = servers.flatMap(({ userOptions: { profile } }) =>
+    typeof profile === 'string' ? [profile] : [],
+  );
+  return budgets.ofUser(user, [...new Set(profiles)]);
+}
 
 type Month = ReturnType<typeof monthOf>;
 

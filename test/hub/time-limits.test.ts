@@ -41,9 +41,10 @@ beforeAll(async () => {
       ],
       limits_by_group: { guests: { idle_timeout_seconds: 0, max_age_seconds: 7200 } },
       remove_named_servers_at_limit: true,
+      budgets: [{ name: 'small', user: 'gil', period: 'month', server_hours: 2 }],
     },
   });
-  await createUsers(hub, 'ann', 'bob', 'cleo', 'eve', 'fay');
+  await createUsers(hub, 'ann', 'bob', 'cleo', 'eve', 'fay', 'gil');
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
@@ -218,3 +219,29 @@ test('a named server is removed with its stop, where that is set', async () => {
 function admin() {
   return { headers: { authorization: `token ${adminToken}` } };
 }
+
+test('a start beyond a budget is refused, which home says before', async () => {
+  const use = (hours: number) =>
+    changeDatabase(hub, (database) => {
+      const now = new Date();
+      database
+        .prepare(
+          `insert or replace into usage_totals
+            (kind, subject, span, at, label, wall_seconds, cpu_seconds, gib_seconds, gpu_seconds, cost)
+            select 'user', id, 'month', ?, name, ?, 0, 0, 0, 0 from users where name = 'gil'`,
+        )
+        .run(Date.UTC(now.getUTCFullYear(), now.getUTCMonth()), hours * 3600);
+    });
+  const browser = await hub.logIn('gil');
+  await use(1.7);
+  expect((await browser.open(`${hub.url}hub/home`)).body).toContain(
+    'The budget “small” is nearly used up: 1.7 of 2 server hours, this month.',
+  );
+  await use(2);
+  const refused = await hub.api(serverPath('gil'), adminToken, { method: 'POST' });
+  expect([refused.status, await refused.text()]).toEqual([
+    403,
+    expect.stringContaining('The budget “small” is used up: 2 of 2 server hours.'),
+  ]);
+  expect((await browser.open(`${hub.url}hub/usage`)).body).toContain('2 of 2 server hours');
+});

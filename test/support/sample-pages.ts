@@ -96,6 +96,23 @@ const sumOfUse = {
   gpuSeconds: 98_765,
   cost: 123.456,
 };
+const sampleBudgets = [
+  ['course-a', 84, 'month'],
+  ['guests', 12, '7d'],
+].map(([name = '', used = 0, period = '']) => ({
+  budget: {
+    name: String(name),
+    group: 'course',
+    period: String(period),
+    cpu_hours: 100,
+    sharing: 'together' as const,
+    when_over: 'stop' as const,
+  },
+  amount: 'cpu_hours' as const,
+  used: Number(used),
+  limit: 100,
+  part: Number(used) / 100,
+}));
 const sampleUse = [0, 1, 2, 8, 30].map((day) => ({ at: Date.UTC(2026, 0, day + 1), ...sumOfUse }));
 
 export const sampleNow = new Date('2026-11-20T10:00:00Z');
@@ -1908,6 +1925,10 @@ export function samplePages(
       time: sampleMonth,
       days: sampleUse,
       sum: sumOfUse,
+      budgets: sampleBudgets.map((state) => ({
+        ...state,
+        budget: { ...state.budget, name: text(state.budget.name) },
+      })),
       currency: '€',
     }),
     'admin-usage': usagePage({

@@ -3,6 +3,7 @@ import { type Text, text } from '../texts/text.ts';
 /** What the `reason` of a action is called on pages. */
 export const reasonLabels = {
   blocked: text`Blocked account`,
+  budget: text`Budget used up`,
   cancelled: text`Cancelled by the user`,
   counter: text`The counter of the passkey has not grown: it may have been copied`,
   credentials: text`Wrong user name or password`,

@@ -281,9 +281,12 @@ function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): voi
     report(`Spawner.profiles[${index}].spawner`, `is to be ${choice}, a spawner of Spawner.class`);
   }
   reportRepeated(Spawner.profiles, 'Spawner.profiles', 'profile', report);
-  for (const [index, { profile }] of Spawner.start_at.entries()) {
-    if (profile === undefined || Spawner.profiles.some(({ name }) => name === profile)) continue;
-    report(`Spawner.start_at[${index}].profile`, 'names no profile of Spawner.profiles');
+  reportRepeated(Spawner.budgets, 'Spawner.budgets', 'budget', report);
+  for (const key of ['start_at', 'budgets'] as const) {
+    for (const [index, { profile }] of Spawner[key].entries()) {
+      if (profile === undefined || Spawner.profiles.some(({ name }) => name === profile)) continue;
+      report(`Spawner.${key}[${index}].profile`, 'names no profile of Spawner.profiles');
+    }
   }
   if (Spawner.profiles.filter((profile) => profile.default).length > 1) {
     report('Spawner.profiles', 'has more than one default');

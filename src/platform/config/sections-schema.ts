@@ -6,7 +6,7 @@ import { rescueKeys } from './rescue-schema.ts';
 import { profileAccessKeys, serverAccessKeys } from './server-access-schema.ts';
 import { startTimeSchema } from './start-times-schema.ts';
 import { timeLimitKeys } from './time-limits-schema.ts';
-import { pricesSchema, profilePricesSchema } from './usage-schema.ts';
+import { budgetsSchema, pricesSchema, profilePricesSchema } from './usage-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -251,6 +251,7 @@ export const spawnerSection = z.strictObject({
   cpu_guarantee: cores.optional().describe('Cores kept for a server, where the engine can.'),
   gpu_limit: count.optional().describe('GPUs of a server.'),
   prices: pricesSchema,
+  budgets: budgetsSchema,
   process_limit: processes.optional().describe('Most processes and threads of a server at once.'),
   volumes: z
     .array(volumeSchema)

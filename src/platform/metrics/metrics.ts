@@ -34,7 +34,7 @@ export interface Metrics {
   countOAuthRefusal(error: string): void;
   countLogoutDelivery(outcome: LogoutOutcome): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
-  countStopAtLimit(reason: 'idle_timeout' | 'max_age'): void;
+  countStopAtLimit(reason: 'idle_timeout' | 'max_age' | 'budget'): void;
   countAudit(result: string): void;
   /** Tells how many lines the audit file has lost; call once. */
   observeAuditFile(droppedLines: () => number): void;
@@ -118,11 +118,11 @@ export function createMetrics(): Metrics {
 
   const stopsAtLimit = new Counter({
     name: 'hub_servers_stopped_by_limit_total',
-    help: "Users' servers stopped by a time limit, by which.",
+    help: "Users' servers stopped by a time limit or a budget, by which.",
     labelNames: ['reason'],
     registers,
   });
-  for (const reason of ['idle_timeout', 'max_age']) stopsAtLimit.inc({ reason }, 0);
+  for (const reason of ['idle_timeout', 'max_age', 'budget']) stopsAtLimit.inc({ reason }, 0);
 
   const audited = new Counter({
     name: 'hub_audit_records_total',

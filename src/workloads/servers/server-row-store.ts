@@ -309,7 +309,7 @@ export function createServerLimitsStore(database: HubDatabase): ServerLimitsStor
           ${lock}
         ) as entry
         where id = entry.entry_id and state = 'running' and instance_id = ${instanceId}
-          and (entry.reason = 'max_age' or (coalesce(last_activity_at, ${sql.lit(nothing)}) = entry.used_at
+          and (entry.reason <> 'idle_timeout' or (coalesce(last_activity_at, ${sql.lit(nothing)}) = entry.used_at
             and coalesce(servers.kept_until, ${sql.lit(nothing)}) = entry.kept_until))
         returning id`.execute(kysely);
       return result.rows.map(({ id }) => id);

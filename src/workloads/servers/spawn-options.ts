@@ -128,7 +128,8 @@ function fillIn(text: string, placeholders: Readonly<Record<string, string>>): s
   return text.replaceAll(/\{([a-z_]+)\}/g, (whole, name: string) => placeholders[name] ?? whole);
 }
 
-function chooseProfile(
+/** The profile that is wanted, or the first; undefined where there are none. Throws `bad_request`. */
+export function chooseProfile(
   profiles: readonly SpawnerProfile[],
   wanted: unknown,
 ): SpawnerProfile | undefined {

@@ -1,7 +1,7 @@
 import type { SpawnerConfig } from '../../platform/config/config.ts';
 
 /** A limit by which the hub itself stops a server. */
-export type LimitKind = 'idle_timeout' | 'max_age';
+export type LimitKind = 'idle_timeout' | 'max_age' | 'budget';
 
 /** How long a server may run; undefined for no limit. */
 export interface TimeLimits {
@@ -118,5 +118,6 @@ export function keptUntilOf({
 
 /** Length of the limit that ends or ended a run. */
 export function limitMs(limits: TimeLimits | undefined, reason: LimitKind): number | undefined {
+  if (reason === 'budget') return undefined;
   return reason === 'idle_timeout' ? limits?.idleTimeoutMs : limits?.maxAgeMs;
 }

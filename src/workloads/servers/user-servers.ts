@@ -19,7 +19,7 @@ import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-life
 import { serverAuditEvent } from './server-row-store.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
-import { chooseOptions, requireRoom, type SpawnChoices } from './spawn-options.ts';
+import { chooseOptions, chooseProfile, requireRoom, type SpawnChoices } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
 import { comingStop, type LimitKind, limitMs } from './time-limits.ts';
 
@@ -112,6 +112,8 @@ export function createUserServers(deps: {
   readonly beforeStop: BeforeStop;
   /** Throws `unavailable` while no servers are started. */
   readonly requireNoMaintenance: () => Promise<void>;
+  /** Throws `forbidden` where a budget of the user, or of the profile, is used up. */
+  readonly requireBudget: (user: User, profile: string | undefined) => Promise<void>;
   readonly audit: Pick<AuditTrail, 'recordAlone'>;
   /** Stores that a server is used now. */
   readonly recordUse: (serverId: string) => Promise<void>;
@@ -251,10 +253,15 @@ export function createUserServers(deps: {
       if ((await deps.users.findByName(request.user.name))?.isSuspended === true) throw suspended();
       await checkedOptions(request.user.name, request.serverName, request.userOptions);
       const choices = await choicesFor(request.user.name);
-      const account = await deps.decideAccount(request.user);
+      const { user, serverName } = request;
+      const before = await store.find(user.name, serverName);
+      if (before === undefined || before.state === 'stopped') {
+        const { profile } = request.userOptions ?? before?.userOptions ?? {};
+        await deps.requireBudget(user, chooseProfile(choices.profiles, profile)?.name);
+      }
+      const account = await deps.decideAccount(user);
       const server = await serverFor(request);
       return lifecycle.start(server, () => {
-        const { user } = request;
         const chosen = chooseOptions(
           choices,
           request.userOptions ?? server.userOptions,

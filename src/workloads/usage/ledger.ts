@@ -5,7 +5,7 @@ import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
-import { countUse, type Prices } from './count-use.ts';
+import { countUse, type Prices, type Subject } from './count-use.ts';
 import {
   type Counted,
   createLedgerStore,
@@ -35,6 +35,10 @@ export function createLedger(hub: {
     }>;
   };
   readonly usageOfServer: (serverId: string) => ResourceUsage | undefined;
+  /** The runs that were counted. */
+  readonly onCounted?: (
+    running: readonly { readonly serverId: string; readonly subject: Subject }[],
+  ) => Promise<void>;
   readonly log: Logger;
   readonly monotonicMs?: () => number;
 }): Ledger {
@@ -114,6 +118,9 @@ export function createLedger(hub: {
     const running = done.counted.filter(({ next }) => next !== undefined);
     known = new Map(running.map(({ meter }) => [meter.serverId, { countedAt: done.nowMs, atMs }]));
     isEmpty = done.counted.length === 0;
+    await hub.onCounted?.(
+      running.map(({ meter, subject }) => ({ serverId: meter.serverId, subject })),
+    );
   }
 
   const periodic = createPeriodic({

@@ -1,5 +1,7 @@
 import { type Phrase, text } from '../../../platform/texts/text.ts';
+import type { BudgetState } from '../../../workloads/usage/budget.ts';
 import { customFragment } from '../elements/brand.ts';
+import { budgetWarnings } from '../elements/budget-list.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -26,6 +28,9 @@ import {
 } from './server-summary.ts';
 
 export interface HomeView {
+  /** Those of the reader, and of the profiles of their servers. */
+  readonly budgets?: readonly BudgetState[];
+  readonly currency?: string;
   readonly layout: FormLayoutProps;
   readonly userName: string;
   /** The default server; undefined when this person may have none. */
@@ -69,7 +74,7 @@ export function homePage(view: HomeView): Html {
     reloadSeconds: isLive ? (isMoving ? 5 : 30) : undefined,
     body: html`${pageHead(text`Hello, ${layout.user?.displayName ?? userName}`)}
 ${customIntro(layout)}<div id="servers" data-live-seconds="${isLive ? 3 : 60}">
-<div class="servers">${servers.map((each, index) => serverCard(view, each, index))}</div>
+${budgetWarnings(layout, view.budgets ?? [], view.currency ?? '')}<div class="servers">${servers.map((each, index) => serverCard(view, each, index))}</div>
 </div>
 ${namedServers && newServerForm(view, namedServers)}
 ${view.firstRun !== undefined && firstRunPanel(layout, view.firstRun)}

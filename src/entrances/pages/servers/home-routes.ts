@@ -84,6 +84,8 @@ export function homeRoutes(
           }
         : undefined,
       limitWarningSeconds: config.Spawner.limit_warning_seconds,
+      budgets: model.budgets,
+      currency: config.Spawner.prices.currency,
     });
   }
 

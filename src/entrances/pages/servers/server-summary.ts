@@ -75,6 +75,7 @@ export function isChanging(servers: readonly ServerSummary[]): boolean {
 /** Says which time limit stopped a server; nothing where none did. */
 export function limitSentence({ stoppedBy }: Pick<ServerSummary, 'stoppedBy'>): Phrase {
   if (stoppedBy === undefined) return '';
+  if (stoppedBy.reason === 'budget') return text`It was stopped because a budget is used up.`;
   const time = setDuration(stoppedBy.seconds);
   return stoppedBy.reason === 'idle_timeout'
     ? text`It was stopped after ${time} without activity.`

@@ -1,0 +1,86 @@
+import { sql } from 'kysely';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import { jsonRows, textsOf } from '../../platform/store/queries.ts';
+import { type Amounts, noUse } from './count-use.ts';
+
+/** A sum that is asked for: of a subject, since a time. */
+export interface SumAsked {
+  readonly kind: 'user' | 'group' | 'profile';
+  readonly subject: string;
+  readonly span: 'hour' | 'day' | 'month';
+  readonly from: number;
+}
+
+/** What counts against budgets: each call is one statement, however many there are. */
+export interface BudgetStore {
+  /** The sums that are asked for, in their order. */
+  sums(asked: readonly SumAsked[]): Promise<readonly Amounts[]>;
+  /** How many users are in each group, by the ids of the groups. */
+  memberCounts(groupIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** The groups of a user. */
+  groupsOf(userId: string): Promise<readonly { readonly id: string; readonly name: string }[]>;
+  /** What a subject used by the hour since a time, the oldest first. */
+  hours(asked: SumAsked): Promise<readonly (Amounts & { readonly at: number })[]>;
+}
+
+export function createBudgetStore(database: HubDatabase): BudgetStore {
+  const { kysely } = database;
+
+  return {
+    async sums(asked) {
+      if (asked.length === 0) return [];
+      const rows = jsonRows(
+        asked.map(({ kind, subject, span, from }, index) => [index, kind, subject, span, from]),
+        database,
+      );
+      const found = await sql<Amounts & { readonly place: number }>`
+        select cast(value ->> 0 as bigint) as place,
+          sum(wall_seconds) as "wallSeconds", sum(cpu_seconds) as "cpuSeconds",
+          sum(gib_seconds) as "gibSeconds", sum(gpu_seconds) as "gpuSeconds", sum(cost) as "cost"
+        from ${rows} join usage_totals on usage_totals.kind = value ->> 1
+          and usage_totals.subject = value ->> 2 and usage_totals.span = value ->> 3
+          and usage_totals.at >= cast(value ->> 4 as bigint)
+        group by 1`.execute(kysely);
+      const byPlace = new Map(found.rows.map(({ place, ...amounts }) => [Number(place), amounts]));
+      return asked.map((_, index) => byPlace.get(index) ?? noUse);
+    },
+
+    async memberCounts(groupIds) {
+      if (groupIds.length === 0) return new Map();
+      const rows = await kysely
+        .selectFrom('group_members')
+        .where('group_id', 'in', textsOf(groupIds, database))
+        .select(['group_id', ({ fn }) => fn.countAll<number>().as('count')])
+        .groupBy('group_id')
+        .execute();
+      return new Map(rows.map(({ group_id, count }) => [group_id, Number(count)]));
+    },
+
+    groupsOf: (userId) =>
+      kysely
+        .selectFrom('group_members')
+        .innerJoin('groups', 'groups.id', 'group_members.group_id')
+        .where('group_members.user_id', '=', userId)
+        .select(['groups.id', 'groups.name'])
+        .execute(),
+
+    hours({ kind, subject, from }) {
+      return kysely
+        .selectFrom('usage_totals')
+        .where('kind', '=', kind)
+        .where('subject', '=', subject)
+        .where('span', '=', 'hour')
+        .where('at', '>=', from)
+        .select([
+          'at',
+          'wall_seconds as wallSeconds',
+          'cpu_seconds as cpuSeconds',
+          'gib_seconds as gibSeconds',
+          'gpu_seconds as gpuSeconds',
+          'cost',
+        ])
+        .orderBy('at')
+        .execute();
+    },
+  };
+}
