@@ -13,6 +13,9 @@ const ofOptions = instead('offer Spawner.profiles, whose choices users see');
 const ofPods = instead('give it in KubernetesSpawner.pod_patch');
 const ofAccess = instead('name who may log in by Authenticator.allowed_users or allowed_groups');
 const ofAccounts = instead('accounts of the machine are given by Spawner.system_user');
+const ofCreation = instead(
+  'Spawner.create_system_users is the command that makes accounts of Spawner.system_user',
+);
 const ofClaims = instead('name the volume in KubernetesSpawner.claims');
 
 /**
@@ -104,8 +107,8 @@ export const oldSettings: Readonly<Record<string, OldSetting>> = {
     'write an authenticator (docs/how-to/write-an-authenticator.md)',
   ),
   'Authenticator.open_sessions': ofAccounts,
-  'LocalAuthenticator.create_system_users': ofAccounts,
-  'LocalAuthenticator.add_user_cmd': ofAccounts,
+  'LocalAuthenticator.create_system_users': ofCreation,
+  'LocalAuthenticator.add_user_cmd': ofCreation,
   'LocalAuthenticator.admin_groups': ofAccess,
   'LocalAuthenticator.allowed_groups': ofAccess,
   'NativeAuthenticator.open_signup': instead(

@@ -265,6 +265,11 @@ export const spawnerSection = z.strictObject({
     .describe(
       "System user of a server, for a hub that may switch accounts; {username} is replaced by the user's account: the name when first needed, which a later rename does not change.",
     ),
+  create_system_users: command
+    .optional()
+    .describe(
+      'Command by which the hub, as root, makes the account of system_user where there is none, such as ["useradd", "--create-home", "{account}"]; {account} is replaced by its name.',
+    ),
   allowed_system_users: z
     .array(z.union([z.string().min(1), z.int().positive()]))
     .default([])

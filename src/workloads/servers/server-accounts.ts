@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { SystemAccountStore } from '../../identity/users/system-account-store.ts';
 import type { User } from '../../identity/users/user-store.ts';
 import type { SpawnerConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
+import { text } from '../../platform/texts/text.ts';
 import { findUserId, serverAccountProblem } from '../../spawning/processes/system-user.ts';
 
 /** On whose account of the machine, and with which files, a user's servers run. */
@@ -22,13 +25,20 @@ export type DecideAccount = (user: User) => Promise<ServerAccount>;
 export function createDecideAccount(
   config: Pick<
     SpawnerConfig,
-    'system_user' | 'home_dir' | 'allowed_system_users' | 'volumes' | 'profiles'
+    | 'system_user'
+    | 'create_system_users'
+    | 'home_dir'
+    | 'allowed_system_users'
+    | 'volumes'
+    | 'profiles'
   >,
   store: Pick<SystemAccountStore, 'claim'>,
   /** Whether a spawner keeps something by the account, whatever the configuration says. */
   isNeeded: boolean,
+  findId = findUserId,
 ): DecideAccount {
   const { system_user: template, home_dir, allowed_system_users: allowed } = config;
+  const { create_system_users: creation } = config;
   const volumes = [config.volumes, ...config.profiles.map((profile) => profile.volumes ?? [])];
   const places = [
     template,
@@ -41,7 +51,11 @@ export function createDecideAccount(
     const name = isOfUser ? await store.claim(user) : user.name;
     const systemUser = template?.replaceAll('{username}', name);
     if (systemUser !== undefined) {
-      const userId = await findUserId(systemUser);
+      let userId = await findId(systemUser);
+      if (userId === undefined && creation !== undefined) {
+        await createSystemUser(creation, systemUser, findId);
+        userId = await findId(systemUser);
+      }
       const problem =
         userId === undefined
           ? undefined
@@ -50,4 +64,33 @@ export function createDecideAccount(
     }
     return { name, isClaimed: isOfUser, systemUser };
   };
+}
+
+/** How long the command has that makes an account. */
+const creationMs = 30_000;
+/** What no program takes for an option, or a path. */
+const plainAccount = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
+
+/** Throws `upstream_failed` where there is no account afterwards: of two starts at once, one finds that of the other. */
+async function createSystemUser(
+  command: readonly string[],
+  name: string,
+  findId: typeof findUserId,
+): Promise<void> {
+  const [program = '', ...args] = command.map((word) => word.replaceAll('{account}', name));
+  const failed = (cause: unknown) =>
+    new HubError(
+      'upstream_failed',
+      text`The account "${name}" of this machine could not be made.`,
+      {
+        hint: text`The operator finds out why by the command of Spawner.create_system_users.`,
+        cause,
+      },
+    );
+  if (!plainAccount.test(name)) throw failed(undefined);
+  try {
+    await promisify(execFile)(program, args, { timeout: creationMs });
+  } catch (error) {
+    if ((await findId(name)) === undefined) throw failed(error);
+  }
 }
