@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { memorySpace } from '../../../test/support/memory-space.ts';
 import { hasPebble, startPebble } from '../../../test/support/pebble.ts';
+import { until } from '../../../test/support/test-hub.ts';
 import { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { KeyPair } from '../http/tls/certificate-source.ts';
@@ -47,6 +48,7 @@ async function startWorld({
     shared,
     settings,
     names,
+    stop: new AbortController(),
     skippedMs: 0,
     /** Requests of all instances, without those that were sent again. */
     asked: [] as string[],
@@ -83,7 +85,7 @@ async function startWorld({
           instance.renewed += 1;
         },
         log: pino({}, { write: (line: string) => void world.logged.push(JSON.parse(line)) }),
-        stopping: new AbortController().signal,
+        stopping: world.stop.signal,
         fetch: async (url, init) => {
           world.asked.push(String(url).replace(/.*\/\/[^/]*/, ''));
           return world.answer?.(String(url), init) ?? (await pebble.fetch(url, init));
@@ -255,6 +257,17 @@ describe.skipIf(!hasPebble())('certificates by ACME', () => {
     const instance = world.startInstance();
     await instance.run();
     expect(namesOf(instance.served[0])).toEqual(['DNS:*.hub.example.org', 'DNS:hub.example.org']);
+  });
+
+  test('keep no hub that stops from ending, whatever their command does', async () => {
+    const dnsScript = 'setInterval(() => {}, 1000)';
+    const world = await startWorld({ challenge: 'dns-01', dnsScript });
+    const instance = world.startInstance();
+    const ended = instance.run();
+    await until(() => world.asked.some((path) => path.startsWith('/authZ/')), 'a challenge');
+    world.stop.abort();
+    await ended;
+    expect(await world.storeOf('a').failure()).toBeUndefined();
   });
 
   test('that cannot be got: says what was tried, waits longer each time, and serves the former', async () => {

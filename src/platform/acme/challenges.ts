@@ -19,8 +19,8 @@ export interface Challenge {
 export interface ChallengeResponder {
   readonly type: AcmeConfig['challenge'];
   present(challenge: Challenge, signal: AbortSignal): Promise<void>;
-  /** Never throws. */
-  withdraw(challenge: Challenge): Promise<void>;
+  /** Never throws; leaves what takes time where the signal is aborted. */
+  withdraw(challenge: Challenge, signal: AbortSignal): Promise<void>;
   /** Where the authority looked, and what this machine finds there: after a refusal, for people. */
   describe(challenge: Challenge): Promise<string>;
 }
@@ -85,12 +85,12 @@ export function createResponder(
           `it looked at port 443 of ${name}, which has to lead to Hub.bind_url without anything that ends TLS before it`,
       };
     case 'dns-01': {
-      const run = (action: 'add' | 'remove', challenge: Challenge, signal?: AbortSignal) =>
+      const run = (action: 'add' | 'remove', challenge: Challenge, signal: AbortSignal) =>
         runDnsCommand(command, { action, ...recordOf(challenge) }, { environment, signal });
       return {
         type,
         present: (challenge, signal) => run('add', challenge, signal),
-        withdraw: (challenge) => quietly(run('remove', challenge)),
+        withdraw: (challenge, signal) => quietly(run('remove', challenge, signal)),
         describe: describeDns,
       };
     }

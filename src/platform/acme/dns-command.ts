@@ -26,7 +26,7 @@ export async function runDnsCommand(
     timeoutMs = limitMs,
   }: {
     readonly environment: Readonly<Record<string, string | undefined>>;
-    readonly signal?: AbortSignal | undefined;
+    readonly signal?: AbortSignal;
     readonly timeoutMs?: number;
   },
 ): Promise<void> {

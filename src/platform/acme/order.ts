@@ -80,7 +80,7 @@ export async function orderCertificate(
         throw await refusal(authorization, challenge, responder);
     }
   } finally {
-    for (const challenge of presented) await responder.withdraw(challenge);
+    for (const challenge of presented) await responder.withdraw(challenge, signal);
   }
   const { csr, key } = await createCertificateRequest(names);
   await decided(account, url, orderSchema, signal);

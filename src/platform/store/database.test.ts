@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
+import { advisoryLocks, workLocks } from './advisory-locks.ts';
 
 const alice = {
   id: '1',
@@ -11,6 +12,11 @@ const alice = {
   made_for: null,
   system_account: null,
 };
+
+test('no two uses of an advisory lock wait for one another', () => {
+  const numbers = [advisoryLocks, workLocks].flatMap((locks) => Object.values(locks));
+  expect(numbers).toEqual([...new Set(numbers)]);
+});
 
 describeEachDatabase('a database', (open) => {
   test('keeps what was written, times as numbers', async () => {
