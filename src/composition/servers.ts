@@ -34,6 +34,7 @@ import {
   createServerOutput,
   serverOutputOperation,
 } from '../workloads/servers/server-output.ts';
+import { createServerPauses } from '../workloads/servers/server-pauses.ts';
 import { createServerRoutes } from '../workloads/servers/server-routes.ts';
 import { createServerLimitsStore } from '../workloads/servers/server-row-store.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
@@ -208,6 +209,7 @@ async function openServers(
     }),
   );
   const homeSpaces = createHomeSpaces({ ...hub, spawner });
+  const serverPauses = createServerPauses({ ...hub, lifecycle, spawner, store: limitsStore });
   const limitWatch = disposables.use(
     createLimitWatch({
       rules: createLimitRules(spawnerConfig),
@@ -217,7 +219,15 @@ async function openServers(
       activityLagMs: isShared ? flushIntervalMs + storingMs : 0,
       flushActivity: () => activityLog.flush(),
       // A start may have set it off, of which its user is the actor.
-      stop: (serverId, reason) => actAsHub(() => servers.stopAtLimit(serverId, reason)),
+      stop: (serverId, reason) =>
+        actAsHub(async () => {
+          const pauses = reason === 'idle_timeout' && spawnerConfig.idle_action === 'pause';
+          if (pauses && (await serverPauses.pause(serverId))) return 'paused';
+          await servers.stopAtLimit(serverId, reason);
+          return 'stopped';
+        }),
+      wake: (serverId) => actAsHub(() => serverPauses.wake(serverId)),
+      uses: serverRoutes.uses,
       log,
     }),
   );

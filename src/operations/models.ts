@@ -75,6 +75,7 @@ export const serverModel = z
       .nullable()
       .describe('The time limit that stops it at `stops_at`, or that has stopped it.'),
     kept_until: time.nullable().describe('Until when its user keeps it running though it is idle.'),
+    paused_at: time.nullable().describe('Since when it is paused; the next request lets it go on.'),
     rescue: z
       .boolean()
       .describe('Whether a file browser runs in its place, because its home is full.'),

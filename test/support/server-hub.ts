@@ -39,6 +39,7 @@ export interface ServerModel {
   readonly user_options: Record<string, unknown>;
   readonly stops_at: string | null;
   readonly stop_reason: 'idle_timeout' | 'max_age' | null;
+  readonly paused_at: string | null;
   readonly failure: { readonly message: string; readonly output: readonly string[] } | null;
   readonly state?: Record<string, unknown>;
 }

@@ -48,6 +48,8 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'server.start': text`Server started`,
   'server.stop': text`Server stopped`,
   'server.keep': text`Server kept running`,
+  'server.pause': text`Server paused`,
+  'server.wake': text`Server woken`,
   'server.change': text`Server changed`,
   'server.delete': text`Server deleted`,
   'server.take_over': text`Server taken over`,

@@ -50,6 +50,8 @@ export const auditActions = {
   'server.start': 'A server was started.',
   'server.stop': 'A server was stopped, or its start cancelled.',
   'server.keep': 'An idle server was kept running for a time, or no longer.',
+  'server.pause': 'An idle server was paused.',
+  'server.wake': 'A paused server went on, because it was used.',
   'server.change': 'The name or the options of a stopped server were changed.',
   'server.delete': 'A server was deleted, with what was kept of it.',
   'server.take_over': 'Servers of an instance that was gone were taken over by another.',

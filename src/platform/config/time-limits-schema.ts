@@ -23,6 +23,12 @@ export const timeLimitKeys = {
     .describe(
       'Cores from which on a server counts as active, on average over a minute, though its user sends nothing; what it sends does not count then. 0 does not look at them: what it sends counts as activity.',
     ),
+  idle_action: z
+    .enum(['stop', 'pause'])
+    .default('stop')
+    .describe(
+      'What becomes of a server that reaches its idle time: it is stopped, or paused with all that it has in memory until it is used again. A paused one is stopped at its longest age.',
+    ),
   max_age_seconds: seconds
     .default(0)
     .describe('Seconds after its start at which a server is stopped, used or not; 0 for no limit.'),

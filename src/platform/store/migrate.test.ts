@@ -66,7 +66,7 @@ const allTablesAreNamed: Exclude<
 /** Columns that further steps add. */
 const addedColumns: Partial<Record<keyof Tables, Record<string, null>>> = {
   users: { colour: null, suspended_at: null },
-  servers: { kept_until: null },
+  servers: { kept_until: null, paused_at: null },
   access_tokens: { grant_id: null },
   login_sessions: { acr: null, amr: null },
   authorization_codes: { nonce: null, authenticated_at: null, requested_scope: null },

@@ -13,6 +13,7 @@ import { migration0008 } from './migrations/0008-client-logins.ts';
 import { migration0009 } from './migrations/0009-kept-servers.ts';
 import { migration0010 } from './migrations/0010-usage.ts';
 import { migration0011 } from './migrations/0011-imported-tokens.ts';
+import { migration0012 } from './migrations/0012-paused-servers.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -27,6 +28,7 @@ export const migrations: readonly Migration[] = [
   migration0009,
   migration0010,
   migration0011,
+  migration0012,
 ];
 
 /**

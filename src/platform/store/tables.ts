@@ -203,6 +203,8 @@ export interface ServersTable {
   age_from: number | null;
   /** Until when its user keeps this run going though it is idle. */
   kept_until: number | null;
+  /** Since when this run is paused. */
+  paused_at: number | null;
   /** Limit that ended the last run: `idle_timeout` or `max_age`. */
   stop_reason: string | null;
   /** Since when its last start goes or went on. */

@@ -345,3 +345,15 @@ test('a spawner of servers on other machines needs a hub that can be reached fro
   const reached = { ...batch, hub_connect_url: 'http://10.0.0.5:8080' };
   expect((await prepare({ Hub: reached, ...remote })).texts).toEqual([]);
 });
+
+test('idle servers are paused only where their spawner can', async () => {
+  const { texts } = await prepare({
+    Hub: batch,
+    Spawner: { class: 'batch', idle_action: 'pause' },
+  });
+  expect(texts).toEqual([
+    expect.stringMatching(
+      /^Spawner\.idle_action: is "pause", and the spawner "batch" cannot pause servers here/,
+    ),
+  ]);
+});

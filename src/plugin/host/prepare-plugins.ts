@@ -152,8 +152,12 @@ export async function preparePlugins(
     if (profileOptions === undefined) return undefined;
     const prepared = { name, plugin, file, options, profileOptions, surroundings };
     const message = await trySpawner(prepared, {
-      onCreated: ({ needsReachableHub }) => {
+      onCreated: ({ needsReachableHub, pause }) => {
         if (needsReachableHub === true) problems.push(...findUnreachableHub(config, name));
+        if (config.Spawner.idle_action === 'pause' && pause === undefined) {
+          const message = `is "pause", and the spawner ${JSON.stringify(name)} cannot pause servers here; local-process needs a cgroup of version 2 that the hub may write`;
+          problems.push({ path: 'Spawner.idle_action', message });
+        }
       },
     });
     if (message === undefined) return prepared;

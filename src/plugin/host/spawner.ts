@@ -167,6 +167,12 @@ export interface Spawner<ProfileOptions = unknown> {
    * known. With less than `Spawner.home_min_free` the start gets `Spawner.rescue_cmd` for its command.
    */
   homeSpace?(request: Pick<SpawnRequest, 'workingDirectory'>): Promise<HomeSpace | undefined>;
+  /**
+   * Lets a running server rest, with all that it has in memory, until `unpause`; both idempotent. Resolves to false where it cannot. `stop` ends a paused
+   * one, too. Left out where that cannot be: then `Spawner.idle_action` cannot be `pause`.
+   */
+  pause?(state: SpawnerState): Promise<boolean>;
+  unpause?(state: SpawnerState): Promise<void>;
   /** CPU and memory of the server's whole process tree. */
   usage?(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
   /** Closes what `open` opened, and leaves the servers running. Also called without `open`, after a trial. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { SpawnerPlugin } from '../../plugin/host/spawner.ts';
 import { homeSpaceOf } from './home-space.ts';
 import { createLocalProcessSpawner } from './local-process-spawner.ts';
+import { withPausing } from './pausing.ts';
 
 const optionsSchema = z.strictObject({
   log_dir: z
@@ -31,6 +32,9 @@ export const localProcessPlugin: SpawnerPlugin<z.output<typeof optionsSchema>> =
       logDirectory: resolve(runtimeDirectory, options.log_dir ?? 'logs'),
       memoryCheckMs: options.memory_check_interval * 1000,
     });
-    return { ...spawner, homeSpace: ({ workingDirectory }) => homeSpaceOf(workingDirectory) };
+    return {
+      ...withPausing(spawner),
+      homeSpace: ({ workingDirectory }) => homeSpaceOf(workingDirectory),
+    };
   },
 };

@@ -49,6 +49,11 @@ export interface Cgroups {
   /** Sends SIGKILL to all of them at once, so that none can fork in between. */
   kill(tag: string): void;
   /**
+   * Lets its processes rest, or go on, with all that they have in memory (freezer of version 2). False where there is none
+   * of them.
+   */
+  freeze(tag: string, isFrozen: boolean): boolean;
+  /**
    * Whether it has had members and has none any more. A process that forks in that moment would still
    * be in it, so nothing needs to be looked for again. False where that is not known.
    */
@@ -65,6 +70,7 @@ export const noCgroups: Cgroups = {
   tagsOf: () => [],
   members: () => [],
   kill: () => {},
+  freeze: () => false,
   isDeserted: () => false,
   remove: async () => {},
 };
@@ -123,6 +129,14 @@ export const systemCgroups: Cgroups = {
     const used = Math.max(0, ...unifiedFoldersOf(tag).map(usedMicroseconds));
     return used === 0 ? undefined : used / 1e6;
   },
+  freeze(tag, isFrozen) {
+    const frozen = unifiedFoldersOf(tag).filter((folder) => {
+      // A process of the hub's own account might have moved the hub into it.
+      if (isFrozen && membersBelow(folder).includes(ownPid)) return false;
+      return setLimit(folder, [{ file: 'cgroup.freeze', text: isFrozen ? '1' : '0' }]);
+    });
+    return frozen.length > 0;
+  },
   isDeserted: (tag) =>
     unifiedFoldersOf(tag).some((folder) => {
       // One that a command could not join has used no processor time.
@@ -134,6 +148,11 @@ export const systemCgroups: Cgroups = {
     for (const folder of foldersOf(tag)) await removeBelow(folder).catch(() => undefined);
   },
 };
+
+/** Whether servers can rest here: the hub may make cgroups of version 2. */
+export function canFreeze(): boolean {
+  return findHierarchies().own !== undefined;
+}
 
 /** Which limits the kernel would hold for the servers of this hub. */
 export function holdableLimits(): ReadonlySet<keyof CgroupLimits> {

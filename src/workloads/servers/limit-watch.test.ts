@@ -5,6 +5,7 @@ import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { enterInstance } from '../../../test/support/instances.ts';
 import { addServer } from '../../../test/support/server-rows.ts';
 import { watchStatements } from '../../../test/support/statements.ts';
+import { until } from '../../../test/support/test-hub.ts';
 import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
@@ -40,6 +41,7 @@ async function createWorld(
   const store = createServerStore(database);
   await enterInstance(database, { id: me });
   const stopped: string[] = [];
+  const woken: string[] = [];
   let passedMs = 0;
   let aheadMs = 0;
   const now = () => Date.now() + passedMs + aheadMs;
@@ -59,10 +61,20 @@ async function createWorld(
       activityLagMs,
       flushActivity: async () => world.flush(),
       async stop(serverId, reason) {
+        if (reason === 'idle_timeout' && world.pauses) {
+          await limits.setPaused(instanceId, serverId, true);
+          return 'paused';
+        }
         stopped.push(`${serverId.replace(/^server-/, '')} ${reason}`);
         await store.moveTo(serverId, 'stopping');
         await store.moveTo(serverId, 'stopped');
+        return 'stopped';
       },
+      async wake(serverId) {
+        woken.push(serverId);
+        await limits.setPaused(instanceId, serverId, false);
+      },
+      uses: () => world.uses,
       log: pino({ level: 'silent' }),
       monotonic: () => monotonicMs() + passedMs,
     });
@@ -88,6 +100,11 @@ async function createWorld(
     /** Stores what was used. */
     flush: (): void => undefined,
     stopped,
+    woken,
+    /** Whether servers that are idle are paused. */
+    pauses: false,
+    /** When servers were used, by the monotonic clock. */
+    uses: [] as [string, number][],
     age,
     async add(name: string, ages: Ages = {}) {
       const user = await users.create({ name });
@@ -108,6 +125,9 @@ async function createWorld(
       aheadMs += ms;
     },
     now,
+    async isPaused(name: string) {
+      return (await store.findById(`server-${name}`))?.pausedAt !== undefined;
+    },
     async left(name: string) {
       const server = await store.findById(`server-${name}`);
       const stop = server && comingStop(server);
@@ -175,6 +195,56 @@ describeEachDatabase('time limits', (open, dialect) => {
     // Its age does not change with that.
     const old = found.map((server) => ({ ...server, reason: 'max_age' as const }));
     expect(await limits.end(me, old)).toEqual(['server-late']);
+  });
+
+  describe('a server that is paused', () => {
+    const pause = async (database: HubDatabase, settings?: object) => {
+      const world = await createWorld(database, settings);
+      world.pauses = true;
+      await world.add('ann');
+      const watch = world.watchOf();
+      await watch.run();
+      await world.age('ann', { used: 61 * minute });
+      await watch.run();
+      await until(async () => (await world.isPaused('ann')) === true, 'it is paused');
+      return { world, watch };
+    };
+
+    test('is not stopped for being idle, goes on when it is used, and is paused again', async () => {
+      const { world, watch } = await pause(await open());
+      await watch.run();
+      expect([world.stopped, world.woken, await world.left('ann')]).toEqual([[], [], undefined]);
+      world.uses = [
+        ['server-ann', monotonicMs()],
+        ['server-bob', monotonicMs()],
+      ];
+      await until(async () => !(await world.isPaused('ann')), 'it goes on');
+      world.uses = [];
+      await watch.run();
+      await until(async () => (await world.isPaused('ann')) === true, 'it is paused again');
+      expect(world.woken).toEqual(['server-ann']);
+      await untilStopped(watch);
+    });
+
+    test('goes on after a use that another process saw, also at the next hub', async () => {
+      const { world, watch } = await pause(await open());
+      await untilStopped(watch);
+      await world.store.recordActivity(new Map([['server-ann', new Date(Date.now() + 1_000)]]));
+      await using next = world.watchOf({});
+      await next.run();
+      expect([world.woken, await world.isPaused('ann')]).toEqual([['server-ann'], false]);
+    });
+
+    test('is stopped at its longest age, and the next run is not paused', async () => {
+      const database = await open();
+      const limits = { idle_timeout_seconds: 3600, max_age_seconds: 10 * 3600 };
+      const { world, watch } = await pause(database, limits);
+      await world.age('ann', { born: 11 * hour });
+      await watch.run();
+      await untilStopped(watch);
+      expect(world.stopped).toEqual(['ann max_age']);
+      expect(await world.isPaused('ann')).toBe(false);
+    });
   });
 
   describe('a server that its user keeps running', () => {

@@ -30,6 +30,8 @@ const minJumpMs = 60_000;
 /** Without a look for so much longer than planned, it is not known what was used in between. */
 const maxPauseMs = 60_000;
 const parallelStops = 32;
+/** How soon a paused server goes on that is used. */
+const wakeIntervalMs = 500;
 
 export function createLimitWatch(deps: {
   readonly rules: LimitRules;
@@ -41,8 +43,12 @@ export function createLimitWatch(deps: {
   readonly activityLagMs: number;
   /** Stores what was used, as far as it is known here. */
   readonly flushActivity: () => Promise<void>;
-  /** Stops a server that runs here; resolves when it is stopped. */
-  readonly stop: (serverId: string, reason: LimitKind) => Promise<void>;
+  /** Stops a server that runs here, or pauses it; resolves when it is stopped. */
+  readonly stop: (serverId: string, reason: LimitKind) => Promise<'paused' | 'stopped'>;
+  /** Lets a paused server go on that is used again. */
+  readonly wake: (serverId: string) => Promise<void>;
+  /** When each server was used last as far as is known here, by the monotonic clock. */
+  readonly uses: () => Iterable<readonly [serverId: string, atMs: number]>;
   readonly log: Logger;
   /** A clock that no one sets. */
   readonly monotonic?: () => number;
@@ -53,6 +59,8 @@ export function createLimitWatch(deps: {
   const ends = new Map<string, Promise<void>>();
   let known: ReadonlyMap<string, Known> = new Map();
   let last: { readonly nowMs: number; readonly atMs: number } | undefined;
+  /** Since when servers are known to be paused. */
+  const paused = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
   let isFailing = false;
   let isClosed = false;
@@ -74,6 +82,20 @@ export function createLimitWatch(deps: {
     },
   });
 
+  /** A request waits for it: many looks at what is known here cost less than one question to the database. */
+  const waking = createPeriodic({
+    intervalMs: wakeIntervalMs,
+    async work() {
+      if (isClosed || paused.size === 0) return;
+      for (const [id, atMs] of deps.uses()) {
+        if (atMs < (paused.get(id) ?? Number.POSITIVE_INFINITY)) continue;
+        await deps.wake(id);
+        paused.delete(id);
+      }
+    },
+    onError: (error) => log.warn({ err: error }, 'could not wake a paused server'),
+  });
+
   async function look(): Promise<void> {
     if (rules.isAny) await deps.flushActivity();
     const askedAtMs = monotonic();
@@ -84,6 +106,9 @@ export function createLimitWatch(deps: {
       last = undefined;
       return;
     }
+    const isPaused = new Set(servers.filter((each) => each.pausedAt !== null).map(({ id }) => id));
+    for (const id of paused.keys()) if (!isPaused.has(id)) paused.delete(id);
+    for (const id of isPaused) paused.set(id, paused.get(id) ?? askedAtMs);
     const jumpMs = jumpTo(nowMs, atMs, atMs - askedAtMs);
     const isUnwatched = last === undefined || atMs - last.atMs > intervalMs + maxPauseMs;
     const before = known;
@@ -95,6 +120,10 @@ export function createLimitWatch(deps: {
       const record = recordOf(server, { nowMs, jumpMs, isNew, isUnwatched });
       if (fields.some((field) => record[field] !== server[field])) {
         kept.push({ ...record, keptBefore: server.keptUntil });
+      }
+      if (server.pausedAt !== null && (record.lastActivityAt ?? 0) > server.pausedAt) {
+        await deps.wake(server.id);
+        continue;
       }
       const stop = stopOf(server, record);
       const lagMs = stop?.reason === 'idle_timeout' ? deps.activityLagMs : 0;
@@ -199,7 +228,9 @@ export function createLimitWatch(deps: {
   async function end(id: string, reason: LimitKind): Promise<void> {
     try {
       await stopping(async () => {
-        if (!isClosed) await deps.stop(id, reason);
+        if (isClosed) return;
+        const atMs = monotonic();
+        if ((await deps.stop(id, reason)) === 'paused') paused.set(id, atMs);
       });
     } catch (error) {
       log.error({ err: error, serverId: id }, 'server over time limit could not be stopped');
@@ -221,6 +252,7 @@ export function createLimitWatch(deps: {
     async [Symbol.asyncDispose]() {
       isClosed = true;
       clearTimeout(timer);
+      await waking[Symbol.asyncDispose]();
       await periodic[Symbol.asyncDispose]();
       await Promise.all(ends.values());
     },
@@ -236,10 +268,14 @@ const fields = [
   'lastActivityAt',
 ] as const satisfies readonly (keyof LimitRecord)[];
 
-function stopOf({ startedAt }: WatchedServer, record: LimitRecord): ComingStop | undefined {
+function stopOf(
+  { startedAt, pausedAt }: WatchedServer,
+  record: LimitRecord,
+): ComingStop | undefined {
   return comingStop({
     state: 'running',
     startedAt: new Date(startedAt),
+    pausedAt: dateOf(pausedAt),
     lastActivityAt: dateOf(record.lastActivityAt),
     limits: {
       idleTimeoutMs: record.idleTimeoutMs ?? undefined,

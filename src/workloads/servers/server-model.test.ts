@@ -47,6 +47,7 @@ test('the API shows a server without its private address or ids', () => {
     failure: null,
     stops_at: null,
     kept_until: null,
+    paused_at: null,
     rescue: false,
     stop_reason: null,
   });

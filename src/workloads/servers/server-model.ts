@@ -32,6 +32,8 @@ export interface ServerModel {
   readonly stop_reason: LimitKind | null;
   /** Until when its user keeps it running though it is idle. */
   readonly kept_until: string | null;
+  /** Since when it is paused; the next request lets it go on. */
+  readonly paused_at: string | null;
   /** Whether a file browser runs in its place, because its home is full. */
   readonly rescue: boolean;
   /** What the spawner stores; only with the scope `admin:server_state`. */
@@ -91,6 +93,7 @@ export function presentServer(
     stops_at: stop?.at.toISOString() ?? null,
     stop_reason: stop?.reason ?? (server.state === 'stopped' ? server.stoppedBy : null) ?? null,
     kept_until: keptUntilOf(server)?.toISOString() ?? null,
+    paused_at: server.pausedAt?.toISOString() ?? null,
     rescue: isRescueState(server.spawnerState),
     ...(options.withState ? { state: server.spawnerState } : {}),
   };

@@ -34,6 +34,8 @@ export interface ServerRoutes {
   isOpen(server: Server): boolean;
   /** The routes of servers, with their ids, and whether this instance runs them. */
   loads(): Iterable<ServerLoad>;
+  /** When each server was used last, by the monotonic clock, as far as it was here. */
+  uses(): Iterable<readonly [serverId: string, atMs: number]>;
   /** The servers that had traffic since this was called last. */
   collectTraffic(): Iterable<Traffic>;
 }
@@ -125,6 +127,13 @@ export function createServerRoutes(deps: {
       for (const [prefix, { serverId, remote }] of open) {
         const load = routes.find(prefix)?.load;
         if (load !== undefined) yield { serverId, isHere: remote === undefined, load };
+      }
+    },
+
+    *uses() {
+      for (const [prefix, { serverId }] of open) {
+        const route = routes.find(prefix);
+        if (route !== undefined) yield [serverId, route.lastUseMs];
       }
     },
 

@@ -110,6 +110,7 @@ export function toServer(row: ServerRow): Server {
     lastActivityAt: toDate(row.last_activity_at),
     instance: toInstance(row),
     machineId: row.machine_id ?? undefined,
+    pausedAt: row.state === 'running' ? toDate(row.paused_at) : undefined,
     ...toLimits(row),
   };
 }
@@ -151,6 +152,7 @@ export interface WatchedServer {
   readonly idleFrom: number | null;
   readonly ageFrom: number | null;
   readonly keptUntil: number | null;
+  readonly pausedAt: number | null;
   /** Those that were asked about. */
   readonly groups: readonly string[];
 }
@@ -175,6 +177,8 @@ export interface ServerLimitsStore {
    * servers were listed stays.
    */
   keep(records: readonly (LimitRecord & { readonly keptBefore: number | null })[]): Promise<void>;
+  /** Notes that a running server of an instance is paused, or no more; false where that is no news. */
+  setPaused(instanceId: string, id: string, isPaused: boolean): Promise<boolean>;
   /** Keeps a running server for so long from now on; 0 keeps it no longer. */
   keepRunning(id: string, ms: number): Promise<void>;
   /**
@@ -222,6 +226,7 @@ export function createServerLimitsStore(database: HubDatabase): ServerLimitsStor
           'idle_from as idleFrom',
           'age_from as ageFrom',
           'kept_until as keptUntil',
+          'paused_at as pausedAt',
           groups.as('groups'),
           databaseTimeMs(database).as('now'),
         ])
@@ -280,6 +285,18 @@ export function createServerLimitsStore(database: HubDatabase): ServerLimitsStor
         where id = entry.entry_id and state = 'running'`.execute(kysely);
     },
 
+    async setPaused(instanceId, id, isPaused) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('servers')
+        .set({ paused_at: isPaused ? databaseTimeMs(database) : null, stop_reason: null })
+        .where('id', '=', id)
+        .where('instance_id', '=', instanceId)
+        .where('state', '=', 'running')
+        .where('paused_at', isPaused ? 'is' : 'is not', null)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
     async keepRunning(id, ms) {
       await kysely
         .updateTable('servers')
@@ -324,6 +341,7 @@ export const unlimited = {
   idle_from: null,
   age_from: null,
   kept_until: null,
+  paused_at: null,
   stop_reason: null,
 } as const;
 

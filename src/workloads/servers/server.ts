@@ -65,6 +65,8 @@ export interface Server {
   readonly machineId?: string | undefined;
   /** Undefined where nothing limits how long it runs. */
   readonly limits?: LimitClock | undefined;
+  /** Since when it is paused; undefined for one that is not. */
+  readonly pausedAt?: Date | undefined;
   /** The limit that ended its last run, if one did. */
   readonly stoppedBy?: LimitKind | undefined;
 }

@@ -20,9 +20,15 @@ export interface NamedSpawner {
 
 /** All spawners of the configuration as one, which hands on each call to the one whose server it is. */
 export interface SpawnerSet
-  extends Omit<Spawner, 'optionsForm' | 'usage' | 'open' | 'start' | 'homeSpace'> {
+  extends Omit<
+    Spawner,
+    'optionsForm' | 'usage' | 'open' | 'start' | 'homeSpace' | 'pause' | 'unpause'
+  > {
   /** Starts a server; whether it is a rescue start is kept in its state. */
   start(request: SpawnRequest & { readonly isRescue?: boolean }): Promise<SpawnedServer>;
+  /** False where its spawner cannot. */
+  pause(state: SpawnerState): Promise<boolean>;
+  unpause(state: SpawnerState): Promise<void>;
   /** As the spawner of a profile tells, or that of no profile. */
   homeSpace(
     request: Pick<SpawnRequest, 'workingDirectory' | 'profile'>,
@@ -97,6 +103,16 @@ export function joinSpawners(
       const keepState = (state: SpawnerState) => request.keepState(tagged(name, state, isRescue));
       const spawned = await spawner.start({ ...rest, keepState });
       return { ...spawned, state: tagged(name, spawned.state, isRescue) };
+    },
+
+    async pause(stored) {
+      const { spawner, state } = find(stored);
+      return (await spawner.pause?.(state)) ?? false;
+    },
+
+    async unpause(stored) {
+      const { spawner, state } = find(stored);
+      await spawner.unpause?.(state);
     },
 
     homeSpace: async (request) => byName.get(spawnerOf(request.profile))?.homeSpace?.(request),

@@ -92,6 +92,8 @@ export function comingStop(server: {
   readonly startedAt: Date | undefined;
   readonly lastActivityAt: Date | undefined;
   readonly limits?: LimitClock | undefined;
+  /** One that is paused is stopped by its age alone. */
+  readonly pausedAt?: Date | undefined;
 }): ComingStop | undefined {
   const { state, startedAt, lastActivityAt, limits } = server;
   if (state !== 'running' || startedAt === undefined || limits === undefined) return undefined;
@@ -99,7 +101,7 @@ export function comingStop(server: {
   const usedMs = Math.max(Number(lastActivityAt ?? startedAt), Number(idleFrom ?? 0));
   const bornMs = Number(ageFrom ?? startedAt);
   const idleMs =
-    idleTimeoutMs === undefined
+    idleTimeoutMs === undefined || server.pausedAt !== undefined
       ? Number.POSITIVE_INFINITY
       : Math.max(usedMs + idleTimeoutMs, Number(keptUntil ?? 0));
   const oldMs = maxAgeMs === undefined ? Number.POSITIVE_INFINITY : bornMs + maxAgeMs;

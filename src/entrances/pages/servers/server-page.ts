@@ -94,6 +94,9 @@ ${output !== undefined && liveOutput(output)}`,
 /** Which time limit will stop it, or has stopped it. */
 function limits(view: ServerPageView): HtmlValue {
   const { layout, server, may } = view;
+  if (server.pausedAt !== undefined) {
+    return html`<p class="soft">${comingStopSentence(server, layout.now)}</p>`;
+  }
   if (server.comingStop !== undefined) {
     const { userName, name, keptUntil } = server;
     return html`<div class="row"><p class="soft">${keptUntil && html`${text`Kept running until ${timeElement(keptUntil, layout.now)}.`} `}${comingStopSentence(server, layout.now)}${server.comingStop.reason === 'idle_timeout' && html` ${workSentence(view)}`}</p>${

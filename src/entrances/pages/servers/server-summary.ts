@@ -32,6 +32,8 @@ export interface ServerSummary {
   readonly comingStop?: ComingStop | undefined;
   /** Until when its user keeps it running though it is idle. */
   readonly keptUntil?: Date | undefined;
+  /** Since when it is paused. */
+  readonly pausedAt?: Date | undefined;
   /** Whether a file browser runs in its place, because its home is full. */
   readonly isRescue?: boolean | undefined;
   /** The time limit that ended its last run. */
@@ -138,7 +140,10 @@ export function keepForm(
 }
 
 /** Says when a time limit stops a server that runs. */
-export function comingStopSentence({ comingStop }: ServerSummary, now: Date): HtmlValue {
+export function comingStopSentence({ comingStop, pausedAt }: ServerSummary, now: Date): HtmlValue {
+  if (pausedAt !== undefined) {
+    return text`It was idle and is paused since ${timeElement(pausedAt, now)}; it goes on as soon as you open it.`;
+  }
   if (comingStop === undefined) return '';
   const when = timeElement(comingStop.at, now);
   return comingStop.reason === 'idle_timeout'

@@ -25,6 +25,7 @@ export function summaryOf(server: Server, url: string, load?: LoadSeries): Serve
     unreachableSince: unreachable,
     comingStop: comingStop(server),
     keptUntil: keptUntilOf(server),
+    pausedAt: server.pausedAt,
     isRescue: isRescueState(server.spawnerState),
     stoppedBy: stoppedByOf(server),
     ...(server.state === 'running' && { load }),
