@@ -2,10 +2,17 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  constants,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { connect as connectSecurely } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -26,6 +33,38 @@ import { selfSigned } from '../support/tls-front.ts';
 
 const names = ['hub.localhost', '*.hub.localhost', 'own.hub.localhost'];
 
+/** A frame of HTTP/2 (RFC 9113 §4.1). */
+function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+function* repeated(piece: Buffer, first = piece) {
+  yield first;
+  for (;;) yield piece;
+}
+
+/** Rapid reset (CVE-2023-44487): requests for /, each taken back at once. */
+function* resets() {
+  for (let stream = 1; ; stream += 2) {
+    const asked = frame(1, 5, stream, Buffer.from([0x82, 0x87, 0x84]));
+    yield Buffer.concat([asked, frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))]);
+  }
+}
+
+/** What floods send on and on. */
+const floods = () => [
+  resets(),
+  // HEADERS without an end (CVE-2024-27983).
+  repeated(frame(9, 0, 1, Buffer.alloc(8, 0x82)), frame(1, 0, 1, Buffer.from([0x82]))),
+  // SETTINGS (CVE-2019-9515) of more entries than a client has.
+  repeated(frame(4, 0, 0, Buffer.from('0003000000ff'.repeat(40), 'hex'))),
+];
+
 /** The head of a record of 512 bytes, of which none comes. */
 const partOfHello = Buffer.from([22, 3, 1, 2, 0]);
 
@@ -36,7 +75,28 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
   let config: TestHubConfig = {};
   let hub: TestHub;
   let patient: Awaited<ReturnType<typeof waiting>>[];
-  const app = createServer((req, res) => res.end(JSON.stringify(req.headers)));
+  const app = createServer((req, res) => {
+    if (req.url === '/app/echo') req.pipe(res);
+    else if (req.url === '/app/odd') {
+      res.writeHead(200, [
+        'Content-Type',
+        'a/b',
+        'Content-Type',
+        'c/d',
+        'TE',
+        'x',
+        'A',
+        'ü',
+        'A',
+        'b',
+      ]);
+      res.end('odd');
+    } else if (req.url === '/app/999') {
+      res.statusCode = 999;
+      res.end();
+    } else if (req.url === '/app/breaks') res.write('a part', () => res.destroy());
+    else res.end(JSON.stringify(req.rawHeaders));
+  });
   new WebSocketServer({ server: app }).on('connection', (socket) =>
     socket.on('message', (data) => socket.send(data)),
   );
@@ -62,6 +122,7 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
         public_url: `https://hub.localhost:${port}/`,
         redirect_bind_url: `http://127.0.0.1:${redirectPort}/`,
         hsts_max_age_days: 2,
+        http2: true,
         certificates: names.map((_, index) => ({
           certificate: `tls/${index}.pem`,
           key: `tls/${index}.key`,
@@ -133,10 +194,12 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     expect([home.status, home.url]).toEqual([200, `${hub.url}hub/home`]);
 
     const resolved = ['--connect-to', `::127.0.0.1:${port}`];
-    const seen = JSON.parse(
-      await curl(...resolved, '-H', 'X-Forwarded-Proto: http', `${hub.url}app/`),
-    );
-    expect(seen['x-forwarded-proto']).toBe('https');
+    for (const version of ['--http1.1', '--http2']) {
+      const forged = ['-H', 'X-Forwarded-Proto: http'];
+      const seen = await curl(...resolved, version, ...forged, `${hub.url}app/`);
+      expect(seen).toContain('"X-Forwarded-Proto","https"');
+      expect(seen.match(/forwarded-proto/gi)).toHaveLength(1);
+    }
   });
 
   test.each([
@@ -223,5 +286,118 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
   test('renegotiation and early data are refused', async () => {
     expect(await handshake('-tls1_2', 'R')).toMatch(/no renegotiation/);
     expect(await handshake('-tls1_3')).toMatch(/Early data was not sent|Max Early Data: 0/);
+  });
+
+  describe('over HTTP/2', () => {
+    async function withSession<Result>(
+      work: (session: ClientHttp2Session) => Promise<Result>,
+    ): Promise<Result> {
+      const session = connectHttp2(`https://127.0.0.1:${port}`, {
+        rejectUnauthorized: false,
+        maxSessionMemory: 200,
+      });
+      session.on('error', () => {});
+      try {
+        return await work(session);
+      } finally {
+        session.destroy();
+      }
+    }
+
+    /** An answer, or the code of the reset that came in its place. */
+    function ask(session: ClientHttp2Session, headers: OutgoingHttpHeaders, body?: Buffer) {
+      const stream = session.request(
+        { ':authority': 'hub.localhost', ...headers },
+        { endStream: body === undefined },
+      );
+      const got: { status?: number; code?: number } = {};
+      let text = '';
+      stream.on('error', () => {});
+      stream.on('response', ({ ':status': status }) => {
+        got.status = Number(status);
+      });
+      stream.setEncoding('latin1').on('data', (piece) => {
+        text += piece;
+      });
+      if (body !== undefined) stream.end(body);
+      return new Promise<typeof got & { text: string }>((resolve) => {
+        stream.once('close', () => resolve({ ...got, code: stream.rstCode, text }));
+      });
+    }
+
+    test('bodies pass, many at a time, and what breaks off has no end', async () => {
+      const body = Buffer.alloc(200_000, 'hub');
+      await withSession(async (session) => {
+        const answers = await Promise.all(
+          Array.from({ length: 100 }, () =>
+            ask(session, { ':method': 'POST', ':path': '/app/echo' }, body),
+          ),
+        );
+        for (const { status, text } of answers) {
+          expect([status, text === body.toString()]).toEqual([200, true]);
+        }
+        expect(session.remoteSettings?.enableConnectProtocol).toBe(false);
+        const broken = await ask(session, { ':path': '/app/breaks' });
+        expect(broken).toMatchObject({ status: 200, code: constants.NGHTTP2_INTERNAL_ERROR });
+        const unread = await ask(session, { ':path': '/app/', ':method': 'POST' }, body);
+        expect(unread).toMatchObject({ status: 200, code: constants.NGHTTP2_NO_ERROR });
+        const { status, text } = await ask(session, { ':path': '/hub/health', ':method': 'HEAD' });
+        expect([status, text]).toEqual([200, '']);
+        expect(await ask(session, { ':path': '/app/odd' })).toMatchObject({
+          status: 200,
+          text: 'odd',
+        });
+        expect((await ask(session, { ':path': '/app/999' })).code).not.toBe(0);
+      });
+    });
+
+    const refused = constants.NGHTTP2_PROTOCOL_ERROR;
+    test.each([
+      [{ ':path': 'hub/health' }, refused],
+      [{ ':path': 'https://elsewhere.test/hub/health' }, refused],
+      [{ ':path': '/app/../hub/health' }, 400],
+      [{ ':path': '/app/%2e%2e/hub/health' }, 400],
+      [{ ':path': '/app/ HTTP/1.1' }, refused],
+      [{ ':path': '/app/', ':authority': 'a.test, b.test' }, refused],
+      [{ ':path': '/app/', host: 'elsewhere.test' }, 400],
+      [{ ':path': '/app/', ':method': 'GET / HTTP/1.1' }, refused],
+      [{ ':path': '/app/', 'x-name': 'ünlaut' }, 200],
+    ])('%j is answered with %i', async (headers, status) => {
+      const answer = await withSession((session) => ask(session, headers));
+      expect(answer.status ?? answer.code).toBe(status);
+    });
+
+    test('a flood ends its connection, and no other', async () => {
+      await withSession(async (bystander) => {
+        for (const flood of floods()) {
+          const client = connectSecurely({
+            port,
+            host: '127.0.0.1',
+            rejectUnauthorized: false,
+            ALPNProtocols: ['h2'],
+          });
+          client.on('error', () => {});
+          const closed = new Promise((resolve) => client.resume().once('close', resolve));
+          await once(client, 'secureConnect');
+          client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+          client.write(frame(4, 0, 0));
+          const send = () => {
+            while (client.writable && client.write(flood.next().value ?? '')) {}
+          };
+          client.on('drain', send);
+          send();
+          await closed;
+        }
+        expect((await ask(bystander, { ':path': '/hub/health' })).status).toBe(200);
+      });
+    });
+
+    test.skipIf(!requires('h2load'))('h2load sees no failed request', async () => {
+      const { stdout } = await promisify(execFile)(pathOf('h2load'), [
+        ...['-n', '2000', '-c', '10', '-m', '20'],
+        `https://127.0.0.1:${port}/app/`,
+      ]);
+      expect(stdout).toMatch(/requests: 2000 total, .* 2000 succeeded, 0 failed, 0 errored/);
+    });
   });
 });

@@ -30,4 +30,10 @@ export const tlsSettings = {
     .describe(
       'Days for which browsers that were here by https come by nothing else (Strict-Transport-Security); 0 ends that.',
     ),
+  http2: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether browsers may use HTTP/2 at an https:// bind_url, where event streams of many tabs share one connection. WebSockets stay on HTTP/1.1.',
+    ),
 };

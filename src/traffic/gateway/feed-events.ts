@@ -104,6 +104,7 @@ export interface GatewayConfig {
     Config['Hub'],
     | SiteSetting
     | 'bind_url'
+    | 'http2'
     | 'bind_socket_mode'
     | 'shutdown_timeout'
     | 'gateway_linger'

@@ -41,6 +41,7 @@ function gatewayConfig({ Hub, Proxy: proxyConfig, ...config }: Config): GatewayC
       environment_prefixes: Hub.environment_prefixes,
       hsts_max_age_days: Hub.hsts_max_age_days,
       bind_url: Hub.bind_url,
+      http2: Hub.http2,
       bind_socket_mode: Hub.bind_socket_mode,
       shutdown_timeout: Hub.shutdown_timeout,
       gateway_linger: Hub.gateway_linger,

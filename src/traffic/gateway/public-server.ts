@@ -20,7 +20,7 @@ export function createPublicServer({
   upgrade,
 }: {
   readonly config: {
-    readonly Hub: Pick<Config['Hub'], 'trusted_proxies'>;
+    readonly Hub: Pick<Config['Hub'], 'trusted_proxies' | 'http2'>;
     readonly Proxy: Config['Proxy'];
   };
   /** Path of the hub's pages, a slash at its end. */
@@ -46,6 +46,7 @@ export function createPublicServer({
       isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
     }),
     certificates,
+    http2: Hub.http2,
     maxRefusals: budget.maxRefusals,
     request,
     upgrade,

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
@@ -14,6 +15,7 @@ import { markUnixPeer } from '../request-address.ts';
 import { recordOf } from '../request-log.ts';
 import type { CertificateSource } from '../tls/certificate-source.ts';
 import { createTlsEnd } from '../tls/tls-end.ts';
+import { createHttp2End } from './http2-end.ts';
 import { createCookieSharing, headersTooLarge, oneByOne, serveMessages } from './serve-messages.ts';
 import { createSlowClients, createUnreadLimit } from './slow-clients.ts';
 
@@ -65,6 +67,8 @@ export function createHubServer(deps: {
   readonly limits?: ConnectionLimits;
   /** With them it ends TLS. */
   readonly certificates?: CertificateSource | undefined;
+  /** Whether it then speaks HTTP/2 too. */
+  readonly http2?: boolean;
   /** Refusals on their way at once; beyond them a flood is cut without a word. */
   readonly maxRefusals?: number;
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
@@ -72,9 +76,23 @@ export function createHubServer(deps: {
   /** Which requests to upgrade it takes; the others are answered as if they asked for nothing of the kind. */
   readonly takesUpgrade?: (req: IncomingMessage) => boolean;
 }): HubServer {
-  const { config, log, limits, certificates, maxRefusals = 0 } = deps;
+  const { config, log, limits, certificates, http2 = false, maxRefusals = 0 } = deps;
   const { request, upgrade, takesUpgrade } = deps;
   const sockets = new Set<Socket>();
+  /** Of HTTP/2, and how many of the sockets are streams of theirs. */
+  const sessions = new Set<ServerHttp2Session>();
+  let streamCount = 0;
+  const takeHttp2 = createHttp2End({
+    config,
+    serve(socket) {
+      streamCount += 1;
+      socket.once('close', () => {
+        streamCount -= 1;
+      });
+      track(socket);
+      serve(socket);
+    },
+  });
   const shakingHands = new WeakSet<Socket>();
   const shareCookie = createCookieSharing();
   let isClosing = false;
@@ -111,11 +129,19 @@ export function createHubServer(deps: {
     certificates &&
     createTlsEnd({
       certificates,
+      protocols: http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
       established(socket) {
         const under = connectionUnder(socket);
         if (under !== undefined) sockets.delete(under);
-        track(socket);
-        serve(socket);
+        if (socket.alpnProtocol === 'h2') {
+          const session = takeHttp2(socket);
+          sessions.add(session);
+          session.once('close', () => sessions.delete(session));
+          if (isClosing) session.close();
+        } else {
+          track(socket);
+          serve(socket);
+        }
       },
     });
   const serve = acceptWithin(server, {
@@ -174,6 +200,7 @@ export function createHubServer(deps: {
     streams?.cutRest();
     for (const socket of sockets) socket.destroySoon();
     setTimeout(() => {
+      for (const session of sessions) session.destroy();
       for (const socket of sockets) socket.destroy();
     }, cutGraceMs).unref();
   }
@@ -181,7 +208,7 @@ export function createHubServer(deps: {
   return {
     server,
     get openConnections() {
-      return sockets.size;
+      return sockets.size - streamCount + sessions.size;
     },
     shareTickets: (secret) => tlsEnd?.shareTickets(secret),
     async close(deadlineMs, streams) {
@@ -194,6 +221,7 @@ export function createHubServer(deps: {
         closeUnused(monotonicMs() - startedAtMs > silentGraceMs);
       }
       for (const socket of sockets) tellToClose(socket);
+      for (const session of sessions) session.close();
       endUnused();
       // A connection whose last answer ends only now would be kept alive for the whole idle time.
       const polling = setInterval(endUnused, idlePollMs);

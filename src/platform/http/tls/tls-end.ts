@@ -28,15 +28,17 @@ const largestRecordBytes = 16_384;
 
 export function createTlsEnd(deps: {
   readonly certificates: CertificateSource;
+  /** The best first (RFC 7301); HTTP/1.1 alone unless given. */
+  readonly protocols?: readonly string[];
   /** Gets connections whose handshake is over. */
   readonly established: (socket: TLSSocket) => void;
 }): TlsEnd {
-  const { certificates, established } = deps;
+  const { certificates, protocols = ['http/1.1'], established } = deps;
   const choice = createCertificateChoice(certificates);
   const server = createServer({
     ...tlsSettings,
     handshakeTimeout,
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: [...protocols],
     SNICallback: (name, answer) => answer(null, choice.contextFor(name)),
   });
   server.on('secureConnection', established);
