@@ -15,6 +15,7 @@ export const pathParameters = {
   service: z.string().describe('Name of the service.'),
   id: z.string().describe('Id, as the list tells it.'),
   batch: z.string().describe('Id of work for many users.'),
+  budget: z.string().describe('Name of the budget.'),
   key: z.string().describe('Id of a key that signs ID tokens.'),
   entry: z.string().describe('Id of an entry of the audit log.'),
   token: z.string().describe('A token.'),

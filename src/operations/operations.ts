@@ -4,6 +4,7 @@ import { accountOperations } from './account.ts';
 import { activityOperations } from './activity.ts';
 import { auditOperations } from './audit.ts';
 import { authorizationOperations } from './authorizations.ts';
+import { budgetOperations } from './budgets.ts';
 import { clientRegistrationOperations } from './client-registration.ts';
 import { commandAccountOperations } from './command-accounts.ts';
 import { deviceOperations } from './devices.ts';
@@ -69,6 +70,7 @@ const lists = [
   searchOperations,
   loadOperations,
   usageOperations,
+  budgetOperations,
   serverExtensionOperations,
   serverOutputOperations,
   shareOperations,

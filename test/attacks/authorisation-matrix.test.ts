@@ -36,6 +36,7 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   reportActivity: () => ({ body: { last_activity: new Date().toISOString() } }),
   createToken: () => ({ body: { scopes: ['(no_scope)'] } }),
   liftLockout: ({ owner }) => ({ query: `?kind=user&subject=${owner.name}` }),
+  grantBudget: () => ({ body: { cpu_hours: 1, reason: 'More work.' } }),
   shareServer: ({ other }) => ({ body: { user: other.name } }),
   revokeShare: ({ other }) => ({ body: { user: other.name } }),
   createGroups: ({ freeName }) => ({ body: { groups: [freeName] } }),
@@ -103,7 +104,10 @@ beforeAll(async () => {
       ],
       load_roles: [{ name: 'gateways', scopes: ['gateway'], services: ['edge'] }],
     },
-    Spawner: serversInHub.Spawner,
+    Spawner: {
+      ...serversInHub.Spawner,
+      budgets: [{ name: 'course', user: '*', period: 'day', cpu_hours: 1000 }],
+    },
   });
   browser = await hub.logIn('ada', testPassword);
 });
@@ -163,6 +167,7 @@ function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUse
     role: world.role,
     entry: '1',
     key: world.key,
+    budget: 'course',
     id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
     token: idOf.token,
     cookie: 'hub-login',

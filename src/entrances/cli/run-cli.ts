@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigError, HubError, StartupError } from '../../platform/errors.ts';
 import { hubCommand, programFolder } from '../../platform/files/program-folder.ts';
 import { addBackupCommands } from './backup-commands.ts';
+import { addBudgetCommand } from './budget-command.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
 import { addCompletionCommands } from './completion-command.ts';
@@ -81,6 +82,7 @@ export function createProgram(io: CliIo): Command {
   addLockoutCommands(program, io);
   addKeyCommands(program, io);
   addUsageCommand(program, io);
+  addBudgetCommand(program, io);
   addMaintenanceCommands(program, io);
   addSetupLinkCommand(program, io);
   addBackupCommands(program, io);

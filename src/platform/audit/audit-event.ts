@@ -16,6 +16,7 @@ export interface AuditTarget {
     | 'client'
     | 'route'
     | 'lockout'
+    | 'budget'
     | 'hub';
   /** By which it is found: of the user whose server, token or login it is, else its own. */
   readonly name: string;

@@ -70,6 +70,10 @@ export const budgetAmounts = [
   'cost',
 ] as const;
 
+export type BudgetAmount = (typeof budgetAmounts)[number];
+/** How much of what. */
+export type BudgetLimits = { readonly [Amount in BudgetAmount]?: number | undefined };
+
 /** Whether a budget says of whom it is, and of how much. */
 function budgetProblem(
   budget: {

@@ -53,7 +53,8 @@ type LaterTable =
   | 'imported_tokens'
   | 'server_meters'
   | 'usage_records'
-  | 'usage_totals';
+  | 'usage_totals'
+  | 'budget_grants';
 
 /** A table that is missing above fails to compile here. */
 const allTablesAreNamed: Exclude<

@@ -14,6 +14,7 @@ import { migration0009 } from './migrations/0009-kept-servers.ts';
 import { migration0010 } from './migrations/0010-usage.ts';
 import { migration0011 } from './migrations/0011-imported-tokens.ts';
 import { migration0012 } from './migrations/0012-paused-servers.ts';
+import { migration0013 } from './migrations/0013-budget-grants.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -29,6 +30,7 @@ export const migrations: readonly Migration[] = [
   migration0010,
   migration0011,
   migration0012,
+  migration0013,
 ];
 
 /**

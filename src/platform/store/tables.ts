@@ -13,7 +13,12 @@ import type {
   RecoveryCodesTable,
   SecondFactorsTable,
 } from './second-factor-tables.ts';
-import type { ServerMetersTable, UsageRecordsTable, UsageTotalsTable } from './usage-tables.ts';
+import type {
+  BudgetGrantsTable,
+  ServerMetersTable,
+  UsageRecordsTable,
+  UsageTotalsTable,
+} from './usage-tables.ts';
 import type { UserInfoTable, UsersTable } from './user-tables.ts';
 
 /**
@@ -48,6 +53,7 @@ export interface Tables {
   server_meters: ServerMetersTable;
   usage_records: UsageRecordsTable;
   usage_totals: UsageTotalsTable;
+  budget_grants: BudgetGrantsTable;
   shares: SharesTable;
   share_codes: ShareCodesTable;
   managed_processes: ManagedProcessesTable;

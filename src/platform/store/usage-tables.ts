@@ -50,3 +50,15 @@ export interface UsageTotalsTable extends AmountColumns {
   /** Its name then. */
   label: string;
 }
+
+/** What was granted beside a budget until a time. */
+export interface BudgetGrantsTable {
+  id: string;
+  /** Name of the budget. */
+  budget: string;
+  /** Null for all who use it. */
+  user_id: string | null;
+  /** JSON, by the keys of the budget. */
+  amounts: string;
+  expires_at: number;
+}

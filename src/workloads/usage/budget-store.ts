@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
+import type { BudgetLimits } from '../../platform/config/usage-schema.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { jsonRows, textsOf } from '../../platform/store/queries.ts';
 import { type Amounts, noUse } from './count-use.ts';
@@ -11,10 +13,28 @@ export interface SumAsked {
   readonly from: number;
 }
 
+/** What was granted beside a budget until a time. */
+export interface Grant {
+  readonly budget: string;
+  /** Undefined for all who use it. */
+  readonly userId: string | undefined;
+  readonly amounts: BudgetLimits;
+}
+
 /** What counts against budgets: each call is one statement, however many there are. */
 export interface BudgetStore {
   /** The sums that are asked for, in their order. */
   sums(asked: readonly SumAsked[]): Promise<readonly Amounts[]>;
+  /** Grants more until a time, with a reason for the audit log. */
+  grant(
+    grant: Grant & {
+      readonly userName: string | undefined;
+      readonly reason: string;
+      readonly expiresAt: number;
+    },
+  ): Promise<void>;
+  /** Those that have not expired. */
+  grants(nowMs: number): Promise<readonly Grant[]>;
   /** How many users are in each group, by the ids of the groups. */
   memberCounts(groupIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** The groups of a user. */
@@ -43,6 +63,49 @@ export function createBudgetStore(database: HubDatabase): BudgetStore {
         group by 1`.execute(kysely);
       const byPlace = new Map(found.rows.map(({ place, ...amounts }) => [Number(place), amounts]));
       return asked.map((_, index) => byPlace.get(index) ?? noUse);
+    },
+
+    async grant({ budget, userId, userName, amounts, reason, expiresAt }) {
+      const written = JSON.stringify(amounts);
+      await database.transaction(async (transaction) => {
+        await transaction
+          .deleteFrom('budget_grants')
+          .where('expires_at', '<', database.now())
+          .execute();
+        await transaction
+          .insertInto('budget_grants')
+          .values({
+            id: randomUUID(),
+            budget,
+            user_id: userId ?? null,
+            amounts: written,
+            expires_at: expiresAt,
+          })
+          .execute();
+        await database.audit.record(transaction, {
+          action: 'budget.grant',
+          target: { kind: 'budget', name: budget },
+          detail: {
+            ...(userName !== undefined && { user: userName }),
+            note: written,
+            text: reason,
+            until: new Date(expiresAt).toISOString(),
+          },
+        });
+      });
+    },
+
+    async grants(nowMs) {
+      const rows = await kysely
+        .selectFrom('budget_grants')
+        .where('expires_at', '>', nowMs)
+        .select(['budget', 'user_id', 'amounts'])
+        .execute();
+      return rows.map(({ budget, user_id, amounts }) => ({
+        budget,
+        userId: user_id ?? undefined,
+        amounts: JSON.parse(amounts) as BudgetLimits,
+      }));
     },
 
     async memberCounts(groupIds) {

@@ -1,12 +1,16 @@
 import type { SpawnerConfig } from '../../platform/config/config.ts';
-import { budgetAmounts, windowHoursOf } from '../../platform/config/usage-schema.ts';
+import {
+  type BudgetAmount,
+  type BudgetLimits,
+  budgetAmounts,
+  windowHoursOf,
+} from '../../platform/config/usage-schema.ts';
 import type { SumAsked } from './budget-store.ts';
 import { type Amounts, hourMs } from './count-use.ts';
 import { dayMs, startOfDay, startOfMonth } from './ledger-store.ts';
 
 /** A budget, wherever it was set. */
 export type Budget = SpawnerConfig['budgets'][number];
-export type BudgetAmount = (typeof budgetAmounts)[number];
 
 /** Whose use it is that budgets limit. */
 export interface BudgetSubject {
@@ -77,13 +81,17 @@ export function periodEnd({ period }: Pick<Budget, 'period'>, nowMs: number): nu
   return undefined;
 }
 
-/** The state of a budget by what was used. */
-export function stateOf(budget: Budget, used: Amounts, members: number): BudgetState {
-  const share = budget.sharing === 'divided' ? Math.max(1, members) : 1;
+/** The state of a budget by what was used, with what was granted beside it. */
+export function stateOf(
+  budget: Budget,
+  used: Amounts,
+  given: { readonly members: number; readonly granted: readonly BudgetLimits[] },
+): BudgetState {
+  const share = budget.sharing === 'divided' ? Math.max(1, given.members) : 1;
   const states = budgetAmounts.flatMap((amount) => {
     const own = budget[amount];
     if (own === undefined) return [];
-    const limit = own / share;
+    const limit = given.granted.reduce((sum, each) => sum + (each[amount] ?? 0), own / share);
     const sum = usedOf(amount, used);
     return [{ budget, amount, used: sum, limit, part: sum / limit }];
   });

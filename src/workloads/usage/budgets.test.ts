@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
+import { createAuditStore } from '../../platform/store/audit-store.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Budget } from './budget.ts';
 import { createBudgetStore } from './budget-store.ts';
@@ -42,7 +43,7 @@ async function join(database: HubDatabase, ...names: readonly string[]) {
 const budgetsOf = (database: HubDatabase, ...budgets: readonly Partial<Budget>[]) =>
   createBudgets({
     database: { now: () => now },
-    budgetStore: createBudgetStore(database),
+    budgetStore: createBudgetStore({ ...database, now: () => now }),
     config: {
       Spawner: {
         budgets: budgets.map((each) => ({ sharing: 'together', when_over: 'stop', ...each })),
@@ -73,7 +74,7 @@ describeEachDatabase('budgets', (open) => {
         );
     const week = { name: 'weekly', user: '*', period: 'week', cpu_hours: 10 } as const;
     expect(await refusal(week)).toBe(
-      'The budget “weekly” is used up: 10.3 of 10 CPU hours. There is room again from 2026-07-20 00:00 UTC on.',
+      'The budget “weekly” is used up: 10.3 of 10 CPU hours. There is room again from 2026-07-20 00:00 UTC on; an administrator can grant more before.',
     );
     expect(await refusal({ ...week, cpu_hours: 11 })).toBeUndefined();
     expect(await refusal({ ...week, user: 'bob' })).toBeUndefined();
@@ -84,6 +85,25 @@ describeEachDatabase('budgets', (open) => {
     // Of several, each must have room.
     const month = { name: 'monthly', user: 'ada', period: 'month', cpu_hours: 60 } as const;
     expect(await refusal(week, month)).toContain('room again from 2026-08-01 00:00 UTC');
+    // What was granted counts until the end of the period.
+    const given = budgetsOf(database, week);
+    const grant = { budget: 'weekly', reason: 'More work.' } as const;
+    await given.grant({ ...grant, user: { id: 'bob-id', name: 'bob' }, amounts: { cpu_hours: 5 } });
+    expect(await refusal(week)).toBeDefined();
+    const { expiresAt } = await given.grant({ ...grant, user: ada, amounts: { cpu_hours: 1 } });
+    expect(expiresAt).toBe(monday + 7 * 86_400_000);
+    expect(await refusal(week)).toBeUndefined();
+    await expect(given.grant({ ...grant, user: ada, amounts: { cost: 1 } })).rejects.toThrow(
+      'Grant some of what the budget limits.',
+    );
+    const audited = await createAuditStore(database).list({
+      filter: { action: 'budget.grant' },
+      limit: 9,
+    });
+    expect(audited.entries.map(({ detail }) => detail)).toMatchObject([
+      { user: 'ada', text: 'More work.' },
+      { user: 'bob' },
+    ]);
     // As the oldest hours fall out of the time.
     const rolling = { name: 'rolling', user: '*', period: '24h', cpu_hours: 5 } as const;
     expect(await refusal(rolling)).toContain(

@@ -1,9 +1,14 @@
 import type { Config } from '../../platform/config/config.ts';
+import {
+  type BudgetAmount,
+  type BudgetLimits,
+  budgetAmounts,
+  windowHoursOf,
+} from '../../platform/config/usage-schema.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { exactTime, type Phrase, text, writeNumber, written } from '../../platform/texts/text.ts';
 import {
-  type BudgetAmount,
   type BudgetState,
   type BudgetSubject,
   countedAgainst,
@@ -12,6 +17,7 @@ import {
   stateOf,
 } from './budget.ts';
 import type { BudgetStore } from './budget-store.ts';
+import { hourMs } from './count-use.ts';
 
 interface BudgetUser {
   readonly id: string;
@@ -24,6 +30,16 @@ export interface Budgets {
   statesOf(subjects: readonly BudgetSubject[]): Promise<readonly (readonly BudgetState[])[]>;
   /** Those of a user, and of the profiles of their servers; the one that is used up most comes first. */
   ofUser(user: BudgetUser, profiles: readonly string[]): Promise<readonly BudgetState[]>;
+  /**
+   * Grants more of a budget, to one of its users or to all, until its period ends or for the given time. Throws
+   * `not_found`, and `bad_request` for what the budget does not limit.
+   */
+  grant(grant: {
+    readonly budget: string;
+    readonly user: BudgetUser | undefined;
+    readonly amounts: BudgetLimits;
+    readonly reason: string;
+  }): Promise<{ readonly expiresAt: number }>;
   /** Throws `forbidden` where a budget is used up, with the sum and the moment from which there is room again. */
   requireBudget(user: BudgetUser, profile: string | undefined): Promise<void>;
 }
@@ -41,20 +57,26 @@ export function createBudgets(hub: {
     const asked = subjects.flatMap((subject, place) =>
       budgets.flatMap((budget) => {
         const sum = countedAgainst(budget, subject, nowMs);
-        return sum === undefined ? [] : [{ place, budget, sum }];
+        return sum === undefined ? [] : [{ place, subject, budget, sum }];
       }),
     );
     const states: BudgetState[][] = subjects.map(() => []);
     if (asked.length === 0) return states;
     const groupIds = [...new Set(asked.flatMap(({ sum }) => sum.groupId ?? []))];
-    const [sums, members] = await Promise.all([
+    const [sums, members, grants] = await Promise.all([
       store.sums(asked.map(({ sum }) => sum)),
       store.memberCounts(groupIds),
+      store.grants(nowMs),
     ]);
-    for (const [index, { place, budget, sum }] of asked.entries()) {
+    for (const [index, { place, subject, budget, sum }] of asked.entries()) {
       const used = sums[index];
       if (used === undefined) continue;
-      states[place]?.push(stateOf(budget, used, members.get(sum.groupId ?? '') ?? 1));
+      const granted = grants
+        .filter((grant) => grant.budget === budget.name)
+        .filter(({ userId }) => userId === undefined || userId === subject.userId)
+        .map(({ amounts }) => amounts);
+      const given = { granted, members: members.get(sum.groupId ?? '') ?? 1 };
+      states[place]?.push(stateOf(budget, used, given));
     }
     return states;
   }
@@ -87,6 +109,20 @@ export function createBudgets(hub: {
       return [...byName.values()].toSorted((left, right) => right.part - left.part);
     },
 
+    async grant({ budget: name, user, amounts, reason }) {
+      const budget = budgets.find((each) => each.name === name);
+      if (budget === undefined) throw new HubError('not_found', text`There is no such budget.`);
+      const given = budgetAmounts.filter((amount) => amounts[amount] !== undefined);
+      if (given.length === 0 || given.some((amount) => budget[amount] === undefined)) {
+        throw new HubError('bad_request', text`Grant some of what the budget limits.`);
+      }
+      const nowMs = database.now();
+      const expiresAt = periodEnd(budget, nowMs) ?? nowMs + windowHoursOf(budget.period) * hourMs;
+      const { id: userId, name: userName } = user ?? {};
+      await store.grant({ budget: name, userId, userName, amounts, reason, expiresAt });
+      return { expiresAt };
+    },
+
     async requireBudget(user, profile) {
       if (budgets.length === 0) return;
       const subject = { ...(await subjectOf(user)), profile };
@@ -100,7 +136,7 @@ export function createBudgets(hub: {
       const hint =
         at === undefined
           ? text`Ask an administrator for more.`
-          : text`There is room again from ${exactTime(new Date(at))} on.`;
+          : text`There is room again from ${exactTime(new Date(at))} on; an administrator can grant more before.`;
       throw new HubError(
         'forbidden',
         text`The budget “${state.budget.name}” is used up: ${spent(state, prices.currency)}.`,

@@ -134,6 +134,7 @@ const kindsOfTargets = {
   client: text`Application`,
   route: text`Route`,
   lockout: text`Lockout`,
+  budget: text`Budget`,
   hub: text`Hub`,
 } as const;
 
