@@ -17,6 +17,7 @@ export function listMetrics(): readonly MetricDescription[] {
     serversTogether: () => ({ cpuCores: 0, memoryBytes: 0 }),
     users: () => Promise.resolve(0),
     storagesUp: () => Promise.resolve({}),
+    lastBackup: () => Promise.resolve(undefined),
     signingKeys: () => Promise.resolve([]),
     signingKeyStates: { algorithms: [], states: [] },
     openWebSockets: () => 0,

@@ -6,6 +6,7 @@ import { takeInstanceLocks } from '../platform/store/instance-locks.ts';
 import { openAccounts } from './accounts.ts';
 import { createApp } from './app.ts';
 import { recordLife, watchAudit } from './audit.ts';
+import { startBackups } from './backups.ts';
 import { openBrowser } from './browser.ts';
 import { openCertificates } from './certificates.ts';
 import { type HubOptions, openFoundation } from './foundation.ts';
@@ -114,6 +115,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
   await gateways.open(signal);
   building.use(await recordLife(hub));
+  const backups = startBackups(hub);
+  if (backups !== undefined) building.use(backups);
   const built = building.move();
   isReady = true;
   return {

@@ -3,6 +3,7 @@ import { signingAlgorithms } from '../identity/oauth/keys/signing-key-store.ts';
 import { keyStates } from '../identity/oauth/keys/signing-keys.ts';
 import { findFailure } from '../platform/acme/acme-store.ts';
 import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
+import { findLastBackup } from '../platform/store/last-backup.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
 import type { Served } from './traffic.ts';
 
@@ -49,6 +50,10 @@ export function registerMetricSources(hub: Served): void {
     async storagesUp() {
       const { database, store } = await readiness.check();
       return { database: database === undefined, store: store === undefined };
+    },
+    async lastBackup() {
+      const { database: problem } = await readiness.check();
+      return problem === undefined ? await findLastBackup(hub.settings) : undefined;
     },
     async acmeFailure() {
       const { database: problem } = await readiness.check();

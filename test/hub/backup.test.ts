@@ -164,6 +164,60 @@ describe('a backup', () => {
   });
 });
 
+describe('backups that the hub makes by itself', () => {
+  const backup = { directory: 'safe', keep: 2, passphrase: 'correct horse' };
+
+  test('are encrypted, so many, and restored by the passphrase alone', async () => {
+    await using folder = await createHubFolder({ Hub: { backup } });
+    const safe = join(folder.directory, 'safe');
+    const [first, second] = ['hub-2026-01-01T00-00-00Z.sqlite', 'hub-2026-01-02T00-00-00Z.sqlite'];
+    await mkdir(safe);
+    for (const name of [first, second, 'notes.sqlite', `${first}.plain`])
+      await writeFile(join(safe, name), 'old');
+    const hub = await folder.start();
+    const madeBy = () => readdirSync(safe).filter((name) => /^hub-(?!2026-01)/.test(name));
+    await until(() => hub.stderr().includes('database backed up'), 'there is one');
+    const [made = ''] = madeBy();
+    expect(readdirSync(safe).toSorted()).toEqual([second, made, 'notes.sqlite'].toSorted());
+    expect(await modeOf(join(safe, made))).toBe('600');
+    expect((await readFile(join(safe, made))).includes('admin-service')).toBe(false);
+    const metrics = await fetch(`${folder.url}hub/metrics`, {
+      headers: { authorization: 'token admin-service-token' },
+    });
+    expect(await metrics.text()).toMatch(/hub_backup_last_success_timestamp_seconds 1\d{9}/);
+    expect((await folder.command(['doctor'])).stdout).toContain('the last of 2 is 0.0 hours old');
+
+    expect(await addUser(folder, 'after')).toBe(true);
+    await hub[Symbol.asyncDispose]();
+    const again = await folder.start();
+    await until(() => again.stderr().includes('hub ready'), 'it runs');
+    expect(madeBy()).toEqual([made]);
+    await again[Symbol.asyncDispose]();
+
+    const restore = ['restore', join('safe', made)];
+    await folder.configure({ Hub: { backup: { ...backup, passphrase: 'wrong' } } });
+    expect((await folder.command(restore)).stderr).toContain('the passphrase is not that of');
+    await folder.configure({});
+    expect((await folder.command(restore)).stderr).toContain('set Hub.backup.passphrase');
+    expect(userNames(database(folder))).toContain('after');
+    await folder.configure({ Hub: { backup } });
+    expect((await folder.command(restore)).code).toBe(0);
+    expect(userNames(database(folder))).not.toContain('after');
+    expect(readdirSync(safe).filter((name) => name.endsWith('.plain'))).toEqual([]);
+  });
+
+  test('that fail are told, and the hub goes on', async () => {
+    await using folder = await createHubFolder({ Hub: { backup } });
+    await writeFile(join(folder.directory, 'safe'), 'no folder');
+    const hub = await folder.start();
+    await until(() => hub.stderr().includes('backup of the database failed'), 'it fails');
+    expect(await addUser(folder, 'ada')).toBe(true);
+    expect(await folder.command(['doctor'])).toMatchObject({
+      stdout: expect.stringContaining('there is none in'),
+    });
+  });
+});
+
 test('a database of a hub before the first release is refused, and what to do is said', async () => {
   await using folder = await createHubFolder();
   await folder.command(['user', 'list']);

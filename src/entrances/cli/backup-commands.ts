@@ -24,7 +24,7 @@ export function addBackupCommands(program: Command, io: CliIo): void {
     .action(async (file: string, _flags: unknown, command: Command) => {
       const { database, Hub, directory } = await location(command);
       const { backUpDatabase } = await import('../../platform/store/database-backup.ts');
-      await backUpDatabase(database, pathOf(file, io));
+      await backUpDatabase(database, pathOf(file, io), Hub.backup?.passphrase);
       const keys =
         Hub.cookie_secret === undefined
           ? resolve(directory, Hub.cookie_secret_file)
@@ -38,9 +38,9 @@ export function addBackupCommands(program: Command, io: CliIo): void {
     .argument('<file>', `what ${hubCommand('backup')} has written`)
     .description('replace the database of a hub that does not run by a backup')
     .action(async (file: string, _flags: unknown, command: Command) => {
-      const { database } = await location(command);
+      const { database, Hub } = await location(command);
       const { restoreDatabase } = await import('../../platform/store/database-backup.ts');
-      const kept = await restoreDatabase(database, pathOf(file, io));
+      const kept = await restoreDatabase(database, pathOf(file, io), Hub.backup?.passphrase);
       const note = kept === undefined ? '' : ` What was there is now ${kept}.`;
       io.stdout.write(
         `The database is as it was in ${file}.${note}\nTokens revoked since then are good again: see docs/how-to/backup-and-upgrade.md\n`,

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { acmeSection } from './acme-schema.ts';
+import type { backupSection } from './backup-schema.ts';
 import type { RoutePlace } from './extra-route-schema.ts';
 import type { hubSection } from './hub-schema.ts';
 import type { Secret } from './secret.ts';
@@ -18,6 +19,11 @@ export type AcmeConfig = Omit<z.output<typeof acmeSection>, 'external_account'> 
   readonly external_account: { readonly id: string; readonly key: Secret } | undefined;
 };
 
+/** `Hub.backup`, its secret resolved. */
+export type BackupConfig = Omit<z.output<typeof backupSection>, 'passphrase'> & {
+  readonly passphrase: Secret | undefined;
+};
+
 /** The listener for a JupyterHub, its secret resolved. */
 export interface ProxyApiConfig {
   readonly bind_url: string;
@@ -30,6 +36,7 @@ export type HubConfig = Readonly<
   Omit<
     HubOptions,
     | 'acme'
+    | 'backup'
     | 'services'
     | 'cookie_secret'
     | 'database_url'
@@ -39,6 +46,7 @@ export type HubConfig = Readonly<
   >
 > & {
   readonly acme: AcmeConfig | undefined;
+  readonly backup: BackupConfig | undefined;
   readonly proxy_api: ProxyApiConfig | undefined;
   readonly services: readonly ServiceConfig[];
   /** May hold a password: never log it. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { acmeSection } from './acme-schema.ts';
+import { backupSection } from './backup-schema.ts';
 import { normaliseBindUrl, socketPathOf, socketPathProblem } from './bind-address.ts';
 import { brandingSettings } from './branding-schema.ts';
 import {
@@ -139,6 +140,7 @@ export const hubSection = z.strictObject({
     .optional()
     .describe('How browsers reach the hub. Redirects, callbacks and Secure cookies follow it.'),
   acme: acmeSection.optional(),
+  backup: backupSection.optional(),
   subdomain_host: z
     .string()
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')

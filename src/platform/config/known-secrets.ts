@@ -5,6 +5,7 @@ import { resolveSecret, type SecretSources } from './secrets.ts';
 /** Where the hub's own sections may hold a reference; `*` is every entry of a list. */
 const secretPaths: readonly (readonly string[])[] = [
   ['Hub', 'acme', 'external_account', 'key'],
+  ['Hub', 'backup', 'passphrase'],
   ['Hub', 'cookie_secret'],
   ['Hub', 'cookie_secret', '*'],
   ['Hub', 'database_url'],

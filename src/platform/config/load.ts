@@ -109,8 +109,17 @@ function createConfig(
   { file, directory }: { file: string; directory: string },
 ): Config {
   const { Hub, pluginSections } = sections;
-  const { services, acme, cookie_secret, database_url, keyv_url, instance_url, proxy_api, ...hub } =
-    Hub;
+  const {
+    services,
+    acme,
+    backup,
+    cookie_secret,
+    database_url,
+    keyv_url,
+    instance_url,
+    proxy_api,
+    ...hub
+  } = Hub;
   const basePath = withSlash(new URL(Hub.bind_url).pathname);
   const publicUrl = publicUrlOf(Hub, basePath);
   return deepFreeze({
@@ -123,6 +132,10 @@ function createConfig(
           id: acme.external_account.id,
           key: asSecret(acme.external_account.key),
         },
+      },
+      backup: backup && {
+        ...backup,
+        passphrase: backup.passphrase === undefined ? undefined : asSecret(backup.passphrase),
       },
       proxy_api: proxy_api && {
         bind_url: proxy_api.bind_url,

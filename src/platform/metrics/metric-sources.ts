@@ -33,6 +33,7 @@ export interface MetricSources {
   droppedLogLines(): number;
   /** Of the last attempt to get a certificate by ACME, if it failed; undefined also while the database does not tell. */
   acmeFailure(): Promise<{ readonly at: number } | undefined>;
+  lastBackup(): Promise<{ readonly at?: number } | undefined>;
   /** How many keys sign ID tokens, by algorithm and what they do; undefined while the database does not tell. */
   signingKeys(): Promise<
     readonly { readonly algorithm: string; readonly state: string }[] | undefined
@@ -202,6 +203,14 @@ export function registerSources(sources: MetricSources, registers: Registry[]): 
     registers,
     async collect() {
       this.set(((await sources.acmeFailure())?.at ?? 0) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'hub_backup_last_success_timestamp_seconds',
+    help: 'When the last backup of Hub.backup was done, in seconds since 1970; 0 without one.',
+    registers,
+    async collect() {
+      this.set(((await sources.lastBackup())?.at ?? 0) / 1000);
     },
   });
   new Counter({

@@ -13,4 +13,4 @@ export const advisoryLocks = {
 } as const;
 
 /** Of the work that one process does for all. */
-export const workLocks = { purge: 7_284_510_928 } as const;
+export const workLocks = { purge: 7_284_510_928, backup: 7_284_510_929 } as const;

@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs';
 import { open, realpath, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import type { Secret } from '../config/secret.ts';
 import { StartupError } from '../errors.ts';
+import { isSealed, openSealed, sealFile } from '../files/sealed-file.ts';
 import { lockDatabase } from './database-lock.ts';
 import { backUpSqlite, restoreSqlite } from './sqlite-backup.ts';
 
@@ -19,11 +21,39 @@ export interface DatabaseLocation {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+const suffixes = { sqlite: 'sqlite', postgres: 'dump' } as const;
+
+/** What a backup that the hub makes by itself is called: the later, the greater. */
+export function backupName(url: string, at: Date): string {
+  const suffix = suffixes[url.startsWith('sqlite:') ? 'sqlite' : 'postgres'];
+  return `hub-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z.${suffix}`;
+}
+
+export function isBackupName(name: string): boolean {
+  return /^hub-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.(?:sqlite|dump)$/.test(name);
+}
+
 /**
- * Writes a backup of a database to a new file of mode 0600, also while a hub runs. PostgreSQL is backed up
- * by `pg_dump`. Throws StartupError.
+ * Writes a backup of a database to a new file of mode 0600, also while a hub runs; with a passphrase encrypted. PostgreSQL
+ * is backed up by `pg_dump`. Throws StartupError.
  */
-export async function backUpDatabase(location: DatabaseLocation, target: string): Promise<void> {
+export async function backUpDatabase(
+  location: DatabaseLocation,
+  target: string,
+  passphrase?: Secret,
+): Promise<void> {
+  if (passphrase === undefined) return copyDatabase(location, target);
+  if (existsSync(target)) throw new StartupError(explainDump({ code: 'EEXIST' }, target));
+  const plain = `${target}.plain`;
+  try {
+    await copyDatabase(location, plain);
+    await sealFile(plain, target, passphrase);
+  } finally {
+    await rm(plain, { force: true });
+  }
+}
+
+async function copyDatabase(location: DatabaseLocation, target: string): Promise<void> {
   const source = sqliteFile(location);
   if (source === undefined) return dumpPostgres(location, target);
   if (!existsSync(source)) throw new StartupError(`there is no database ${source}`);
@@ -31,10 +61,33 @@ export async function backUpDatabase(location: DatabaseLocation, target: string)
 }
 
 /**
- * Replaces an SQLite database by a backup, while no hub uses it; returns where the former one is now.
- * Throws StartupError.
+ * Replaces an SQLite database by a backup, while no hub uses it; returns where the former one is now. Throws StartupError,
+ * also for an encrypted one without its passphrase.
  */
 export async function restoreDatabase(
+  location: DatabaseLocation,
+  source: string,
+  passphrase?: Secret,
+): Promise<string | undefined> {
+  if (!existsSync(source)) throw new StartupError(`there is no file ${source}`);
+  if (!(await isSealed(source))) return await restoreFrom(location, source);
+  if (passphrase === undefined)
+    throw new StartupError(`${source} is encrypted: set Hub.backup.passphrase to its passphrase`);
+  const plain = `${source}.plain`;
+  await openSealed(source, plain, passphrase);
+  let kept: string | undefined;
+  try {
+    kept = await restoreFrom(location, plain);
+  } catch (error) {
+    // PostgreSQL's own program needs it.
+    if (sqliteFile(location) !== undefined) await rm(plain, { force: true });
+    throw error;
+  }
+  await rm(plain, { force: true });
+  return kept;
+}
+
+async function restoreFrom(
   location: DatabaseLocation,
   source: string,
 ): Promise<string | undefined> {

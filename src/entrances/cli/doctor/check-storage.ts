@@ -1,6 +1,6 @@
 import { constants, existsSync } from 'node:fs';
-import { access, stat, statfs } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { access, readdir, stat, statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { geteuid } from 'node:process';
 import { signingKeyContext } from '../../../identity/oauth/keys/signing-key-store.ts';
 import { readFailure } from '../../../platform/acme/acme-store.ts';
@@ -8,6 +8,7 @@ import type { Config } from '../../../platform/config/config.ts';
 import { loadCookieSecrets } from '../../../platform/config/cookie-secret.ts';
 import { createSealer } from '../../../platform/crypto/sealer.ts';
 import { hubCommand } from '../../../platform/files/program-folder.ts';
+import { isBackupName } from '../../../platform/store/database-backup.ts';
 import { checkExpiringState } from '../../../platform/store/keyv.ts';
 import { type DatabaseProbe, probeDatabase } from '../../../platform/store/probe-database.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../../plugin/host/finding.ts';
@@ -115,6 +116,23 @@ export async function checkFolders({ Hub, directory }: Config): Promise<readonly
     ['Hub.cookie_secret_file', dirname(resolve(directory, Hub.cookie_secret_file))],
   ]);
   return await Promise.all([...folders].map(([setting, folder]) => checkFolder(setting, folder)));
+}
+
+/** Whether the backups that the hub makes are there; nothing where it makes none. */
+export async function checkBackups({ Hub, directory }: Config): Promise<readonly Finding[]> {
+  const check = 'backups of Hub.backup';
+  if (Hub.backup === undefined) return [];
+  const folder = resolve(directory, Hub.backup.directory);
+  const names = (await readdir(folder).catch(() => [])).filter(isBackupName).toSorted();
+  const last = names.at(-1);
+  const fix = `see the log of the hub, and try it: ${hubCommand(`backup ${folder}/trial`)}`;
+  if (last === undefined) return [warning(check, `there is none in ${folder}`, fix)];
+  const { mtimeMs, size } = await stat(join(folder, last));
+  const hours = (Date.now() - mtimeMs) / 3_600_000;
+  const said = `the last of ${names.length} is ${hours.toFixed(1)} hours old and has ${(size / 2 ** 20).toFixed(1)} MiB`;
+  return hours > 2 * Hub.backup.interval_hours
+    ? [failed(check, said, fix)]
+    : [ok(check, `${said}: ${join(folder, last)}`)];
 }
 
 /** Path of the database, of an SQLite in a file. */

@@ -13,7 +13,13 @@ import {
 } from './check-addresses.ts';
 import { clockUnknown, readClocks } from './check-clock.ts';
 import { checkManagedServices } from './check-services.ts';
-import { checkDatabase, checkDatabaseFile, checkFolders, checkStore } from './check-storage.ts';
+import {
+  checkBackups,
+  checkDatabase,
+  checkDatabaseFile,
+  checkFolders,
+  checkStore,
+} from './check-storage.ts';
 
 const providerTimeoutMs = 10_000;
 const engineTimeoutMs = 30_000;
@@ -36,6 +42,7 @@ export async function examine(
     checkStore(config),
     checkFolders(config),
     checkDatabaseFile(config),
+    checkBackups(config),
     checkOpenFiles(config.Proxy.max_connections),
     checkListeners(config, hubPid),
     checkPublicUrl(config, hubPid),

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { createPeriodic, type Periodic } from '../platform/concurrency/periodic.ts';
+import type { Config } from '../platform/config/config.ts';
+import { backupName, isBackupName } from '../platform/store/database-backup.ts';
+import { findLastBackup, type LastBackup, saveLastBackup } from '../platform/store/last-backup.ts';
+import type { Foundation } from './foundation.ts';
+import type { Stores } from './stores.ts';
+
+const lookMs = 60_000;
+const retryMs = 10 * 60_000;
+const hourMs = 3_600_000;
+
+/** Makes the backups of `Hub.backup`, one process for all on the database, by a program that shares no core with the hub. */
+export function startBackups(
+  hub: Pick<Stores, 'settings'> &
+    Pick<Foundation, 'database' | 'environment' | 'log' | 'stopping'> & {
+      readonly config: Pick<Config, 'Hub' | 'directory' | 'file'>;
+      readonly program?: readonly string[];
+    },
+): Periodic | undefined {
+  const { config, database, settings, log } = hub;
+  const { backup, database_url } = config.Hub;
+  const [command, ...words] = hub.program ?? [];
+  if (backup === undefined || config.file === undefined || command === undefined) return undefined;
+  const folder = resolve(config.directory, backup.directory);
+  const given = ['--config', config.file];
+
+  const isDue = ({ at = 0, failedAt = 0 }: LastBackup) =>
+    database.now() >= Math.max(at + backup.interval_hours * hourMs, failedAt + retryMs);
+
+  async function back(): Promise<void> {
+    const last = await findLastBackup(settings);
+    if (!isDue(last)) return;
+    const file = join(folder, backupName(database_url, new Date(database.now())));
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await promisify(execFile)(command ?? '', [...words, 'backup', file, ...given], {
+        cwd: config.directory,
+        env: hub.environment,
+        signal: hub.stopping,
+      });
+      await removeOldest(backup?.keep ?? 1);
+      await saveLastBackup(settings, { at: database.now(), file });
+      log.info({ file }, 'database backed up');
+    } catch (error) {
+      if (hub.stopping.aborted) return;
+      const { stderr, message } = error as Error & { readonly stderr?: string };
+      const problem = stderr?.trim() || message;
+      await saveLastBackup(settings, { ...last, failedAt: database.now(), problem });
+      log.error({ file, problem }, 'backup of the database failed');
+    }
+  }
+
+  async function removeOldest(keep: number): Promise<void> {
+    const names = await readdir(folder);
+    const found = names.filter(isBackupName).toSorted();
+    // Of one that was killed, which nobody goes on with.
+    const unfinished = names.filter((name) =>
+      isBackupName(name.replace(/\.(?:plain|\w+\.part)$/, '')),
+    );
+    const left = unfinished.filter((name) => !found.includes(name));
+    for (const name of [...left, ...found.slice(0, -keep)]) await rm(join(folder, name));
+  }
+
+  const periodic = createPeriodic({
+    intervalMs: lookMs,
+    async work() {
+      if (isDue(await findLastBackup(settings))) await database.whileAlone('backup', back);
+    },
+    onError: (error) => log.warn({ err: error }, 'could not see to backups'),
+  });
+  void periodic.run();
+  return periodic;
+}
