@@ -4,8 +4,8 @@ import { open, realpath, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Secret } from '../config/secret.ts';
+import { isSealed, openSealed, sealFile } from '../crypto/sealed-file.ts';
 import { StartupError } from '../errors.ts';
-import { isSealed, openSealed, sealFile } from '../files/sealed-file.ts';
 import { lockDatabase } from './database-lock.ts';
 import { backUpSqlite, restoreSqlite } from './sqlite-backup.ts';
 
