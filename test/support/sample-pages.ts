@@ -960,6 +960,10 @@ export function samplePages(
         isRescue: true,
       }),
     }),
+    'server-paused': serverPage({
+      ...serverView,
+      server: server('running', { ...named, pausedAt: minutes(-95) }),
+    }),
     'server-failed': serverPage({
       ...serverView,
       server: server('failed', { failure: text('The server ended with exit code 1.') }),

@@ -8,7 +8,7 @@ import { notice } from './notice.ts';
 /** How much of each budget is used, and which way it is counted. */
 export function budgetList(budgets: readonly BudgetState[], currency: string): HtmlValue {
   if (budgets.length === 0) return false;
-  return html`<section class="block" aria-labelledby="budgets-title"><h2 id="budgets-title">${text`What is left`}</h2>
+  return html`<section class="block" aria-labelledby="budgets-title"><h2 id="budgets-title">${text`Budgets`}</h2>
 <dl class="facts">${budgets.map(
     (state) =>
       html`<dt>${state.budget.name}</dt><dd><progress max="1" value="${Math.min(1, state.part)}" aria-label="${state.budget.name}"></progress> ${spent(state, currency)}, ${periodOf(state)}</dd>`,

@@ -99,7 +99,7 @@ function limits(view: ServerPageView): HtmlValue {
   }
   if (server.comingStop !== undefined) {
     const { userName, name, keptUntil } = server;
-    return html`<div class="row"><p class="soft">${keptUntil && html`${text`Kept running until ${timeElement(keptUntil, layout.now)}.`} `}${comingStopSentence(server, layout.now)}${server.comingStop.reason === 'idle_timeout' && html` ${workSentence(view)}`}</p>${
+    return html`<div class="row"><p class="soft">${keptUntil && html`${text`It is kept running, used or not; that ends ${timeElement(keptUntil, layout.now)}.`} `}${comingStopSentence(server, layout.now)}${server.comingStop.reason === 'idle_timeout' && html` ${workSentence(view)}`}</p>${
       may.extend &&
       extendForm(layout, server, {
         label: text`Extend`,

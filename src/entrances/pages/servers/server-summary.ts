@@ -142,7 +142,7 @@ export function keepForm(
 /** Says when a time limit stops a server that runs. */
 export function comingStopSentence({ comingStop, pausedAt }: ServerSummary, now: Date): HtmlValue {
   if (pausedAt !== undefined) {
-    return text`It was idle and is paused since ${timeElement(pausedAt, now)}; it goes on as soon as you open it.`;
+    return text`It was paused ${timeElement(pausedAt, now)} because it was idle; it goes on as soon as it is opened.`;
   }
   if (comingStop === undefined) return '';
   const when = timeElement(comingStop.at, now);
