@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createGroup } from '../../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { enterInstance } from '../../../test/support/instances.ts';
@@ -222,6 +222,23 @@ describeEachDatabase('time limits', (open, dialect) => {
       world.uses = [];
       await watch.run();
       await until(async () => (await world.isPaused('ann')) === true, 'it is paused again');
+      expect(world.woken).toEqual(['server-ann']);
+      await untilStopped(watch);
+    });
+
+    test('is looked at twice a second, and nothing is once it goes on', async () => {
+      using started = vi.spyOn(globalThis, 'setInterval');
+      using ended = vi.spyOn(globalThis, 'clearInterval');
+      const { world, watch } = await pause(await open());
+      const looks = () =>
+        started.mock.results.filter(
+          ({ value }, index) =>
+            started.mock.calls[index]?.[1] === 500 &&
+            !ended.mock.calls.some(([timer]) => timer === value),
+        ).length;
+      await until(async () => looks() === 1, 'it is looked at');
+      world.uses = [['server-ann', monotonicMs()]];
+      await until(async () => looks() === 0, 'it goes on');
       expect(world.woken).toEqual(['server-ann']);
       await untilStopped(watch);
     });

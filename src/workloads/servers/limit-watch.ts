@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
 import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
-import { createPeriodic } from '../../platform/concurrency/periodic.ts';
+import { createPeriodic, type Periodic } from '../../platform/concurrency/periodic.ts';
 import { isStorageUnavailable } from '../../platform/errors.ts';
 import type { LimitRecord, ServerLimitsStore, WatchedServer } from './server-row-store.ts';
 import { type ComingStop, comingStop, type LimitKind, type LimitRules } from './time-limits.ts';
@@ -61,6 +61,7 @@ export function createLimitWatch(deps: {
   let last: { readonly nowMs: number; readonly atMs: number } | undefined;
   /** Since when servers are known to be paused. */
   const paused = new Map<string, number>();
+  let waking: Periodic | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isFailing = false;
   let isClosed = false;
@@ -82,19 +83,27 @@ export function createLimitWatch(deps: {
     },
   });
 
-  /** A request waits for it: many looks at what is known here cost less than one question to the database. */
-  const waking = createPeriodic({
-    intervalMs: wakeIntervalMs,
-    async work() {
-      if (isClosed || paused.size === 0) return;
-      for (const [id, atMs] of deps.uses()) {
-        if (atMs < (paused.get(id) ?? Number.POSITIVE_INFINITY)) continue;
-        await deps.wake(id);
-        paused.delete(id);
-      }
-    },
-    onError: (error) => log.warn({ err: error }, 'could not wake a paused server'),
-  });
+  /** Looks for use of paused servers, while there are any; a request waits for it. */
+  function watchPaused(): void {
+    if (paused.size === 0 || isClosed) {
+      waking?.[Symbol.dispose]();
+      waking = undefined;
+      return;
+    }
+    // Many looks at what is known here cost less than one question to the database.
+    waking ??= createPeriodic({
+      intervalMs: wakeIntervalMs,
+      async work() {
+        for (const [id, atMs] of deps.uses()) {
+          if (isClosed || atMs < (paused.get(id) ?? Number.POSITIVE_INFINITY)) continue;
+          await deps.wake(id);
+          paused.delete(id);
+        }
+        watchPaused();
+      },
+      onError: (error) => log.warn({ err: error }, 'could not wake a paused server'),
+    });
+  }
 
   async function look(): Promise<void> {
     if (rules.isAny) await deps.flushActivity();
@@ -109,6 +118,7 @@ export function createLimitWatch(deps: {
     const isPaused = new Set(servers.filter((each) => each.pausedAt !== null).map(({ id }) => id));
     for (const id of paused.keys()) if (!isPaused.has(id)) paused.delete(id);
     for (const id of isPaused) paused.set(id, paused.get(id) ?? askedAtMs);
+    watchPaused();
     const jumpMs = jumpTo(nowMs, atMs, atMs - askedAtMs);
     const isUnwatched = last === undefined || atMs - last.atMs > intervalMs + maxPauseMs;
     const before = known;
@@ -230,7 +240,9 @@ export function createLimitWatch(deps: {
       await stopping(async () => {
         if (isClosed) return;
         const atMs = monotonic();
-        if ((await deps.stop(id, reason)) === 'paused') paused.set(id, atMs);
+        if ((await deps.stop(id, reason)) === 'stopped') return;
+        paused.set(id, atMs);
+        watchPaused();
       });
     } catch (error) {
       log.error({ err: error, serverId: id }, 'server over time limit could not be stopped');
@@ -252,7 +264,7 @@ export function createLimitWatch(deps: {
     async [Symbol.asyncDispose]() {
       isClosed = true;
       clearTimeout(timer);
-      await waking[Symbol.asyncDispose]();
+      await waking?.[Symbol.asyncDispose]();
       await periodic[Symbol.asyncDispose]();
       await Promise.all(ends.values());
     },
