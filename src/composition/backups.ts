@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { createPeriodic, type Periodic } from '../platform/concurrency/periodic.ts';
 import type { Config } from '../platform/config/config.ts';
-import { backupName, isBackupName } from '../platform/store/database-backup.ts';
+import { backupName, isBackupName, isUnfinishedBackup } from '../platform/store/database-backup.ts';
 import { findLastBackup, type LastBackup, saveLastBackup } from '../platform/store/last-backup.ts';
 import type { Foundation } from './foundation.ts';
 import type { Stores } from './stores.ts';
@@ -37,6 +37,7 @@ export function startBackups(
     const file = join(folder, backupName(database_url, new Date(database.now())));
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
+      await remove((await readdir(folder)).filter(isUnfinishedBackup));
       await promisify(execFile)(command ?? '', [...words, 'backup', file, ...given], {
         cwd: config.directory,
         env: hub.environment,
@@ -55,14 +56,12 @@ export function startBackups(
   }
 
   async function removeOldest(keep: number): Promise<void> {
-    const names = await readdir(folder);
-    const found = names.filter(isBackupName).toSorted();
-    // Of one that was killed, which nobody goes on with.
-    const unfinished = names.filter((name) =>
-      isBackupName(name.replace(/\.(?:plain|\w+\.part)$/, '')),
-    );
-    const left = unfinished.filter((name) => !found.includes(name));
-    for (const name of [...left, ...found.slice(0, -keep)]) await rm(join(folder, name));
+    const found = (await readdir(folder)).filter(isBackupName).toSorted();
+    await remove(found.slice(0, -keep));
+  }
+
+  async function remove(names: readonly string[]): Promise<void> {
+    for (const name of names) await rm(join(folder, name));
   }
 
   const periodic = createPeriodic({

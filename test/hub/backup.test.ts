@@ -172,7 +172,8 @@ describe('backups that the hub makes by itself', () => {
     const safe = join(folder.directory, 'safe');
     const [first, second] = ['hub-2026-01-01T00-00-00Z.sqlite', 'hub-2026-01-02T00-00-00Z.sqlite'];
     await mkdir(safe);
-    for (const name of [first, second, 'notes.sqlite', `${first}.plain`])
+    const killed = [`${first}.plain`, `${first}.plain.0a1b.part`, `${first}.sealed.part`];
+    for (const name of [first, second, 'notes.sqlite', ...killed])
       await writeFile(join(safe, name), 'old');
     const hub = await folder.start();
     const madeBy = () => readdirSync(safe).filter((name) => /^hub-(?!2026-01)/.test(name));

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { open, realpath, rm } from 'node:fs/promises';
+import { link, open, realpath, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Secret } from '../config/secret.ts';
@@ -29,6 +29,11 @@ export function backupName(url: string, at: Date): string {
   return `hub-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z.${suffix}`;
 }
 
+/** Whether a file is left of a backup of such a name that was killed; it may be in plain text. */
+export function isUnfinishedBackup(name: string): boolean {
+  return /\.(?:plain|part)(?:-\w+)?$/.test(name) && isBackupName(name.split('.', 2).join('.'));
+}
+
 export function isBackupName(name: string): boolean {
   return /^hub-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.(?:sqlite|dump)$/.test(name);
 }
@@ -44,12 +49,13 @@ export async function backUpDatabase(
 ): Promise<void> {
   if (passphrase === undefined) return copyDatabase(location, target);
   if (existsSync(target)) throw new StartupError(explainDump({ code: 'EEXIST' }, target));
-  const plain = `${target}.plain`;
+  const [plain, part] = [`${target}.plain`, `${target}.sealed.part`];
   try {
     await copyDatabase(location, plain);
-    await sealFile(plain, target, passphrase);
+    await sealFile(plain, part, passphrase);
+    await link(part, target);
   } finally {
-    await rm(plain, { force: true });
+    for (const path of [plain, part]) await rm(path, { force: true });
   }
 }
 
@@ -118,19 +124,23 @@ async function dumpPostgres({ url, environment }: DatabaseLocation, target: stri
   const password = decodeURIComponent(address.password);
   // Other accounts can read the arguments of a program, not its environment.
   address.password = '';
+  const part = `${target}.dump.part`;
   let isMine = false;
   try {
+    if (existsSync(target)) throw Object.assign(new Error(), { code: 'EEXIST' });
     // Before pg_dump, which would make it readable by others.
-    await (await open(target, 'wx', 0o600)).close();
+    await (await open(part, 'wx', 0o600)).close();
     isMine = true;
     await execFileAsync(
       'pg_dump',
-      ['--format=custom', '--no-password', `--file=${target}`, `--dbname=${address.href}`],
+      ['--format=custom', '--no-password', `--file=${part}`, `--dbname=${address.href}`],
       { env: { ...environment, ...(password !== '' && { PGPASSWORD: password }) } },
     );
+    await link(part, target);
   } catch (thrown) {
-    if (isMine) await rm(target, { force: true });
     throw new StartupError(explainDump(thrown, target), { cause: thrown });
+  } finally {
+    if (isMine) await rm(part, { force: true });
   }
 }
 
