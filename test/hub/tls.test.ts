@@ -48,17 +48,19 @@ function* repeated(piece: Buffer, first = piece) {
   for (;;) yield piece;
 }
 
-/** Rapid reset (CVE-2023-44487): requests for /, each taken back at once. */
-function* resets() {
+/** Rapid reset (CVE-2023-44487): requests with these headers, each taken back at once. */
+function* resets(headers: string) {
   for (let stream = 1; ; stream += 2) {
-    const asked = frame(1, 5, stream, Buffer.from([0x82, 0x87, 0x84]));
+    const asked = frame(1, 5, stream, Buffer.from(headers, 'latin1'));
     yield Buffer.concat([asked, frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))]);
   }
 }
 
 /** What floods send on and on. */
 const floods = () => [
-  resets(),
+  resets('\x82\x87\x84'),
+  // CONNECT, which is refused.
+  resets('\x02\x07CONNECT\x01\x05a.hub'),
   // HEADERS without an end (CVE-2024-27983).
   repeated(frame(9, 0, 1, Buffer.alloc(8, 0x82)), frame(1, 0, 1, Buffer.from([0x82]))),
   // SETTINGS (CVE-2019-9515) of more entries than a client has.
@@ -130,6 +132,7 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
       },
       Proxy: {
         max_connections_per_address: 20,
+        client_read_timeout: 5,
         extra_routes: {
           '/app/': {
             target: `http://127.0.0.1:${(app.address() as AddressInfo).port}`,
@@ -365,6 +368,17 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     ])('%j is answered with %i', async (headers, status) => {
       const answer = await withSession((session) => ask(session, headers));
       expect(answer.status ?? answer.code).toBe(status);
+    });
+
+    test('a client that takes no answer loses it', async () => {
+      const slow = connectHttp2(`https://127.0.0.1:${port}`, {
+        rejectUnauthorized: false,
+        settings: { initialWindowSize: 0 },
+      });
+      slow.on('error', () => {});
+      const untaken = await ask(slow, { ':authority': 'hub.localhost', ':path': '/hub/health' });
+      expect(untaken).toMatchObject({ status: 200, code: constants.NGHTTP2_INTERNAL_ERROR });
+      slow.destroy();
     });
 
     test('a flood ends its connection, and no other', async () => {

@@ -80,7 +80,7 @@ export function createHubServer(deps: {
   const { request, upgrade, takesUpgrade } = deps;
   const sockets = new Set<Socket>();
   /** Of HTTP/2, and how many of the sockets are streams of theirs. */
-  const sessions = new Set<ServerHttp2Session>();
+  const sessions = new Map<ServerHttp2Session, Socket>();
   let streamCount = 0;
   const takeHttp2 = createHttp2End({
     config,
@@ -135,7 +135,7 @@ export function createHubServer(deps: {
         if (under !== undefined) sockets.delete(under);
         if (socket.alpnProtocol === 'h2') {
           const session = takeHttp2(socket);
-          sessions.add(session);
+          sessions.set(session, socket);
           session.once('close', () => sessions.delete(session));
           if (isClosing) session.close();
         } else {
@@ -200,7 +200,8 @@ export function createHubServer(deps: {
     streams?.cutRest();
     for (const socket of sockets) socket.destroySoon();
     setTimeout(() => {
-      for (const session of sessions) session.destroy();
+      // A session that has closed still waits for its client to close too.
+      for (const socket of sessions.values()) socket.destroy();
       for (const socket of sockets) socket.destroy();
     }, cutGraceMs).unref();
   }
@@ -221,7 +222,7 @@ export function createHubServer(deps: {
         closeUnused(monotonicMs() - startedAtMs > silentGraceMs);
       }
       for (const socket of sockets) tellToClose(socket);
-      for (const session of sessions) session.close();
+      for (const session of sessions.keys()) session.close();
       endUnused();
       // A connection whose last answer ends only now would be kept alive for the whole idle time.
       const polling = setInterval(endUnused, idlePollMs);

@@ -15,6 +15,8 @@ const maxStreams = 128;
 /** Resets of streams that are borne at once, and each second from then on (CVE-2023-44487). */
 const resets = { streamResetBurst: 200, streamResetRate: 20 };
 const maxSettings = 16;
+/** How long a client may take to close its side of a connection that has ended. */
+const lastWordsMs = 1_000;
 const maxHeaderFields = 256;
 /** Of answers: those of apps were let through already. */
 const maxAnswerHeaderBytes = 1024 * 1024;
@@ -34,7 +36,7 @@ export function createHttp2End({
   config,
   serve,
 }: {
-  readonly config: Pick<ProxyConfig, 'max_header_size' | 'idle_timeout'>;
+  readonly config: Pick<ProxyConfig, 'max_header_size' | 'idle_timeout' | 'client_read_timeout'>;
   readonly serve: (socket: Socket) => void;
 }): (socket: TLSSocket) => ServerHttp2Session {
   return (socket) => {
@@ -51,13 +53,19 @@ export function createHttp2End({
     const open = new Set<ServerHttp2Stream>();
     // Whatever a client does to its session ends it, and nothing else.
     session.on('error', ignore);
-    session.setTimeout(config.idle_timeout * 1000, () => {
-      if (open.size === 0) session.close();
+    onSilence(session, config.idle_timeout, () => {
+      if (open.size > 0) return;
+      session.close();
+      setTimeout(() => socket.destroy(), lastWordsMs).unref();
     });
     session.on('stream', (stream, headers, _flags, rawHeaders) => {
       open.add(stream);
       stream.on('error', ignore);
       stream.once('close', () => open.delete(stream));
+      // Of a short answer, the connection within the process is over, and nobody else sees that it is not taken.
+      onSilence(stream, config.client_read_timeout, () => {
+        if (stream.writableLength > 0) stream.destroy(new Error('the client takes nothing'));
+      });
       const target = targetOf(headers);
       if (target === undefined) refuse(stream, 400);
       else if (headers[':method'] === 'CONNECT') refuse(stream, 405);
@@ -69,6 +77,15 @@ export function createHttp2End({
     });
     return session;
   };
+}
+
+/** Calls back each time that nothing has come or gone for so long; 0 for never. */
+function onSilence(of: ServerHttp2Session | ServerHttp2Stream, seconds: number, then: () => void) {
+  of.setTimeout(seconds * 1000, () => {
+    then();
+    // Node calls once.
+    onSilence(of, seconds, then);
+  });
 }
 
 interface Target {
