@@ -85,6 +85,7 @@ import type { PageEdge } from '../../src/platform/store/page-edge.ts';
 import { serviceDefinition } from '../../src/workloads/services/runtime-service.ts';
 import { createService, type Service } from '../../src/workloads/services/service.ts';
 import type { PlacedStatus } from '../../src/workloads/services/service-status.ts';
+import { noUse } from '../../src/workloads/usage/count-use.ts';
 import { sampleBranding } from './sample-branding.ts';
 
 /** The moment at which every sample page is looked at. */
@@ -391,6 +392,10 @@ export function samplePages(
     '  File "/srv/app/serve.py", line 41, in main',
     'OSError: [Errno 28] No space left on device',
   ].map(text);
+  const shownBudgets = sampleBudgets.map((state) => ({
+    ...state,
+    budget: { ...state.budget, name: text(state.budget.name) },
+  }));
   const serverView: ServerPageView = {
     layout,
     server: server('running'),
@@ -1929,11 +1934,16 @@ export function samplePages(
       time: sampleMonth,
       days: sampleUse,
       sum: sumOfUse,
-      budgets: sampleBudgets.map((state) => ({
-        ...state,
-        budget: { ...state.budget, name: text(state.budget.name) },
-      })),
+      budgets: shownBudgets,
       currency: '€',
+    }),
+    'usage-none': ownUsagePage({
+      layout,
+      time: sampleMonth,
+      days: [],
+      sum: noUse,
+      budgets: shownBudgets,
+      currency: '',
     }),
     'admin-usage': usagePage({
       layout,
@@ -1947,6 +1957,15 @@ export function samplePages(
       days: sampleUse,
       sumOfDays: sumOfUse,
       currency: '€',
+    }),
+    'admin-usage-none': usagePage({
+      layout,
+      query: { by: 'group', sort: 'cost' },
+      time: sampleMonth,
+      found: { items: [], total: 0, sum: noUse },
+      days: [],
+      sumOfDays: noUse,
+      currency: '',
     }),
     'admin-keys': keysPage({
       layout,

@@ -83,13 +83,13 @@ export function usagePage(view: UsageView): Html {
       monthLinks(time, layout.now, (month) => urlOf({ month })),
     )}
 <nav class="chips" aria-label="${text`Sum up by`}">${useKinds.map(chip)}</nav>
-${days !== undefined && usePlots(days, { time, sum, currency })}
+${days !== undefined && items.length + days.length > 0 && usePlots(days, { time, sum, currency })}
 <section class="block">${
       items.length === 0
         ? html`<p class="empty">${text`Nothing was used in this month.`}</p>`
         : table(text`Use`, columns, items, { style: 'dense' })
     }
 ${total > items.length && html`<p class="soft">${message('{shown, number} of {total, number} are shown; the file has more.', { shown: items.length, total })}</p>`}
-<form method="post" action="${urls.adminUsageExport}">${csrfField(layout)}${hiddenFields({ by: query.by, sort: query.sort, month: time.month })}<button class="button">${text`As a CSV file`}</button></form></section>`,
+${items.length > 0 && html`<form method="post" action="${urls.adminUsageExport}">${csrfField(layout)}${hiddenFields({ by: query.by, sort: query.sort, month: time.month })}<button class="button">${text`As a CSV file`}</button></form>`}</section>`,
   });
 }
