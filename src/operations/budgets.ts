@@ -26,6 +26,7 @@ export const budgetOperations = [
     summary: 'Grant more of a budget, until its period ends',
     description: 'Of a time that passes, such as `7d`, for as long from now on.',
     scopes: ['admin:servers'],
+    needsRecentLogin: true,
     body: z.strictObject({
       user: z.string().optional().describe('Whom; all who use it unless given.'),
       reason: z.string().trim().min(1).max(500).describe('For the audit log.'),

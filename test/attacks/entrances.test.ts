@@ -51,6 +51,7 @@ const commands = listCommands().flatMap(({ name, command }) =>
   operationsOf(command).map((id) => ({
     name,
     arguments: command.registeredArguments.map((each) => each.name()),
+    needed: command.options.flatMap(({ mandatory, long }) => (mandatory ? [long ?? '', 'x'] : [])),
     operation: operationOf(id),
     title: `command ${name} (${id})`,
   })),
@@ -352,13 +353,13 @@ describe('each command', () => {
 
   test.for(commands.filter((command) => command.arguments.length > 0))(
     '$title does nothing for one whom the operation does not find',
-    async ({ name, arguments: args, operation }) => {
+    async ({ name, arguments: args, needed, operation }) => {
       const untouched = await state();
       // Who is to be made must not be there.
       const nobody = name === 'hub user add' ? world.owner.name : 'nobody';
       const named = args.map((each) => (each === 'kind' ? 'user' : nobody));
       const flags = operation.id.startsWith('delete') ? ['--yes'] : [];
-      const words = [...name.split(' ').slice(1), ...named, ...flags];
+      const words = [...name.split(' ').slice(1), ...named, ...needed, ...flags];
       const { exitCode, stdout, stderr } = await runCommand(hub.directory, words);
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
       expect(stderr).toMatch(/no user nobody|no such|exists already|no failed logins/);

@@ -267,6 +267,7 @@ test('every change asks for a recent login, but for what ends things or is over 
       'createTokenByPassword',
       'postUserInfo',
       'exportActivity',
+      'exportUsage',
       // Of OAuth clients; what they get ends with the login.
       'decideAuthorization',
       'exchangeCode',

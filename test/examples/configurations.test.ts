@@ -33,7 +33,8 @@ interface Shown {
 }
 
 /** Blocks that a test of their own starts, with the files that their page has the reader write. */
-const startedRemotely = /"authenticator_class": "badges"|"class": "nice"|"hooks": \["scratch"\]/;
+const startedRemotely =
+  /"authenticator_class": "badges"|"class": "nice"|"hooks": \["scratch"\]|"certificates": \[|"acme": \{/;
 /** Sections begin with a capital; other JSON that a page shows is no configuration. */
 const sectionName = /^(?:\$schema|[A-Z].*)$/;
 

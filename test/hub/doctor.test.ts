@@ -252,7 +252,7 @@ describe('hub doctor', () => {
       'that is not there',
       { names: ['localhost'], isGone: true },
       /shows none: connect ECONNREFUSED/,
-      /^start the proxy/,
+      /^start the hub, or the proxy there/,
     ],
   ] as const)('does not take a certificate %s', async (_what, certificate, detail, fix) => {
     const { names, isTrusted, isGone, ageDays = 0 }: Certificate = certificate;

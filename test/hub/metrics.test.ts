@@ -77,6 +77,11 @@ const movedToRemote = [
   'hub_signing_keys',
   // log-trouble.test.ts
   'hub_log_lines_dropped_total',
+  // backup.test.ts
+  'hub_backup_last_success_timestamp_seconds',
+  // tls.test.ts
+  'hub_certificate_current',
+  'hub_certificate_not_after_seconds',
   // acme.test.ts
   'hub_acme_last_failure_timestamp_seconds',
   // readiness.test.ts

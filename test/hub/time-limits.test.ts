@@ -143,7 +143,7 @@ test('a user keeps an idle server running for a time, and no longer', async () =
   // The first of the buttons.
   await submitFormTo(browser, await page(), /^\/hub\/extend\/fay$/, { keep: '14400' });
   expect(await left()).toBe(240);
-  expect((await page()).body).toMatch(/Kept running until <time/);
+  expect((await page()).body).toMatch(/It is kept running, used or not; that ends <time/);
   await age('fay', `last_activity_at = last_activity_at - ${61 * minute}`);
   await look();
   expect(await getServer(hub, serverPath('fay'))).toMatchObject({ ready: true });

@@ -125,7 +125,7 @@ describe('the socket', () => {
     [{ bind_url: 'unix://hub.sock' }, 'Hub.bind_url'],
     [
       { bind_url: 'https://hub.example.org' },
-      'Hub.certificates: is needed, since bind_url is an https:// address',
+      'Hub.certificates: is needed, or acme, since bind_url is an https:// address',
     ],
     [{ public_url: undefined }, 'Hub.public_url: is needed, since bind_url is a socket'],
     [{ bind_socket_mode: 'rw' }, 'Hub.bind_socket_mode'],

@@ -28,6 +28,7 @@ describeEachDatabase('the password credential store', (open) => {
   test('changes nothing when the tokens cannot be ended with it', async () => {
     const { database, credentials } = await openStore();
     await credentials.setPasswordHash('alice', 'first');
+    await database.kysely.schema.dropTable('imported_tokens').execute();
     await database.kysely.schema.dropTable('access_tokens').execute();
     const change = credentials.setPasswordHash('alice', 'second', { endsApiTokens: true });
     await expect(change).rejects.toThrow();

@@ -58,7 +58,7 @@ export const oldSettings: Readonly<Record<string, OldSetting>> = {
   'JupyterHub.hub_connect_ip': here('Hub.hub_connect_url'),
   'JupyterHub.hub_connect_port': here('Hub.hub_connect_url'),
   'JupyterHub.db_url': instead(
-    'Hub.database_url names a database of its own; hub import jupyterhub --database reads the old one',
+    'Hub.database_url names a database of its own; the import of a JupyterHub reads the old one (--database)',
   ),
   'JupyterHub.ssl_cert': here('Hub.certificates'),
   'JupyterHub.ssl_key': here('Hub.certificates'),
@@ -75,7 +75,7 @@ export const oldSettings: Readonly<Record<string, OldSetting>> = {
     'administrators may open servers by their role; define the role admin in Hub.load_roles to change that',
   ),
   'JupyterHub.api_tokens': instead(
-    'tokens come along by hub import jupyterhub --database; of services they are Hub.services[].api_token',
+    'tokens come along by the import of a JupyterHub (--database); of services they are Hub.services[].api_token',
   ),
   'JupyterHub.service_tokens': instead('give each service its Hub.services[].api_token'),
   'JupyterHub.cookie_secret': instead(

@@ -69,7 +69,7 @@ export function relativeTime(moment: Date, now: Date): Text {
 /** Shows a moment relative to now, with the exact time for machines and as a tooltip; without one, that it never came. */
 export function timeElement(moment: Date | undefined, now: Date): Html {
   if (moment === undefined) return html`<span class="soft">${text`Never`}</span>`;
-  return html`<time datetime="${moment.toISOString()}" title="${exactTime(moment)}">${relativeTime(moment, now)}</time>`;
+  return html`<time datetime="${moment.toISOString().replace(/\d\dZ$/, 'Z')}" title="${exactTime(moment)}">${relativeTime(moment, now)}</time>`;
 }
 
 /** Says how long something takes: `45 seconds`, `3 minutes`. */
