@@ -51,6 +51,7 @@ type LaterTable =
   | 'refresh_tokens'
   | 'client_logins'
   | 'imported_tokens'
+  | 'taken_tokens'
   | 'server_meters'
   | 'usage_records'
   | 'usage_totals'

@@ -55,6 +55,11 @@ export interface ImportedTokensTable {
   hash: string;
 }
 
+/** Ids of all tokens that were ever taken over, those too that are revoked. */
+export interface TakenTokensTable {
+  id: string;
+}
+
 /** What a user let a client have for as long as it refreshes its tokens. */
 export interface GrantsTable {
   id: string;

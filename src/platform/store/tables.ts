@@ -7,6 +7,7 @@ import type {
   ImportedTokensTable,
   RefreshTokensTable,
   SigningKeysTable,
+  TakenTokensTable,
 } from './oauth-tables.ts';
 import type {
   PasskeysTable,
@@ -46,6 +47,7 @@ export interface Tables {
   access_tokens: AccessTokensTable;
   client_logins: ClientLoginsTable;
   imported_tokens: ImportedTokensTable;
+  taken_tokens: TakenTokensTable;
   grants: GrantsTable;
   refresh_tokens: RefreshTokensTable;
   signing_keys: SigningKeysTable;

@@ -23,15 +23,16 @@ export async function writeTokens(importing: Importing, userIds: Ids): Promise<v
       .returning('id')
       .execute();
     counts.tokens.removed = gone.length;
-    await deleteMadeWith(
-      on,
-      database,
-      gone.map(({ id }) => id),
-    );
+    const goneIds = gone.map(({ id }) => id);
+    await deleteMadeWith(on, database, goneIds);
+    // Such as those of a service that Hub.services lacks for a while.
+    const areGone = textsOf(goneIds, database);
+    await on.deleteFrom('taken_tokens').where('id', 'in', areGone).execute();
   }
-  const there = await on.selectFrom('access_tokens').select('id').where('id', 'in', ids).execute();
-  const thereIds = new Set(there.map(({ id }) => id));
-  const missing = plan.tokens.filter(({ id }) => !thereIds.has(id));
+  // One that was revoked here stays so.
+  const taken = await on.selectFrom('taken_tokens').select('id').where('id', 'in', ids).execute();
+  const takenIds = new Set(taken.map(({ id }) => id));
+  const missing = plan.tokens.filter(({ id }) => !takenIds.has(id));
   await addRows(
     importing,
     'tokens',
@@ -61,6 +62,8 @@ export async function writeTokens(importing: Importing, userIds: Ids): Promise<v
     'imported_tokens',
     missing.map(({ id, prefix, hash }) => ({ access_token_id: id, prefix, hash })),
   );
+  const nowTaken = missing.map(({ id }) => ({ id }));
+  await addRows(importing, undefined, 'taken_tokens', nowTaken);
 }
 
 /** Named servers, and default ones that are shared. Answers with the ids of all, by user id and name. */

@@ -148,6 +148,12 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     const again = await importPlan(database, plan, { dryRun: false, update: true, sealer });
     for (const count of Object.values(again))
       expect(count).toMatchObject({ added: 0, changed: 0, removed: 0 });
+
+    await database.kysely.deleteFrom('access_tokens').where('note', '=', 'mine').execute();
+    for (const update of [false, true]) {
+      const { tokens } = await importPlan(database, plan, { dryRun: false, update, sealer });
+      expect(tokens, 'revoked here').toMatchObject({ found: 2, added: 0 });
+    }
   });
 
   test('5.x is there with its shares, and what cannot be is said', async () => {
