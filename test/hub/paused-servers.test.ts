@@ -23,7 +23,9 @@ test.skipIf(!canFreeze())(
     await startUntilReady(hub, ann);
     expect(await untilPaused()).toMatchObject({ ready: true, stops_at: null, stop_reason: null });
     const browser = await hub.logIn('ann');
-    expect((await browser.open(`${hub.url}hub/home`)).body).toContain('It was idle and is paused');
+    expect((await browser.open(`${hub.url}hub/home`)).body).toContain(
+      'because it was idle; it goes on as soon as it is opened.',
+    );
 
     expect((await browser.open(`${hub.url}user/ann/`)).status).toBe(200);
     await untilServer(hub, ann, (server) => server.paused_at === null, 'it goes on');

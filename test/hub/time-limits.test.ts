@@ -9,6 +9,7 @@ import {
   getServer,
   serverPath,
   startUntilReady,
+  stopServer,
   submitFormTo,
   tokenOf,
   untilServer,
@@ -41,7 +42,9 @@ beforeAll(async () => {
       ],
       limits_by_group: { guests: { idle_timeout_seconds: 0, max_age_seconds: 7200 } },
       remove_named_servers_at_limit: true,
-      budgets: [{ name: 'small', user: 'gil', period: 'month', server_hours: 2 }],
+      budgets: [
+        { name: 'small', user: 'gil', period: 'month', server_hours: 2, when_over: 'keep' },
+      ],
     },
   });
   await createUsers(hub, 'ann', 'bob', 'cleo', 'eve', 'fay', 'gil');
@@ -237,7 +240,12 @@ test('a start beyond a budget is refused, which home says before', async () => {
   expect((await browser.open(`${hub.url}hub/home`)).body).toContain(
     'The budget “small” is nearly used up: 1.7 of 2 server hours, this month.',
   );
+  await startUntilReady(hub, serverPath('gil'));
   await use(2);
+  const page = await browser.open(`${hub.url}hub/servers/gil`);
+  const restart = await submitFormTo(browser, page, /restart-server/);
+  expect(restart.body).toContain('2 of 2 server hours');
+  expect((await stopServer(hub, serverPath('gil'))).status).toBe(204);
   const refused = await hub.api(serverPath('gil'), adminToken, { method: 'POST' });
   expect([refused.status, await refused.text()]).toEqual([
     403,

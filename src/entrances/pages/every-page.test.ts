@@ -184,6 +184,8 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'admin-keys',
       'usage',
       'admin-usage',
+      'admin-usage-none',
+      'usage-none',
       'admin-activity',
       'spawn-pending',
       'stop-pending',

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import type { AcmeConfig } from '../config/config.ts';
+import { readCertificate } from '../http/tls/read-certificate.ts';
 import type { KeyvSpace } from '../store/keyv-space.ts';
 import {
   type AcmeAccount,
@@ -154,6 +155,12 @@ export function startAcmeCertificates(options: AcmeOptions): Periodic {
       replaces,
       signal,
     });
+    // What is served is given to each handshake, which must not meet what cannot be read.
+    const read = readCertificate({ ...made, origin: 'Hub.acme' });
+    if ('problem' in read)
+      throw new AcmeError(
+        `What the authority made cannot be served: its ${read.part} ${read.problem}`,
+      );
     const { validFromDate, validToDate } = new X509Certificate(made.certificate);
     const lifeMs = validToDate.getTime() - validFromDate.getTime();
     const hasInfo = account.directory.renewalInfo !== undefined;

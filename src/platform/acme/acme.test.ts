@@ -6,7 +6,9 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { memorySpace } from '../../../test/support/memory-space.ts';
 import { hasPebble, startPebble } from '../../../test/support/pebble.ts';
+import { requires } from '../../../test/support/requires.ts';
 import { until } from '../../../test/support/test-hub.ts';
+import { selfSigned } from '../../../test/support/tls-front.ts';
 import { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { KeyPair } from '../http/tls/certificate-source.ts';
@@ -268,6 +270,20 @@ describe.skipIf(!hasPebble())('certificates by ACME', () => {
     world.stop.abort();
     await ended;
     expect(await world.storeOf('a').failure()).toBeUndefined();
+  });
+
+  test.skipIf(!requires('openssl'))('that are not of the key are not taken', async () => {
+    const world = await startWorld();
+    await answerHttp(world);
+    const { cert } = selfSigned(['hub.example.org']);
+    world.answer = (url) => (/certZ/i.test(url) ? new Response(cert) : undefined);
+    const instance = world.startInstance();
+    await until(
+      () => world.logged.some(({ msg }) => /no certificate/.test(String(msg))),
+      'it fails',
+    );
+    expect(JSON.stringify(world.logged)).toContain('is not the key of the certificate');
+    expect(instance.served).toEqual([]);
   });
 
   test('that cannot be got: says what was tried, waits longer each time, and serves the former', async () => {

@@ -205,6 +205,12 @@ export function createUserServers(deps: {
     return accepted;
   }
 
+  /** That of the profile which a start would take, too. */
+  function requireBudget(request: StartRequest, choices: SpawnChoices, before?: Server) {
+    const { profile } = request.userOptions ?? before?.userOptions ?? {};
+    return deps.requireBudget(request.user, chooseProfile(choices.profiles, profile)?.name);
+  }
+
   /** Removes a stopped server with everything known of it. */
   async function removeStopped(server: Server): Promise<void> {
     await deletion.ofServer(server);
@@ -255,10 +261,7 @@ export function createUserServers(deps: {
       const choices = await choicesFor(request.user.name);
       const { user, serverName } = request;
       const before = await store.find(user.name, serverName);
-      if (before === undefined || before.state === 'stopped') {
-        const { profile } = request.userOptions ?? before?.userOptions ?? {};
-        await deps.requireBudget(user, chooseProfile(choices.profiles, profile)?.name);
-      }
+      if ((before?.state ?? 'stopped') === 'stopped') await requireBudget(request, choices, before);
       const account = await deps.decideAccount(user);
       const server = await serverFor(request);
       return lifecycle.start(server, () => {
@@ -277,6 +280,7 @@ export function createUserServers(deps: {
       if (!request.mayStartInMaintenance) await deps.requireNoMaintenance();
       const { user, serverName } = request;
       const server = await existing(user.name, serverName);
+      await requireBudget(request, await choicesFor(user.name), server);
       if (server.state !== 'stopped') await userServers.stop(user.name, serverName, askedBy);
       const accepted = userServers.start(request);
       accepted.catch((error: unknown) =>

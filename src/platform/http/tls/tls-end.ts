@@ -54,7 +54,10 @@ export function createTlsEnd(deps: {
       finding.then((pair) => answer(null, pair && createContext(pair))).catch(answer);
     },
   });
-  challengeServer.on('secureConnection', (socket) => void socket.end());
+  challengeServer.on('secureConnection', (socket) => {
+    // The authority may be gone already, and need not close.
+    socket.on('error', () => undefined).destroySoon();
+  });
   challengeServer.on('tlsClientError', (_error, socket) => void socket.destroy());
 
   let ticketSecret: Secret | undefined;
