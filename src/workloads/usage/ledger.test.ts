@@ -169,19 +169,21 @@ describeEachDatabase('the ledger', (open, dialect) => {
     expect(await database.kysely.selectFrom('server_meters').selectAll().execute()).toEqual([]);
   });
 
-  test.runIf(dialect === 'sqlite')('asks the same few things however many run', async () => {
-    const counts: number[] = [];
-    for (const size of [1, 60]) {
-      const database = await open();
-      const names = Array.from({ length: size }, (_, index) => `user-${index}`);
-      const { ledgerOf, totals } = await world(database, names);
-      using watched = watchStatements();
-      counts.push((await watched.during(() => ledgerOf('one').run())).length);
-      expect((await totals('all')).wall).toBeGreaterThanOrEqual(size);
-    }
-    expect(counts[0]).toBe(counts[1]);
-    expect(counts[0]).toBeLessThan(12);
-  });
+  // Statements are counted where SQLite is asked.
+  if (dialect === 'sqlite')
+    test('asks the same few things however many run', async () => {
+      const counts: number[] = [];
+      for (const size of [1, 60]) {
+        const database = await open();
+        const names = Array.from({ length: size }, (_, index) => `user-${index}`);
+        const { ledgerOf, totals } = await world(database, names);
+        using watched = watchStatements();
+        counts.push((await watched.during(() => ledgerOf('one').run())).length);
+        expect((await totals('all')).wall).toBeGreaterThanOrEqual(size);
+      }
+      expect(counts[0]).toBe(counts[1]);
+      expect(counts[0]).toBeLessThan(12);
+    });
 
   test('is summed up by month for those whom a reader may see', async () => {
     const database = await open();
