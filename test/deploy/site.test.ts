@@ -94,8 +94,14 @@ describe.skipIf(!requires('site-generator'))('the documentation as a site', () =
       if (response.status() >= 400) failed.push(response.status());
     });
     await page.goto(`http://127.0.0.1:${port}${base}`);
-    await page.keyboard.press('Control+k');
-    await page.keyboard.type('stop idle servers');
+    const search = page.locator('.VPLocalSearchBox input');
+    // Until its scripts have run, the page hears no keys.
+    const isOpen = async () => {
+      await page.keyboard.press('Control+k');
+      return await search.isVisible();
+    };
+    await expect.poll(isOpen).toBe(true);
+    await search.fill('stop idle servers');
     await page.locator('.VPLocalSearchBox .result').first().click();
     await page.waitForURL(/stop-idle-servers/);
     expect(await page.locator('h1').textContent()).toContain('Stop idle servers');
