@@ -39,11 +39,16 @@ async function readVersion(kysely: Kysely<any>): Promise<number> {
 
 async function removeOldCopies(file: string): Promise<void> {
   const folder = dirname(file);
+  const paths = readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(file)}.before-`) && !name.includes('.part'))
+    .map((name) => join(folder, name));
+  // Another process that starts at the same time removes them, too.
   const copies = await Promise.all(
-    readdirSync(folder)
-      .filter((name) => name.startsWith(`${basename(file)}.before-`) && !name.endsWith('.part'))
-      .map(async (name) => ({ path: join(folder, name), ...(await stat(join(folder, name))) })),
+    paths.map(async (path) => ({
+      path,
+      at: (await stat(path).catch(() => undefined))?.mtimeMs ?? 0,
+    })),
   );
-  const oldFirst = copies.toSorted((left, right) => left.mtimeMs - right.mtimeMs);
-  for (const { path } of oldFirst.slice(0, -maxCopies)) await rm(path);
+  const oldFirst = copies.toSorted((left, right) => left.at - right.at);
+  for (const { path } of oldFirst.slice(0, -maxCopies)) await rm(path, { force: true });
 }
