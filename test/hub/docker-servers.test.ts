@@ -42,6 +42,8 @@ describe.runIf(hasDocker())('servers in containers', () => {
           ...['node', '/opt/hub/examples/workspace/workspace.ts'],
         ],
         access: 'server',
+        // From its sources, on a machine that may be slow.
+        http_timeout: 300,
         volumes: [
           { source: projectDirectory, target: '/opt/hub', read_only: true },
           { source: 'home-{username}', target: '/home/user' },
