@@ -5,7 +5,7 @@
 import { type Argon2Algorithm, argon2Sync, scryptSync } from 'node:crypto';
 import { getPriority, platform, setPriority } from 'node:os';
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { type BcryptParameters, bcryptTag } from './bcrypt.ts';
+import { hashSync } from 'bcryptjs';
 
 /** What a hash is made of, and by which algorithm. */
 export type HashJob =
@@ -28,7 +28,12 @@ export type HashJob =
       readonly r: number;
       readonly p: number;
     }
-  | ({ readonly algorithm: 'bcrypt'; readonly password: string } & BcryptParameters);
+  | {
+      readonly algorithm: 'bcrypt';
+      readonly password: string;
+      /** With version and cost: `$2b$12$` and 22 characters. */
+      readonly salt: string;
+    };
 
 /** The answer to one job. */
 export type HashAnswer = { readonly tag: Uint8Array } | { readonly error: string };
@@ -54,7 +59,8 @@ function answerTo(job: HashJob): HashAnswer {
 }
 
 function tagOf(job: HashJob): Buffer {
-  if (job.algorithm === 'bcrypt') return bcryptTag(job.password, job);
+  if (job.algorithm === 'bcrypt')
+    return Buffer.from(hashSync(job.password, job.salt).slice(job.salt.length));
   const { password, salt, tagBytes } = job;
   if (job.algorithm === 'scrypt') {
     const { N, r, p } = job;

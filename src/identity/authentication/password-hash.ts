@@ -1,6 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PasswordHasher } from '../../plugin/host/authenticator.ts';
-import { readBcrypt } from './bcrypt.ts';
 import { hashInThread } from './hash-threads.ts';
 
 /** Cost of Argon2id (RFC 9106): memory in KiB, passes over it, lanes. */
@@ -110,16 +109,23 @@ function parseScrypt(text: string): ParsedPasswordHash | undefined {
   };
 }
 
+/** Of other programs; the hub makes none. */
+const bcryptHash = /^(\$2[aby]\$(?:0[4-9]|1[0-6])\$[./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/;
+
+/** Whether a hash is one that the hub replaces at the next login. */
+export function isBcryptHash(text: string): boolean {
+  return bcryptHash.test(text);
+}
+
 function parseBcrypt(text: string): ParsedPasswordHash | undefined {
-  const read = readBcrypt(text);
-  return (
-    read && {
-      tag: read.tag,
-      derive: (password) =>
-        hashInThread({ algorithm: 'bcrypt', password: normalise(password), ...read }),
-      hasCost: () => false,
-    }
-  );
+  const [, salt, tag] = bcryptHash.exec(text) ?? [];
+  if (salt === undefined || tag === undefined) return undefined;
+  return {
+    tag: Buffer.from(tag),
+    derive: (password) =>
+      hashInThread({ algorithm: 'bcrypt', password: normalise(password), salt }),
+    hasCost: () => false,
+  };
 }
 
 function argon2Tag(

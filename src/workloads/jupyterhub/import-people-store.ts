@@ -1,4 +1,4 @@
-import { readBcrypt } from '../../identity/authentication/bcrypt.ts';
+import { isBcryptHash } from '../../identity/authentication/password-hash.ts';
 import { findDefaultRole } from '../../identity/rbac/role.ts';
 import { newGroupRow } from '../../identity/users/group-rows-store.ts';
 import { totpSecretContext } from '../../identity/users/second-factor-store.ts';
@@ -50,7 +50,7 @@ export async function writePasswords(importing: Importing, userIds: Ids): Promis
   const passwords = withIds(plan.passwords);
   for (const { id, hash } of update ? passwords : []) {
     const former = hashOf.get(id);
-    if (former === undefined || former === hash || readBcrypt(former) === undefined) continue;
+    if (former === undefined || former === hash || !isBcryptHash(former)) continue;
     await on
       .updateTable('password_credentials')
       .set({ password_hash: hash, updated_at: now })
