@@ -25,11 +25,12 @@ export function startBackups(
   const { backup, database_url } = config.Hub;
   const [command, ...words] = hub.program ?? [];
   if (backup === undefined || config.file === undefined || command === undefined) return undefined;
+  const { interval_hours, keep } = backup;
   const folder = resolve(config.directory, backup.directory);
   const given = ['--config', config.file];
 
   const isDue = ({ at = 0, failedAt = 0 }: LastBackup) =>
-    database.now() >= Math.max(at + backup.interval_hours * hourMs, failedAt + retryMs);
+    database.now() >= Math.max(at + interval_hours * hourMs, failedAt + retryMs);
 
   async function back(): Promise<void> {
     const last = await findLastBackup(settings);
@@ -43,9 +44,9 @@ export function startBackups(
         env: hub.environment,
         signal: hub.stopping,
       });
-      await removeOldest(backup?.keep ?? 1);
       await saveLastBackup(settings, { at: database.now(), file });
       log.info({ file }, 'database backed up');
+      await remove((await readdir(folder)).filter(isBackupName).toSorted().slice(0, -keep));
     } catch (error) {
       if (hub.stopping.aborted) return;
       const { stderr, message } = error as Error & { readonly stderr?: string };
@@ -53,11 +54,6 @@ export function startBackups(
       await saveLastBackup(settings, { ...last, failedAt: database.now(), problem });
       log.error({ file, problem }, 'backup of the database failed');
     }
-  }
-
-  async function removeOldest(keep: number): Promise<void> {
-    const found = (await readdir(folder)).filter(isBackupName).toSorted();
-    await remove(found.slice(0, -keep));
   }
 
   async function remove(names: readonly string[]): Promise<void> {
