@@ -99,9 +99,14 @@ export async function writeGroups(importing: Importing, userIds: Ids): Promise<I
     await on.updateTable('groups').set({ properties }).where('id', '=', row.id).execute();
     counts.groups.changed += 1;
   }
-  const rows = plan.groups
-    .filter(({ name }) => !rowOf.has(name))
-    .map(({ name, properties }) => ({ ...newGroupRow(name, importOrigin), properties }));
+  // Those of the configuration too, which the hub makes at its first start, and which have further members.
+  const wanted = new Map([
+    ...plan.members.map(({ group }) => [group, '{}'] as const),
+    ...plan.groups.map(({ name, properties }) => [name, properties] as const),
+  ]);
+  const rows = [...wanted]
+    .filter(([name]) => !rowOf.has(name))
+    .map(([name, properties]) => ({ ...newGroupRow(name, importOrigin), properties }));
   await addRows(importing, 'groups', 'groups', rows);
   const ids = new Map([...there, ...rows].map(({ id, name }) => [name, id]));
 

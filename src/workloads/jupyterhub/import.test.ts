@@ -10,13 +10,14 @@ import { createPasswordHasher } from '../../identity/authentication/password-has
 import { createUserNameRules } from '../../identity/authentication/user-name-rules.ts';
 import { createImportedTokenStore } from '../../identity/oauth/tokens/imported-token-store.ts';
 import { createScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
+import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createPasswordCredentialStore } from '../../identity/users/password-credential-store.ts';
 import { createSecondFactorStore } from '../../identity/users/second-factor-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
 import { Secret } from '../../platform/config/secret.ts';
 import { createSealer } from '../../platform/crypto/sealer.ts';
 import { openOldDatabase } from '../../platform/store/old-database.ts';
-import { planImport } from './import-plan.ts';
+import { type ImportRules, planImport } from './import-plan.ts';
 import { importPlan } from './import-store.ts';
 import { readOldHub } from './old-hub.ts';
 import { readNativePasswords } from './old-passwords.ts';
@@ -78,7 +79,7 @@ const tablesOf54 = `${common}
 
 const sealer = createSealer([new Secret('k'.repeat(32))], 'second-factor');
 
-const rules = {
+const rules: ImportRules = {
   userNames: createUserNameRules({ username_map: { bob: 'robert' }, username_pattern: '' }),
   catalogue: createScopeCatalogue({}),
   configured: { groups: [], roles: [], serviceNames: ['wiki'] },
@@ -111,11 +112,11 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     return url.replace(/^postgres(ql)?:/, 'postgresql+psycopg2:');
   }
 
-  async function take(statements: string) {
+  async function take(statements: string, { configured } = rules) {
     const url = await makeOld(statements);
     await using old = await openOldDatabase(url, { directory, setting: '--database' });
     const passwords = old.has('users_info') ? await readNativePasswords(old) : [];
-    const plan = planImport(await readOldHub(old, Date.now()), rules, passwords);
+    const plan = planImport(await readOldHub(old, Date.now()), { ...rules, configured }, passwords);
     const database = await open();
     const options = { dryRun: false, update: false, sealer };
     const counts = await importPlan(database, plan, options);
@@ -154,6 +155,17 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
       const { tokens } = await importPlan(database, plan, { dryRun: false, update, sealer });
       expect(tokens, 'revoked here').toMatchObject({ found: 2, added: 0 });
     }
+  });
+
+  test('members of a group of the configuration come along before the first start', async () => {
+    const group = { name: 'course', users: ['robert'], properties: {} };
+    const configured = { ...rules.configured, groups: [group] };
+    const { database, counts } = await take(tablesOf15, { ...rules, configured });
+    expect(counts.members).toMatchObject({ found: 1, added: 1 });
+    // The hub's start, which has it be one of the configuration.
+    await createGroupStore(database).syncConfigured([group]);
+    const members = await database.kysely.selectFrom('group_members').select('origin').execute();
+    expect(members.map(({ origin }) => origin).toSorted()).toEqual(['api', 'config']);
   });
 
   test('5.x is there with its shares, and what cannot be is said', async () => {
