@@ -4,7 +4,7 @@ import type { AuthenticatorConfig } from '../../platform/config/config.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import type { KeyvSpaces } from '../../platform/store/keyv.ts';
 import type { KeyvSpace } from '../../platform/store/keyv-space.ts';
-import { createKeyedQueue } from './keyed-queue.ts';
+import { createKeyedQueue } from '../../platform/concurrency/keyed-queue.ts';
 import {
   type Change,
   type Counter,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createKeyedQueue } from '../../../platform/concurrency/keyed-queue.ts';
 import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
@@ -20,6 +21,9 @@ export type AnswerGrant = (
   resource?: AccessTarget,
 ) => Promise<GrantedToken>;
 
+/** More at once are no lost answers that a client asks for again. */
+const maxRefreshesOfGrant = 200;
+
 /** Refreshes an access token (RFC 6749 §6); each refresh token is good for one use. */
 export function createRefreshGrant({
   refreshTokens,
@@ -34,6 +38,9 @@ export function createRefreshGrant({
   readonly log: Logger;
   readonly now?: () => number;
 }): AnswerGrant {
+  // They wait for one another here, not in the database, where each would keep a connection from everybody else.
+  const refreshes = createKeyedQueue({ maxQueueLength: maxRefreshesOfGrant });
+
   /** Who may not use the client now gets no further tokens for it; it comes back with the right. */
   async function mayUse(client: Client, userId: string): Promise<boolean> {
     const user = await users.findById(userId);
@@ -58,7 +65,11 @@ export function createRefreshGrant({
       note: loginNote(client),
       expiresAt: new Date(now() + shortLifetimeSeconds * 1000),
     } as const;
-    const result = await refreshTokens.refresh(refreshToken, accessToken);
+    const result = await refreshes.run(grant.id, () =>
+      refreshTokens.refresh(refreshToken, accessToken),
+    );
+    if (result === undefined)
+      throw new OAuthError('invalid_request', 'Too many refreshes of one grant at once.');
     if (result.outcome === 'refreshed')
       return { ...result, accessToken, requestedScope, lifetimeSeconds: shortLifetimeSeconds };
     if (result.outcome === 'replayed') {
