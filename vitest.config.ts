@@ -20,7 +20,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'parts', include: ['{src,plugins}/**/*.test.ts'], exclude: world },
+        test: { name: 'parts', include: ['{src,plugins,scripts}/**/*.test.ts'], exclude: world },
       },
       {
         extends: true,

@@ -1,10 +1,10 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createKeyedQueue } from '../../platform/concurrency/keyed-queue.ts';
 import type { AuthenticatorConfig } from '../../platform/config/config.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import type { KeyvSpaces } from '../../platform/store/keyv.ts';
 import type { KeyvSpace } from '../../platform/store/keyv-space.ts';
-import { createKeyedQueue } from '../../platform/concurrency/keyed-queue.ts';
 import {
   type Change,
   type Counter,

@@ -1,39 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findUnusedMembers } from './support/unused-members.ts';
+import { findUnusedMembers } from './find.ts';
 
-const root = join(import.meta.dirname, '..');
-
-/** What only others than the program use, and who. */
-const usedRemotely: Readonly<Record<string, string>> = {
-  'Ledger.run': 'a timer does it; tests do it at once',
-  'LimitWatch.run': 'a timer does it; tests do it at once',
-  'OutputLog.tail': 'the program has each line handed to it; tests read them',
-  'UseRecorder.flush': 'a timer does it; tests do it at once',
-};
-
-const program = ['src', 'plugins', 'examples', 'scripts'];
-
-test('no interface of the program has a method that the program never uses', async () => {
-  await using project = await createProject({
-    extends: join(root, 'tsconfig.json'),
-    compilerOptions: { typeRoots: [join(root, 'node_modules', '@types')] },
-    // The types of its tests would take twice as long to find.
-    include: program.map((folder) => join(root, folder)),
-    exclude: [join(root, '**/*.test.ts')],
-  });
-  const found = findUnusedMembers({
-    project: project.file,
-    isProgram: (file) => program.includes(placeOf(file).split('/')[0] ?? ''),
-    isSearched: (file) => placeOf(file).startsWith('src/'),
-  });
-  // What is listed and used after all is out of date here.
-  expect(found).toEqual(Object.keys(usedRemotely).toSorted());
-});
-
-test('unused methods are told from those that are called, taken out, spread or passed on', async () => {
+test('unused methods are distinguished from those that are called, taken out, spread or passed on', async () => {
   await using project = await createProject({
     compilerOptions: { strict: true, target: 'es2024', types: [] },
   });
@@ -90,8 +61,4 @@ async function createProject(config: object) {
     file,
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   };
-}
-
-function placeOf(file: string): string {
-  return relative(root, file).replaceAll('\\', '/');
 }
