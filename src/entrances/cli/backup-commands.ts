@@ -10,11 +10,7 @@ export function addBackupCommands(program: Command, io: CliIo): void {
   const location = async (command: Command) => {
     const { config } = await loadFor(command, io);
     const { directory, Hub } = config;
-    const database: DatabaseLocation = {
-      url: Hub.database_url,
-      directory,
-      environment: io.env,
-    };
+    const database: DatabaseLocation = { url: Hub.database_url, directory };
     return { database, Hub, directory };
   };
 
@@ -36,7 +32,9 @@ export function addBackupCommands(program: Command, io: CliIo): void {
 
   withConfig(program.command('restore'))
     .argument('<file>', `what ${hubCommand('backup')} has written`)
-    .description('replace the database of a hub that does not run by a backup')
+    .description(
+      'replace the database of a hub that does not run by a backup, of SQLite or PostgreSQL',
+    )
     .action(async (file: string, _flags: unknown, command: Command) => {
       const { database, Hub } = await location(command);
       const { restoreDatabase } = await import('../../platform/store/database-backup.ts');

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import type { Secret } from '../config/secret.ts';
@@ -16,14 +17,18 @@ const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
 const keyOf = (passphrase: Secret, salt: Buffer) => derive(passphrase.reveal(), salt, 32, cost);
 
-/** Encrypts a file into a new one of mode 0600. Rejects where there is one already. */
-export async function sealFile(source: string, target: string, passphrase: Secret): Promise<void> {
+/** Writes something encrypted to a new file of mode 0600. Rejects where there is one already. */
+export async function sealFile(
+  source: Readable,
+  target: string,
+  passphrase: Secret,
+): Promise<void> {
   const [salt, nonce] = [randomBytes(saltBytes), randomBytes(nonceBytes)];
   const cipher = createCipheriv('aes-256-gcm', await keyOf(passphrase, salt), nonce);
   const sealed = createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true });
   sealed.write(Buffer.concat([magic, salt, nonce]));
   await pipeline(
-    createReadStream(source),
+    source,
     cipher,
     async function* (chunks: AsyncIterable<Buffer>) {
       yield* chunks;

@@ -1,15 +1,16 @@
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { link, open, realpath, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { pipeline as pipelineOf, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import type { Secret } from '../config/secret.ts';
 import { isSealed, openSealed, sealFile } from '../crypto/sealed-file.ts';
 import { StartupError } from '../errors.ts';
+import { type BackupLines, fillSqlite, linesOfFile, linesOfSqlite, textOf } from './backup-rows.ts';
 import { lockDatabase } from './database-lock.ts';
-import { backUpSqlite, restoreSqlite } from './sqlite-backup.ts';
-
-const execFileAsync = promisify(execFile);
+import { backUpSqlite, checkDatabase, restoreSqlite } from './sqlite-backup.ts';
 
 /** A database as the configuration names it. */
 export interface DatabaseLocation {
@@ -17,11 +18,9 @@ export interface DatabaseLocation {
   readonly url: string;
   /** Folder against which the path of an SQLite file is resolved. */
   readonly directory: string;
-  /** The hub's environment, for `pg_dump`. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-const suffixes = { sqlite: 'sqlite', postgres: 'dump' } as const;
+const suffixes = { sqlite: 'sqlite', postgres: 'jsonl.gz' } as const;
 
 /** What a backup that the hub makes by itself is called: the later, the greater. */
 export function backupName(url: string, at: Date): string {
@@ -29,46 +28,62 @@ export function backupName(url: string, at: Date): string {
   return `hub-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z.${suffix}`;
 }
 
+const ownName = /^hub-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.(?:sqlite|jsonl\.gz)(?<rest>|\..*)$/;
+
 /** Whether a file is left of a backup of such a name that was killed; it may be in plain text. */
 export function isUnfinishedBackup(name: string): boolean {
-  return /\.(?:plain|part)(?:-\w+)?$/.test(name) && isBackupName(name.split('.', 2).join('.'));
+  return /\.(?:plain|part)(?:-\w+)?$/.test(ownName.exec(name)?.groups?.['rest'] ?? '');
 }
 
 export function isBackupName(name: string): boolean {
-  return /^hub-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.(?:sqlite|dump)$/.test(name);
+  return ownName.exec(name)?.groups?.['rest'] === '';
 }
 
 /**
- * Writes a backup of a database to a new file of mode 0600, also while a hub runs; with a passphrase encrypted. PostgreSQL
- * is backed up by `pg_dump`. Throws StartupError.
+ * Writes a backup of a database to a new file of mode 0600, also while a hub runs; with a passphrase encrypted. Of SQLite
+ * it is a database, of PostgreSQL compressed JSON lines. Throws StartupError.
  */
 export async function backUpDatabase(
   location: DatabaseLocation,
   target: string,
   passphrase?: Secret,
 ): Promise<void> {
-  if (passphrase === undefined) return copyDatabase(location, target);
-  if (existsSync(target)) throw new StartupError(explainDump({ code: 'EEXIST' }, target));
-  const [plain, part] = [`${target}.plain`, `${target}.sealed.part`];
+  if (existsSync(target)) throw new StartupError(`${target} exists already; name another file`);
+  const source = sqliteFile(location);
+  if (source !== undefined && !existsSync(source))
+    throw new StartupError(`there is no database ${source}`);
+  if (source !== undefined && passphrase === undefined) return backUpSqlite(source, target);
+  const name = `${target}.${randomBytes(6).toString('hex')}`;
+  const [plain, part] = [`${name}.plain`, `${name}.part`];
   try {
-    await copyDatabase(location, plain);
-    await sealFile(plain, part, passphrase);
+    if (source !== undefined) await backUpSqlite(source, plain);
+    const content =
+      source === undefined ? await compressedRows(location.url) : createReadStream(plain);
+    await (passphrase === undefined
+      ? pipeline(content, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }))
+      : sealFile(content, part, passphrase));
     await link(part, target);
+  } catch (thrown) {
+    if (thrown instanceof StartupError) throw thrown;
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new StartupError(`the database cannot be copied to ${target}: ${reason}`, {
+      cause: thrown,
+    });
   } finally {
     for (const path of [plain, part]) await rm(path, { force: true });
   }
 }
 
-async function copyDatabase(location: DatabaseLocation, target: string): Promise<void> {
-  const source = sqliteFile(location);
-  if (source === undefined) return dumpPostgres(location, target);
-  if (!existsSync(source)) throw new StartupError(`there is no database ${source}`);
-  await backUpSqlite(source, target);
+async function compressedRows(url: string): Promise<Readable> {
+  const { linesOfPostgres } = await import('./postgres-backup.ts');
+  // An error ends both, and whoever reads hears of it.
+  return pipelineOf(Readable.from(textOf(linesOfPostgres(url))), createGzip(), () => {});
 }
 
 /**
- * Replaces an SQLite database by a backup, while no hub uses it; returns where the former one is now. Throws StartupError,
- * also for an encrypted one without its passphrase.
+ * Replaces an SQLite database by a backup, while no hub uses it, and returns where the former one is now; or fills an empty
+ * PostgreSQL database. Each takes the backup of the other. Throws StartupError, with nothing changed, also for an encrypted
+ * one without its passphrase.
  */
 export async function restoreDatabase(
   location: DatabaseLocation,
@@ -81,16 +96,11 @@ export async function restoreDatabase(
     throw new StartupError(`${source} is encrypted: set Hub.backup.passphrase to its passphrase`);
   const plain = `${source}.plain`;
   await openSealed(source, plain, passphrase);
-  let kept: string | undefined;
   try {
-    kept = await restoreFrom(location, plain);
-  } catch (error) {
-    // PostgreSQL's own program needs it.
-    if (sqliteFile(location) !== undefined) await rm(plain, { force: true });
-    throw error;
+    return await restoreFrom(location, plain);
+  } finally {
+    await rm(plain, { force: true });
   }
-  await rm(plain, { force: true });
-  return kept;
 }
 
 async function restoreFrom(
@@ -98,17 +108,39 @@ async function restoreFrom(
   source: string,
 ): Promise<string | undefined> {
   const target = sqliteFile(location);
+  const isCompressed = await beginsAsGzip(source);
   if (target === undefined) {
-    throw new StartupError(
-      `PostgreSQL restores a backup with its own program: pg_restore --clean --if-exists --dbname=NAME ${source}`,
-    );
+    if (!isCompressed) checkDatabase(source);
+    const { fillPostgres } = await import('./postgres-backup.ts');
+    await fillPostgres(location.url, isCompressed ? linesOfFile(source) : linesOfSqlite(source));
+    return undefined;
   }
   using _lock = await lockDatabase(location.url, {
     directory: location.directory,
     explain: (holder, file) => `A hub (${holder}) uses ${file}: stop it first.`,
   });
   // The file itself, where a link leads to it.
-  return await restoreSqlite(source, await realpath(target).catch(() => target));
+  const file = await realpath(target).catch(() => target);
+  return isCompressed
+    ? await restoreRows(linesOfFile(source), file)
+    : await restoreSqlite(source, file);
+}
+
+async function restoreRows(lines: BackupLines, file: string): Promise<string | undefined> {
+  const made = `${file}.${randomBytes(6).toString('hex')}.part`;
+  try {
+    await (await open(made, 'wx', 0o600)).close();
+    await fillSqlite(made, lines);
+    return await restoreSqlite(made, file);
+  } finally {
+    await rm(made, { force: true });
+  }
+}
+
+async function beginsAsGzip(path: string): Promise<boolean> {
+  await using file = await open(path);
+  const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
+  return buffer.equals(Buffer.from([0x1f, 0x8b]));
 }
 
 /** Undefined for PostgreSQL. */
@@ -117,39 +149,4 @@ function sqliteFile({ url, directory }: DatabaseLocation): string | undefined {
   const path = url.slice('sqlite:'.length);
   if (path === ':memory:') throw new StartupError('a database in memory has no backup');
   return resolve(directory, path);
-}
-
-async function dumpPostgres({ url, environment }: DatabaseLocation, target: string): Promise<void> {
-  const address = new URL(url);
-  const password = decodeURIComponent(address.password);
-  // Other accounts can read the arguments of a program, not its environment.
-  address.password = '';
-  const part = `${target}.dump.part`;
-  let isMine = false;
-  try {
-    if (existsSync(target)) throw Object.assign(new Error(), { code: 'EEXIST' });
-    // Before pg_dump, which would make it readable by others.
-    await (await open(part, 'wx', 0o600)).close();
-    isMine = true;
-    await execFileAsync(
-      'pg_dump',
-      ['--format=custom', '--no-password', `--file=${part}`, `--dbname=${address.href}`],
-      { env: { ...environment, ...(password !== '' && { PGPASSWORD: password }) } },
-    );
-    await link(part, target);
-  } catch (thrown) {
-    throw new StartupError(explainDump(thrown, target), { cause: thrown });
-  } finally {
-    if (isMine) await rm(part, { force: true });
-  }
-}
-
-function explainDump(thrown: unknown, target: string): string {
-  const { code, stderr, message } = thrown as { code?: unknown; stderr?: string; message: string };
-  if (code === 'EEXIST') return `${target} exists already; name another file`;
-  if (code === 'ENOENT' && stderr === undefined)
-    return `${target} cannot be made: its folder does not exist`;
-  if (code === 'ENOENT')
-    return 'pg_dump is not installed; it comes with the client programs of PostgreSQL';
-  return `the database cannot be backed up: ${stderr?.trim() || message}`;
 }

@@ -89,27 +89,46 @@ export async function migrate({
 }: MigrateOptions): Promise<string[]> {
   const taken: string[] = [];
   for (;;) {
-    const name = await kysely.transaction().execute(async (transaction) => {
-      if (dialect === 'postgres') {
-        await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLocks.migration)})`.execute(
-          transaction,
-        );
-      }
-      const version = await readVersion(transaction);
-      const step = nextStep(version, steps);
-      if (step === undefined) {
-        // Writing shows now, and not at the first login, that the database can be written.
-        await sql`update hub_schema set version = ${version}`.execute(transaction);
-        return undefined;
-      }
-      await step.up(transaction, dialect);
-      const next = Math.max(version + 1, firstVersion);
-      await sql`update hub_schema set version = ${next}`.execute(transaction);
-      return step.name;
-    });
+    const name = await kysely
+      .transaction()
+      .execute((transaction) => takeStep(transaction, dialect, steps));
     if (name === undefined) return taken;
     taken.push(name);
   }
+}
+
+/** Makes the schema of a version, which `versionProblem` has none with, in an empty database. */
+export async function createSchema(
+  transaction: Transaction<unknown>,
+  dialect: 'sqlite' | 'postgres',
+  version: number,
+): Promise<void> {
+  const steps = migrations.slice(0, version - firstVersion + 1);
+  for (const _ of steps) await takeStep(transaction, dialect, steps);
+}
+
+/** Takes the next step, and returns its name. */
+async function takeStep(
+  transaction: Transaction<unknown>,
+  dialect: 'sqlite' | 'postgres',
+  steps: readonly Migration[],
+): Promise<string | undefined> {
+  if (dialect === 'postgres') {
+    await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLocks.migration)})`.execute(
+      transaction,
+    );
+  }
+  const version = await readVersion(transaction);
+  const step = nextStep(version, steps);
+  if (step === undefined) {
+    // Writing shows now, and not at the first login, that the database can be written.
+    await sql`update hub_schema set version = ${version}`.execute(transaction);
+    return undefined;
+  }
+  await step.up(transaction, dialect);
+  const next = Math.max(version + 1, firstVersion);
+  await sql`update hub_schema set version = ${next}`.execute(transaction);
+  return step.name;
 }
 
 async function readVersion(transaction: Transaction<unknown>): Promise<number> {

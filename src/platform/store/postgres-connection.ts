@@ -169,6 +169,8 @@ function explain(thrown: unknown, address: string, setting: string): Error {
       return say(`has no such database: create it, or correct ${setting}`);
     case '42501':
       return say("does not let the hub's user create tables: grant it create on the schema");
+    case '42P01':
+      return say(`holds no tables of a hub: correct ${setting}`);
     case '42P07':
       return say('already holds tables of another program: give the hub a database of its own');
     case '53300':

@@ -94,7 +94,7 @@ function makeSelfContained(path: string): void {
 }
 
 /** Throws StartupError when a file is not a database of this hub or an earlier one, and whole. */
-function checkDatabase(path: string): void {
+export function checkDatabase(path: string): void {
   let version: unknown;
   try {
     using database = openReadOnly(path);

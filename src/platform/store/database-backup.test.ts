@@ -1,0 +1,145 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { inspect } from 'node:util';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { usePostgres } from '../../../test/support/databases.ts';
+import { hasPostgres, queryPostgres } from '../../../test/support/postgres.ts';
+import { Secret } from '../config/secret.ts';
+import { tablesOfVersion } from './backup-rows.ts';
+import { backUpDatabase, restoreDatabase } from './database-backup.ts';
+import { newestVersion } from './migrate.ts';
+import { openDatabase } from './open-database.ts';
+
+const fixture = join(import.meta.dirname, '../../../fixtures/databases/0001.sql');
+const passphrase = new Secret('correct horse');
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hub-backup-'));
+});
+afterEach(async () => rm(folder, { recursive: true }));
+
+const at = (name: string) => join(folder, name);
+const location = (url: string) => ({ url, directory: folder });
+const open = (url: string) =>
+  openDatabase(url, { directory: folder, log: pino({ level: 'silent' }) });
+
+/** Makes an SQLite database with a row in each table of the first version, and what is hard to write down. */
+async function makeDatabase(version: number): Promise<void> {
+  {
+    using first = new DatabaseSync(at('hub.sqlite'));
+    first.exec(readFileSync(fixture, 'utf8'));
+    first.exec('update users set last_activity_at = 9007199254740993');
+    first.exec(`insert into settings values ('odd', '''\\u2028"[\u2028' || char(10) || '😀')`);
+    first.exec(`delete from audit where id = (select max(id) from audit)`);
+  }
+  if (version < newestVersion()) return;
+  await using _ = await open('sqlite:hub.sqlite');
+  using latest = new DatabaseSync(at('hub.sqlite'));
+  latest.exec(
+    `insert into usage_totals values ('user', 'u', 'day', 1, 'ada', 0.1 + 0.2, 3, 1e300, 0, -0.7)`,
+  );
+}
+
+/** The rows of an SQLite database, to the last bit. */
+function contentOf(name: string): Record<string, string[]> {
+  using database = new DatabaseSync(at(name), { readOnly: true });
+  const tables = database.prepare(`select name from sqlite_master where type = 'table'`).all();
+  return Object.fromEntries(
+    tables.map((table) => {
+      const rows = database.prepare(`select * from "${table['name']}"`);
+      rows.setReadBigInts(true);
+      const lines = rows.all().map((row) => inspect(row, { breakLength: Infinity }));
+      return [String(table['name']), lines.toSorted()];
+    }),
+  );
+}
+
+describe.skipIf(!hasPostgres())('a backup', () => {
+  const postgres = usePostgres();
+
+  test.each([27, newestVersion()])(
+    'of version %s goes from SQLite to PostgreSQL and back with nothing changed',
+    async (version) => {
+      await makeDatabase(version);
+      await backUpDatabase(location('sqlite:hub.sqlite'), at('first'), passphrase);
+      const url = await postgres().createEmptyDatabase();
+      await restoreDatabase(location(url), at('first'), passphrase);
+      await backUpDatabase(location(url), at('second'), passphrase);
+      await restoreDatabase(location('sqlite:back.sqlite'), at('second'), passphrase);
+      expect(contentOf('back.sqlite')).toEqual(contentOf('hub.sqlite'));
+      expect(readdirSync(folder).filter((name) => /part|plain|replaced/.test(name))).toEqual([]);
+      expect(contentOf('back.sqlite')['sqlite_sequence']?.join()).toContain('audit');
+
+      await using hub = await open(url);
+      await hub.kysely.insertInto('audit_arrivals').values({ entry: '[]', users: null }).execute();
+      expect(
+        await queryPostgres(url, 'select nextval(pg_get_serial_sequence($1, $2))::int as next', [
+          'audit',
+          'id',
+        ]),
+      ).toEqual([{ next: 2 }]);
+    },
+  );
+
+  test('that cannot be restored changes nothing', async () => {
+    await makeDatabase(newestVersion());
+    const full = await postgres().createDatabase();
+    const empty = await postgres().createEmptyDatabase();
+    await backUpDatabase(location('sqlite:hub.sqlite'), at('sqlite'));
+    await restoreDatabase(location(empty), at('sqlite'));
+    await backUpDatabase(location(empty), at('good'));
+    const good = await readFile(at('good'));
+    const text = gunzipSync(good).toString();
+    const bad = {
+      short: [good.subarray(0, -100), 'is damaged or no backup of a hub'],
+      newer: [
+        gzipSync(text.replace(`"version":${newestVersion()}`, '"version":999')),
+        'start the newer hub',
+      ],
+      empty: [gzipSync(''), 'it is empty'],
+      orphan: [
+        gzipSync(text.replace(/^.*"sign_count".*$/m, '{"id":"1","user_id":"nobody"}')),
+        'cannot be used',
+      ],
+      text: [Buffer.from('no backup'), 'damaged or no database of a hub'],
+    } as const;
+    const other = await postgres().createEmptyDatabase();
+    for (const [name, [bytes, problem]] of Object.entries(bad)) {
+      await writeFile(at(name), bytes);
+      await expect(restoreDatabase(location(other), at(name)), name).rejects.toThrow(problem);
+      const before = contentOf('hub.sqlite');
+      await expect(
+        restoreDatabase(location('sqlite:hub.sqlite'), at(name)),
+        name,
+      ).rejects.toThrow();
+      expect(contentOf('hub.sqlite')).toEqual(before);
+    }
+    expect(await queryPostgres(other, `select from pg_tables where schemaname = 'public'`)).toEqual(
+      [],
+    );
+    await expect(restoreDatabase(location(full), at('good'))).rejects.toThrow('there are tables');
+    await expect(backUpDatabase(location(other), at('none'))).rejects.toThrow(
+      'holds no tables of a hub',
+    );
+    await expect(backUpDatabase(location(full), at('no/folder'))).rejects.toThrow('ENOENT');
+    expect(readdirSync(folder).filter((name) => /part|plain|none|replaced/.test(name))).toEqual([]);
+  });
+});
+
+test('has columns of types that JSON holds', async () => {
+  await makeDatabase(newestVersion());
+  using database = new DatabaseSync(at('hub.sqlite'), { readOnly: true });
+  const types = (await tablesOfVersion(newestVersion())).flatMap((table) =>
+    database
+      .prepare('select lower(type) as type from pragma_table_info(?)')
+      .all(table)
+      .map(({ type }) => type),
+  );
+  expect(new Set(types)).toEqual(new Set(['text', 'integer', 'bigint', 'double precision']));
+});
