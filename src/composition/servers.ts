@@ -49,7 +49,7 @@ import { createStartHooks, type NamedSpawnHook } from '../workloads/servers/star
 import { createLimitRules } from '../workloads/servers/time-limits.ts';
 import { createUserServers } from '../workloads/servers/user-servers.ts';
 import { type Budgets, createBudgets } from '../workloads/usage/budgets.ts';
-import { createLedger } from '../workloads/usage/ledger.ts';
+import { createLedger, type Ledger } from '../workloads/usage/ledger.ts';
 import { createStopOverBudget } from '../workloads/usage/stop-over-budget.ts';
 import { grow } from './grow.ts';
 import type { Identity } from './identity.ts';
@@ -63,18 +63,30 @@ const parallelProbes = 64;
 export type Working = Awaited<ReturnType<typeof openWork>>;
 
 /** Users' servers, and how busy all is. */
-export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) =>
-  grow(identity)
+export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) => {
+  // The ledger knows the servers, which it counts before they end.
+  const meter: Meter = {};
+  return grow(identity)
     .with((hub) => ({ budgets: createBudgets(hub) }))
-    .with((hub) => openServers(hub, stopsServersAtEnd))
+    .with((hub) => openServers(hub, stopsServersAtEnd, meter))
     .with(openLoads)
-    .with((hub) => ({
-      ledger: hub.disposables.use(createLedger({ ...hub, onCounted: createStopOverBudget(hub) })),
-    })).grown;
+    .with((hub) => {
+      const ledger = createLedger({ ...hub, onCounted: createStopOverBudget(hub) });
+      Object.assign(meter, { ledger, loads: hub });
+      return { ledger: hub.disposables.use(ledger) };
+    }).grown;
+};
+
+/** What counts the use of servers, once it is there. */
+interface Meter {
+  readonly ledger?: Pick<Ledger, 'count'>;
+  readonly loads?: Pick<ReturnType<typeof openLoads>, 'measureServer' | 'forgetServer'>;
+}
 
 async function openServers(
   hub: Identity & { readonly budgets: Budgets },
   stopsServersAtEnd: () => boolean,
+  meter: Meter,
 ) {
   const { config, database, isShared, instance, metrics, log, disposables, plugins } = hub;
   const { accessTokens, serverStore, systemAccounts, spawnHooks, channel } = hub;
@@ -108,9 +120,14 @@ async function openServers(
       limitWatch.runSoon();
       return serverRoutes.open({ ...server, spawnerState: state }, url);
     },
-    onUnavailable: (server) => serverRoutes.close(server),
+    onUnavailable(server) {
+      serverRoutes.close(server);
+      void meter.loads?.measureServer(server.id);
+    },
     async onGone(server) {
       await accessTokens.revokeByServer(server.id);
+      await meter.ledger?.count(server.id);
+      meter.loads?.forgetServer(server.id);
       await spawnHooks.afterStop(server.userName, server.name);
       await startHooks.afterStop(identityOf(server));
     },
@@ -209,7 +226,13 @@ async function openServers(
     }),
   );
   const homeSpaces = createHomeSpaces({ ...hub, spawner });
-  const serverPauses = createServerPauses({ ...hub, lifecycle, spawner, store: limitsStore });
+  const serverPauses = createServerPauses({
+    ...hub,
+    lifecycle,
+    spawner,
+    store: limitsStore,
+    count: async (serverId) => meter.ledger?.count(serverId),
+  });
   const limitWatch = disposables.use(
     createLimitWatch({
       rules: createLimitRules(spawnerConfig),

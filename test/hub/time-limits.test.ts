@@ -246,6 +246,13 @@ test('a start beyond a budget is refused, which home says before', async () => {
   const restart = await submitFormTo(browser, page, /restart-server/);
   expect(restart.body).toContain('2 of 2 server hours');
   expect((await stopServer(hub, serverPath('gil'))).status).toBe(204);
+  await changeDatabase(hub, (database) => {
+    // However short the run was, it is counted.
+    const counted = database
+      .prepare(`select user_name from usage_records where user_name = 'gil' and wall_seconds > 0`)
+      .all();
+    expect(counted).toHaveLength(1);
+  });
   const refused = await hub.api(serverPath('gil'), adminToken, { method: 'POST' });
   expect([refused.status, await refused.text()]).toEqual([
     403,

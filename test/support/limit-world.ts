@@ -46,6 +46,7 @@ export async function createLimitWorld(
         ...limits,
         async list(...which) {
           const { servers, nowMs } = await limits.list(...which);
+          await world.listed();
           return { servers, nowMs: nowMs && nowMs + passedMs + aheadMs };
         },
       },
@@ -55,6 +56,7 @@ export async function createLimitWorld(
       flushActivity: async () => world.flush(),
       async stop(serverId, reason) {
         if (reason === 'idle_timeout' && world.pauses) {
+          await world.pausing();
           await limits.setPaused(instanceId, serverId, true);
           return 'paused';
         }
@@ -92,6 +94,9 @@ export async function createLimitWorld(
     watchOf,
     /** Stores what was used. */
     flush: (): void => undefined,
+    /** What is waited for before servers that were listed are looked at, and before one is paused. */
+    listed: (): Promise<void> | void => undefined,
+    pausing: (): Promise<void> | void => undefined,
     stopped,
     woken,
     /** Whether servers that are idle are paused. */

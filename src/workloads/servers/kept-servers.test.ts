@@ -42,6 +42,32 @@ describeEachDatabase('servers beyond the idle timeout', (open) => {
       await untilStopped(watch);
     });
 
+    test('goes on at once when it was paused while servers were listed', async () => {
+      const world = await createLimitWorld(await open());
+      world.pauses = true;
+      await world.add('ann');
+      await using watch = world.watchOf();
+      await watch.run();
+      await world.age('ann', { used: 61 * minute });
+      const [pausing, listing, listed] = Array.from({ length: 3 }, () =>
+        Promise.withResolvers<void>(),
+      );
+      world.pausing = () => pausing!.promise;
+      await watch.run();
+      world.listed = () => {
+        listing!.resolve();
+        return listed!.promise;
+      };
+      const look = watch.run();
+      await listing!.promise;
+      pausing!.resolve();
+      await until(async () => (await world.isPaused('ann')) === true, 'it is paused');
+      listed!.resolve();
+      await look;
+      world.uses = [['server-ann', monotonicMs()]];
+      await until(async () => !(await world.isPaused('ann')), 'it goes on');
+    });
+
     test('is looked at twice a second, and nothing is once it goes on', async () => {
       using started = vi.spyOn(globalThis, 'setInterval');
       using ended = vi.spyOn(globalThis, 'clearInterval');

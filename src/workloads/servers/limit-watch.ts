@@ -108,6 +108,7 @@ export function createLimitWatch(deps: {
   async function look(): Promise<void> {
     if (rules.isAny) await deps.flushActivity();
     const askedAtMs = monotonic();
+    const knownPaused = new Map(paused);
     const { servers, nowMs } = await store.list(instanceId, rules.groupNames);
     const atMs = monotonic();
     if (nowMs === undefined) {
@@ -116,7 +117,9 @@ export function createLimitWatch(deps: {
       return;
     }
     const isPaused = new Set(servers.filter((each) => each.pausedAt !== null).map(({ id }) => id));
-    for (const id of paused.keys()) if (!isPaused.has(id)) paused.delete(id);
+    // One that was paused while they were listed is not in the list as that.
+    for (const [id, sinceMs] of knownPaused)
+      if (!isPaused.has(id) && paused.get(id) === sinceMs) paused.delete(id);
     for (const id of isPaused) paused.set(id, paused.get(id) ?? askedAtMs);
     watchPaused();
     const jumpMs = jumpTo(nowMs, atMs, atMs - askedAtMs);

@@ -38,7 +38,7 @@ export function openLoads(
         readonly usage?: ResourceUsage | undefined;
       }[];
     };
-    readonly lifecycle: Pick<ServerLifecycle, 'units'>;
+    readonly lifecycle: Pick<ServerLifecycle, 'units' | 'unitOf'>;
     readonly spawner: Pick<SpawnerSet, 'usage'>;
     readonly serverRoutes: Pick<ServerRoutes, 'loads'>;
     readonly serverWork: Pick<ServerWork, 'take'>;
@@ -49,11 +49,12 @@ export function openLoads(
   const readFigures = createFiguresReader();
   let takenAtMs = monotonicMs();
   let answeredBefore = metrics.answered();
-  let usageByServer: ReadonlyMap<string, ResourceUsage> = new Map();
+  let usageByServer = new Map<string, ResourceUsage>();
 
-  async function measureServers(): Promise<ReadonlyMap<string, ResourceUsage>> {
-    const running = [...hub.lifecycle.units()].flatMap(({ server, state, spawnerState }) =>
-      state === 'running' && spawnerState !== undefined ? [{ id: server.id, spawnerState }] : [],
+  async function measureServers(): Promise<Map<string, ResourceUsage>> {
+    // Those that stop, too: they are counted once more at their end.
+    const running = [...hub.lifecycle.units()].flatMap(({ server, spawnerState }) =>
+      spawnerState === undefined ? [] : [{ id: server.id, spawnerState }],
     );
     const usages = await hub.spawner.usage(running.map(({ spawnerState }) => spawnerState));
     const measured = new Map(
@@ -131,6 +132,15 @@ export function openLoads(
     loads: createLoadReader({ ...hub, histories }),
     /** What a server of this instance used when it was measured last. */
     usageOfServer: (serverId: string) => usageByServer.get(serverId),
+    /** Measures a server of this instance once more before it ends; what does not answer keeps what was measured last. */
+    async measureServer(serverId: string): Promise<void> {
+      const { spawnerState } = hub.lifecycle.unitOf(serverId) ?? {};
+      if (spawnerState === undefined) return;
+      const [usage] = await hub.spawner.usage([spawnerState]);
+      if (usage !== undefined) usageByServer.set(serverId, usage);
+    },
+    /** The next run of a server begins without what this one used. */
+    forgetServer: (serverId: string) => usageByServer.delete(serverId),
     /** What the servers of this instance used when they were measured last. */
     serversTogether() {
       let cpuCores = 0;

@@ -18,9 +18,11 @@ export function createServerPauses(deps: {
   readonly spawner: Pick<SpawnerSet, 'pause' | 'unpause'>;
   readonly store: Pick<ServerLimitsStore, 'setPaused'>;
   readonly audit: Pick<AuditTrail, 'recordAlone'>;
+  /** Counts what a server used as what it is still. */
+  readonly count: (serverId: string) => Promise<void>;
   readonly log: Logger;
 }): ServerPauses {
-  const { instance, lifecycle, spawner, store, audit, log } = deps;
+  const { instance, lifecycle, spawner, store, audit, count, log } = deps;
 
   /** What is done to a server that runs here. */
   function runningOf(serverId: string) {
@@ -46,6 +48,7 @@ export function createServerPauses(deps: {
   return {
     async pause(serverId) {
       const running = runningOf(serverId);
+      if (running !== undefined) await count(serverId);
       // Before it rests: a hub that is killed in between leaves one that the next use finds paused.
       if (running === undefined || !(await store.setPaused(instance.id, serverId, true)))
         return false;
@@ -65,6 +68,7 @@ export function createServerPauses(deps: {
       const running = runningOf(serverId);
       if (running === undefined) return;
       await spawner.unpause(running.spawnerState);
+      await count(serverId);
       if (await store.setPaused(instance.id, serverId, false)) await running.event('server.wake');
     },
   };

@@ -43,6 +43,8 @@ export interface Meter {
 export interface Reading {
   readonly usage: Pick<ResourceUsage, 'cpuCores' | 'cpuSeconds' | 'memoryBytes'> | undefined;
   readonly gpus: number;
+  /** Then it keeps its memory, and nothing else. */
+  readonly isPaused?: boolean;
 }
 
 /** What the figures of CPU are from: a counter of the engine, samples, or nothing, so that there is time alone. */
@@ -69,12 +71,13 @@ const maxElapsedMs = 7 * 24 * hourMs;
  */
 export function countUse(
   { cpuSeconds: before }: Pick<Meter, 'cpuSeconds'>,
-  { usage, gpus }: Reading,
+  { usage, gpus, isPaused = false }: Reading,
   time: { readonly nowMs: number; readonly elapsedMs: number },
   prices: Prices,
 ): readonly Use[] {
   const elapsedMs = Math.min(Math.max(0, time.elapsedMs), maxElapsedMs);
   const seconds = elapsedMs / 1000;
+  const activeSeconds = isPaused ? 0 : seconds;
   const counter = usage?.cpuSeconds;
   let source: UseSource = 'time';
   let cpuSeconds = 0;
@@ -86,13 +89,13 @@ export function countUse(
     source = 'counter';
   } else if (usage !== undefined) {
     source = 'sample';
-    cpuSeconds = usage.cpuCores * seconds;
+    cpuSeconds = usage.cpuCores * activeSeconds;
   }
   const whole = {
-    wallSeconds: seconds,
+    wallSeconds: activeSeconds,
     cpuSeconds,
     gibSeconds: ((usage?.memoryBytes ?? 0) / bytesPerGib) * seconds,
-    gpuSeconds: gpus * seconds,
+    gpuSeconds: gpus * activeSeconds,
   };
   const cost =
     (whole.wallSeconds * prices.server_hour +

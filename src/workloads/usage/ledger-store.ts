@@ -17,6 +17,7 @@ import {
 /** A run of this instance, and whose it is. */
 export interface OwnedMeter extends Meter {
   readonly subject: Omit<Subject, 'engine'>;
+  readonly isPaused: boolean;
 }
 
 /** What was used since a run was counted last. */
@@ -47,10 +48,11 @@ export interface LedgerStore {
   /**
    * Renews the lease of an instance and writes in the same transaction what its servers used; a fixed number of
    * statements, however many they are. `count` may be called again. Gives the time by the database's clock and how many
-   * runs are still counted; undefined without a lease, where nothing is written.
+   * runs are still counted; undefined without a lease, where nothing is written. With `serverId`, of one server alone.
    */
   record(
     instanceId: string,
+    serverId: string | undefined,
     count: (
       found: { readonly owned: readonly OwnedMeter[]; readonly ended: readonly EndedMeter[] },
       nowMs: number,
@@ -81,7 +83,7 @@ export function createLedgerStore(
 
   type On = typeof kysely;
 
-  async function ownedBy(on: On, instanceId: string): Promise<OwnedMeter[]> {
+  async function ownedBy(on: On, instanceId: string, serverId?: string): Promise<OwnedMeter[]> {
     const groups = sql<string | null>`(
       select ${list}(${object}('id', member_of.id, 'name', member_of.name))${asText}
       from group_members join ${sql.table('groups')} as member_of on member_of.id = group_members.group_id
@@ -98,11 +100,13 @@ export function createLedgerStore(
       .where('servers.instance_id', '=', instanceId)
       .where('servers.state', '!=', 'stopped')
       .where('servers.started_at', 'is not', null)
+      .$if(serverId !== undefined, (all) => all.where('servers.id', '=', serverId ?? ''))
       .select([
         'servers.id',
         'servers.name',
         'servers.user_options',
         'servers.started_at',
+        'servers.paused_at',
         'users.id as user_id',
         'users.name as user_name',
         'meter.counted_at',
@@ -116,6 +120,7 @@ export function createLedgerStore(
       startedAt: row.started_at ?? 0,
       countedAt: row.counted_at ?? undefined,
       cpuSeconds: row.cpu_seconds ?? undefined,
+      isPaused: row.paused_at !== null,
       subject: {
         serverName: row.name,
         userId: row.user_id,
@@ -127,7 +132,7 @@ export function createLedgerStore(
   }
 
   /** Runs that nobody runs any more. */
-  async function ended(on: On): Promise<EndedMeter[]> {
+  async function ended(on: On, serverId?: string): Promise<EndedMeter[]> {
     const rows = await on
       .selectFrom('server_meters as meter')
       .leftJoin('servers', 'servers.id', 'meter.server_id')
@@ -138,6 +143,7 @@ export function createLedgerStore(
           eb('servers.started_at', '!=', eb.ref('meter.started_at')),
         ]),
       )
+      .$if(serverId !== undefined, (all) => all.where('meter.server_id', '=', serverId ?? ''))
       .selectAll('meter')
       .select('servers.stopped_at')
       .execute();
@@ -179,7 +185,7 @@ export function createLedgerStore(
   }
 
   return {
-    record: (instanceId, count) =>
+    record: (instanceId, serverId, count) =>
       database.transaction(async (transaction) => {
         if (dialect === 'postgres') {
           await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLocks.usage)})`.execute(
@@ -188,8 +194,8 @@ export function createLedgerStore(
         }
         const nowMs = await instances.renewHeld(transaction, instanceId);
         if (nowMs === undefined) return undefined;
-        const owned = await ownedBy(transaction, instanceId);
-        const over = await ended(transaction);
+        const owned = await ownedBy(transaction, instanceId, serverId);
+        const over = await ended(transaction, serverId);
         const counted = count({ owned, ended: over }, nowMs);
         if (over.length > 0) {
           const ids = over.map(({ serverId }) => serverId);

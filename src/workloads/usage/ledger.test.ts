@@ -152,6 +152,38 @@ describeEachDatabase('the ledger', (open, dialect) => {
     expect(await totals('all', 'day')).toMatchObject({ wall: 88, cpu: 32 });
   });
 
+  test('counts all of runs that are shorter than its interval', async () => {
+    const database = await open();
+    const { ledgerOf, pass, now, totals, ids, usages } = await world(database);
+    const { kysely } = database;
+    const one = ledgerOf('one');
+    for (let run = 0; run < 5; run++) {
+      const started = { state: 'running', instance_id: 'one', started_at: now() };
+      await kysely.updateTable('servers').set(started).execute();
+      pass(20_000);
+      usages.set(ids[0]!, using(20));
+      await one.count(ids[0]!);
+      usages.clear();
+      const stopped = { state: 'stopped', instance_id: null, started_at: null, stopped_at: now() };
+      await kysely.updateTable('servers').set(stopped).execute();
+    }
+    await one.run();
+    expect(await totals('user')).toEqual({ wall: 100, cpu: 100, gib: 200, gpu: 200 });
+    expect(await kysely.selectFrom('server_meters').selectAll().execute()).toEqual([]);
+  });
+
+  test('counts the memory alone of what is paused', async () => {
+    const database = await open();
+    const { ledgerOf, pass, now, totals, ids, usages } = await world(database);
+    const one = ledgerOf('one');
+    usages.set(ids[0]!, using(1));
+    await one.run();
+    await database.kysely.updateTable('servers').set({ paused_at: now() }).execute();
+    pass(30_000);
+    await one.run();
+    expect(await totals('user')).toEqual({ wall: 1, cpu: 1, gib: 62, gpu: 2 });
+  });
+
   test('closes what has ended, with an interval at most', async () => {
     const database = await open();
     const { ledgerOf, pass, now, totals, ids, usages } = await world(database);

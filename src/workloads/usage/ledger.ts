@@ -17,6 +17,8 @@ import {
 export interface Ledger extends AsyncDisposable {
   /** Counts up to now. Never throws. */
   run(): Promise<void>;
+  /** Counts one server up to now, as before its run ends or it is paused. Throws what the database does. */
+  count(serverId: string): Promise<void>;
 }
 
 /** So much of a server's use may be lost when a hub is killed. */
@@ -67,7 +69,7 @@ export function createLedger(hub: {
       subject: { ...meter.subject, engine: engineOf(unit.spawnerState, config) },
       uses: countUse(
         meter,
-        { usage, gpus },
+        { usage, gpus, isPaused: meter.isPaused },
         { nowMs, elapsedMs },
         pricesOf(meter.subject.profile, config.Spawner),
       ),
@@ -96,7 +98,7 @@ export function createLedger(hub: {
     };
   }
 
-  async function work(): Promise<void> {
+  async function record(serverId?: string): Promise<void> {
     const units = new Map(
       [...hub.lifecycle.units()].flatMap(({ server, spawnerState, ownedSinceMs }) =>
         spawnerState === undefined ? [] : [[server.id, { spawnerState, ownedSinceMs }] as const],
@@ -104,7 +106,7 @@ export function createLedger(hub: {
     );
     if (units.size === 0 && isEmpty) return;
     let atMs = monotonicMs();
-    const done = await store.record(hub.instance.id, ({ owned, ended }, nowMs) => {
+    const done = await store.record(hub.instance.id, serverId, ({ owned, ended }, nowMs) => {
       atMs = monotonicMs();
       return [
         ...owned.flatMap((meter) => {
@@ -115,9 +117,12 @@ export function createLedger(hub: {
       ];
     });
     if (done === undefined) return;
+    const { nowMs: countedAt } = done;
     const running = done.counted.filter(({ next }) => next !== undefined);
-    known = new Map(running.map(({ meter }) => [meter.serverId, { countedAt: done.nowMs, atMs }]));
-    isEmpty = done.counted.length === 0;
+    if (serverId === undefined) known = new Map();
+    for (const { meter } of running) known.set(meter.serverId, { countedAt, atMs });
+    isEmpty = serverId === undefined && done.counted.length === 0;
+    if (serverId !== undefined) return;
     await hub.onCounted?.(
       running.map(({ meter, subject }) => ({ serverId: meter.serverId, subject })),
     );
@@ -125,12 +130,13 @@ export function createLedger(hub: {
 
   const periodic = createPeriodic({
     intervalMs,
-    work,
+    work: () => record(),
     onError: (error) => log.warn({ err: error }, 'could not record what servers use'),
   });
 
   return {
     run: () => periodic.run(),
+    count: record,
     async [Symbol.asyncDispose]() {
       await periodic[Symbol.asyncDispose]();
       await periodic.run();

@@ -104,7 +104,7 @@ function columns(
       cell: ({ userName, name, failure }) =>
         html`<a href="${urls.server(userName, name)}">${userName}${name !== '' && ` / ${name}`}</a>${failure !== undefined && html`<span class="under">${failure}</span>`}`,
     },
-    { ...sortedBy('state', text`State`), cell: ({ state }) => serverStatus(state) },
+    { ...sortedBy('state', text`State`), cell: serverStatus },
     {
       ...sortedBy('since', text`Since`),
       cell: ({ startedAt, stoppedAt, state }) =>

@@ -67,6 +67,7 @@ function rowOf(
     ...row,
     leadsTo: may('viewUser', of) ? 'user' : mayReadServer ? 'server' : undefined,
     server: mayReadServer ? (main?.state ?? 'stopped') : undefined,
+    pausedAt: main?.pausedAt,
     openUrl: main?.state === 'running' && mayOpenServer ? main.url : undefined,
     mayStart: !row.isSuspended && may('startDefaultServer', of),
     mayStop: may('stopDefaultServer', of),

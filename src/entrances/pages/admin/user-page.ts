@@ -189,7 +189,7 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
       },
       {
         label: text`State`,
-        cell: ({ state, load }) => html`${serverStatus(state)}${loadSparks(load)}`,
+        cell: (server) => html`${serverStatus(server)}${loadSparks(server.load)}`,
       },
       {
         label: text`Last activity`,

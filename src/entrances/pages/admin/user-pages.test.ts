@@ -74,6 +74,11 @@ describe('the list of users', () => {
     expect(first).toContain('rel="next"');
   });
 
+  test('says that a server that runs is paused', () => {
+    const page = users({ users: [{ ...row, server: 'running', pausedAt: now }] });
+    expect(page).toContain('<span class="status ">Paused</span>');
+  });
+
   test('has no paging when all users fit', () => {
     expect(users({})).not.toContain('rel="next"');
     expect(users({})).not.toContain('rel="prev"');

@@ -50,6 +50,7 @@ export interface AdminUserRow {
   readonly createdAt: Date | undefined;
   readonly lastActivityAt?: Date | undefined;
   readonly server: ShownServerState | undefined;
+  readonly pausedAt?: Date | undefined;
   /** Where the default server is opened; undefined unless it runs and may be opened. */
   readonly openUrl?: string | undefined;
   /** What the administrator may do with that server. */
@@ -206,9 +207,9 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     ...knownColumns(view),
     {
       ...(known.servers ? sortedBy(view, 'server', text`Server`) : { label: text`Server` }),
-      cell: ({ name, server, load, runningNamedServers }) =>
+      cell: ({ name, server, pausedAt, load, runningNamedServers }) =>
         server !== undefined &&
-        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= maxSparks && loadSparks(load)}`,
+        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus({ state: server, pausedAt })}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= maxSparks && loadSparks(load)}`,
     },
     {
       label: text`Actions`,

@@ -119,7 +119,7 @@ ${all > maxServices && html`<p><a href="${urls.services}">${text`All ${all} serv
 function serverCard(view: HomeView, server: ServerSummary, index: number): Html {
   const title = serverTitle(server);
   return html`<section class="panel server" aria-labelledby="server-${index}" data-key="server ${server.name}" data-label="${title}">
-<div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-${index}"><a href="${view.layout.urls.server(server.userName, server.name)}">${title}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
+<div class="what"><p>${serverStatus(server)}</p><h2 id="server-${index}"><a href="${view.layout.urls.server(server.userName, server.name)}">${title}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
 <div class="actions">${serverActions(view, server, index === 0)}</div>
 ${server.failure !== undefined && notice('bad', server.failure)}
 ${server.isRescue && notice('warn', rescueSentence)}

@@ -74,7 +74,7 @@ export function serverPage(view: ServerPageView): Html {
     reloadSeconds: isMoving ? 5 : undefined,
     body: html`<div id="server" data-live-seconds="${isMoving ? 3 : 10}">
 ${pageHead(title, isOwn ? undefined : ownerOf(view), actions(view))}
-<p class="row">${serverStatus(server.state)}${since(view)}</p>
+<p class="row">${serverStatus(server)}${since(view)}</p>
 ${server.state === 'unreachable' && html`<p class="soft">${unreachableHint}</p>`}
 ${server.isRescue && notice('warn', rescueSentence)}
 ${limits(view)}

@@ -59,8 +59,9 @@ const words = {
 export const unreachableHint = text`It comes back with its machine. If you cannot wait, forget it and start a new one elsewhere; what it had not saved is lost.`;
 
 /** The state of a server as a coloured dot and a word. */
-export function serverStatus(state: ShownServerState): Html {
-  const [kind, word] = words[state];
+export function serverStatus({ state, pausedAt }: Pick<ServerSummary, 'state' | 'pausedAt'>): Html {
+  const isPaused = state === 'running' && pausedAt !== undefined;
+  const [kind, word] = isPaused ? (['', text`Paused`] as const) : words[state];
   return html`<span class="status ${kind}">${word}</span>`;
 }
 

@@ -43,7 +43,7 @@ ${table(
         server.displayName ??
         (server.name || html`<span class="soft">${text`Default server`}</span>`),
     },
-    { label: text`State`, cell: ({ server }) => serverStatus(server.state) },
+    { label: text`State`, cell: ({ server }) => serverStatus(server) },
     { label: text`You may`, cell: ({ scopeNames }) => shareLabels(scopeNames) },
     {
       label: text`Actions`,
