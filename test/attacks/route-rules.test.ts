@@ -62,12 +62,23 @@ beforeAll(async () => {
         '/wiki/': { target, access: 'gateway', strip_prefix: true, rules },
         'asked.localhost/': { access: 'forward-auth', rules },
         'wiki.localhost/': { target, access: 'gateway', name: 'wiki-host' },
+        '/elsewhere/': { target, limits: { allow_addresses: ['192.0.2.0/24'] } },
+        '/denied/': {
+          target,
+          access: 'gateway',
+          limits: { allow_addresses: ['0.0.0.0/0'], deny_addresses: ['127.0.0.0/8'] },
+        },
+        '/once/': {
+          target,
+          access: 'gateway',
+          limits: { requests_per_second: 0.001, max_body_size: 10 },
+        },
       },
     },
   };
   hub = cleanUp.use(await createTestHub(config));
   await untilState(hub, 'wiki', 'ready');
-  await untilState(hub, 'wiki-host', 'ready');
+  for (const name of ['wiki-host', 'denied', 'once']) await untilState(hub, name, 'ready');
   const own = (hub.hub.publicServer.address() as { port: number }).port;
   const gateway = await startGateway(hub);
   cleanUp.defer(async () => {
@@ -203,6 +214,45 @@ describe.each(['hub', 'gateway'] as const)('a guarded route at the %s', (place) 
       'x-requested-with': 'x',
     };
     expect((await fetch(at('wiki/office/x'), { headers: forged })).status).toBe(401);
+  });
+
+  test('no header gets an address past the lists of a route, nor does a WebSocket', async () => {
+    seen.length = 0;
+    const forged = {
+      authorization: `token ${await tokenOf('alice')}`,
+      'x-forwarded-for': '192.0.2.7',
+      'x-real-ip': '192.0.2.7',
+      forwarded: 'for=192.0.2.7',
+      'x-hub-hop': '192.0.2.7',
+    };
+    for (const path of ['elsewhere/x', 'denied/x', 'denied/oauth_callback']) {
+      const answer = await fetch(at(path), { headers: forged });
+      expect(answer.status).toBe(403);
+      expect(await answer.json()).toMatchObject({ code: 'forbidden' });
+    }
+    const socket = new WebSocket(at('elsewhere/').replace('http', 'ws'), { headers: forged });
+    const [error] = (await once(socket, 'error')) as [Error];
+    expect(error.message).toMatch(/ 403$/);
+    expect(seen).toEqual([]);
+  });
+
+  test('each user has the requests of a second, WebSockets among them', async () => {
+    const [alice, olga] = [await tokenOf('alice'), await tokenOf('olga')];
+    const ask = (token: string, init: RequestInit = {}) =>
+      fetch(at('once/x'), { ...init, headers: { authorization: `token ${token}` } });
+    const large = await ask(olga, { method: 'POST', body: 'x'.repeat(11) });
+    expect(large.status).toBe(413);
+    expect((await ask(olga)).status).toBe(429);
+    // Who is not let in costs nobody anything.
+    expect((await ask('none')).status).toBe(401);
+    expect((await ask(alice)).status).toBe(200);
+    const refused = await ask(alice);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(1);
+    const headers = { authorization: `token ${alice}` };
+    const socket = new WebSocket(at('once/').replace('http', 'ws'), { headers });
+    const [error] = (await once(socket, 'error')) as [Error];
+    expect(error.message).toMatch(/ 429$/);
   });
 
   test('who is no proxy of the operator is told nothing about a request', async () => {

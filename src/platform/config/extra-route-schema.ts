@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Forwarding } from '../protocol/identity-headers.ts';
 import { httpUrl, seconds } from './common-schema.ts';
 import { forwardingKeys } from './forwarding-schema.ts';
+import { type RouteLimits, routeLimits } from './route-limits-schema.ts';
 import { routeRules } from './route-rules-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
@@ -58,6 +59,7 @@ const extraRoute = z.union([
         .optional()
         .describe(forwardingKeys.identity_headers.description ?? ''),
       rules: routeRules.optional(),
+      limits: routeLimits.optional(),
       display: z
         .boolean()
         .optional()
@@ -79,6 +81,7 @@ function complete(route: {
   readonly host?: Forwarding['host'] | undefined;
   readonly identity_headers?: Forwarding['identity_headers'] | undefined;
   readonly rules?: z.output<typeof routeRules> | undefined;
+  readonly limits?: RouteLimits | undefined;
   readonly display?: boolean | undefined;
   readonly health_path?: string | undefined;
   readonly upstream_timeout?: number | undefined;

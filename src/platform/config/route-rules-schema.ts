@@ -11,7 +11,8 @@ const pathPattern = z
     'is not a path such as /health or /admin/*, decoded, without dot segments, query or semicolon',
   );
 
-const addressRange = z
+/** An IP address or a range of them (RFC 4632). */
+export const addressRange = z
   .string()
   .refine(isAddressRange, 'is neither an IP address nor a range such as 10.0.0.0/8');
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { forwardingKeys } from './forwarding-schema.ts';
+import { routeLimits } from './route-limits-schema.ts';
 
 /** How visitors reach the app of a server. */
 export const serverAccessKeys = {
@@ -23,6 +24,7 @@ export const serverAccessKeys = {
       'Path below the prefix that is asked until it answers below 500: the server is ready then.',
     ),
   ...forwardingKeys,
+  limits: routeLimits.optional(),
 };
 
 /** The same for a profile. */
@@ -38,4 +40,5 @@ export const profileAccessKeys = {
     .unwrap()
     .optional()
     .describe('In place of Spawner.identity_headers.'),
+  limits: routeLimits.optional().describe('In place of Spawner.limits.'),
 };

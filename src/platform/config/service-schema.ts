@@ -3,6 +3,7 @@ import { deepestJson, isNestedTooDeep } from '../protocol/json-depth.ts';
 import { text } from '../texts/text.ts';
 import { command, environment, httpUrl, says, seconds, secretReference } from './common-schema.ts';
 import { forwardingKeys } from './forwarding-schema.ts';
+import { routeLimits } from './route-limits-schema.ts';
 import { routeRules } from './route-rules-schema.ts';
 
 /** Codes are sent nowhere else: RFC 6749 §3.1.2, and no scheme by which a browser would run what it is given. */
@@ -56,6 +57,7 @@ export const serviceSchema = z.strictObject({
     ),
   ...forwardingKeys,
   rules: routeRules.default([]),
+  limits: routeLimits.optional(),
   display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
   info: z
     .record(z.string(), z.unknown())

@@ -81,7 +81,9 @@ export function checkRules(
   method: string,
   addressOf: () => string,
 ): RuleCheck {
-  const { judge, prefix } = route;
+  const { judge, limiter, prefix } = route;
+  const barred = limiter?.addressProblem(addressOf());
+  if (barred !== undefined) return barred;
   if (judge === undefined) return allUsers;
   if (method === 'GET' && pathname === `${prefix}oauth_callback`) return allUsers;
   const path = belowPrefix(pathname, prefix);

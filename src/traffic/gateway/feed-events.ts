@@ -2,10 +2,11 @@ import { z } from 'zod';
 import type { Config } from '../../platform/config/config.ts';
 import { forwardingKeys } from '../../platform/config/forwarding-schema.ts';
 import { announcementLevels } from '../../platform/config/hub-schema.ts';
+import { routeLimits } from '../../platform/config/route-limits-schema.ts';
 import { routeRules } from '../../platform/config/route-rules-schema.ts';
 
 /** Form of the feed and of the questions; a gateway and a hub of different forms do not work together. */
-export const gatewayProtocol = 4;
+export const gatewayProtocol = 5;
 
 const target = z.union([
   z.object({ kind: z.literal('service'), name: z.string() }),
@@ -24,6 +25,7 @@ const routeModel = z
       .describe('Whether another proxy forwards, and asks about each request.'),
     forwarding: z.object(forwardingKeys).optional(),
     rules: routeRules.optional(),
+    limits: routeLimits.optional(),
     target: z.string(),
     access: z.enum(['service', 'server', 'gateway', 'public', 'foreign']),
     owner: z.union([target, z.object({ kind: z.literal('extra') })]),

@@ -83,7 +83,8 @@ export function createGatewayFeed(deps: {
   let isOpen = false;
 
   function modelOf(route: Route): GatewayRoute {
-    const { clientId, serverId, upstreamTimeoutMs, host, origin, rules, forwarding } = route;
+    const { clientId, serverId, upstreamTimeoutMs, host, origin, rules, forwarding, limits } =
+      route;
     return {
       prefix: route.prefix,
       ...(host !== undefined && { host }),
@@ -92,6 +93,7 @@ export function createGatewayFeed(deps: {
       ...(route.isBehindProxy && { behind_proxy: true }),
       ...(forwarding !== undefined && { forwarding }),
       ...(rules.length > 0 && { rules: [...rules] }),
+      ...(limits !== undefined && { limits }),
       target: route.target,
       access: route.access,
       owner: route.owner,

@@ -48,6 +48,15 @@ export function createGateway(
   const { forwardAuth, forwarder, webSockets, hops, answers, traffic, leaveUpgrade } = deps;
   const verdictFor = createVerdict({ ...deps, hasHops: hops !== undefined });
 
+  /** Counts a request that is to be forwarded, which a limit of its route may still stand against. */
+  function withinLimits(verdict: Verdict): Verdict {
+    if (verdict.kind !== 'forward') return verdict;
+    const { route, client, userName } = verdict.options;
+    const error = route.limiter?.takeRequest({ userName, address: client.address });
+    if (error === undefined) return verdict;
+    return { kind: 'answer', route, visitor: { userName }, error, isExpected: true };
+  }
+
   function writeRequest(req: IncomingMessage, res: ServerResponse, verdict: Verdict): boolean {
     switch (verdict.kind) {
       case 'hub':
@@ -142,17 +151,17 @@ export function createGateway(
   return {
     handleRequest(req, res) {
       const verdict = verdictFor(req);
-      if (!(verdict instanceof Promise)) return writeRequest(req, res, verdict);
-      void verdict.then((decided) => writeRequest(req, res, decided));
+      if (!(verdict instanceof Promise)) return writeRequest(req, res, withinLimits(verdict));
+      void verdict.then((decided) => writeRequest(req, res, withinLimits(decided)));
       return true;
     },
 
     handleUpgrade(req, socket, head) {
       const verdict = verdictFor(req);
       if (verdict instanceof Promise) {
-        void verdict.then((decided) => writeUpgrade(req, socket, head, decided));
+        void verdict.then((decided) => writeUpgrade(req, socket, head, withinLimits(decided)));
       } else {
-        writeUpgrade(req, socket, head, verdict);
+        writeUpgrade(req, socket, head, withinLimits(verdict));
       }
     },
   };

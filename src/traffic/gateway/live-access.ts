@@ -202,7 +202,7 @@ export function createLiveAccess(deps: {
 }
 
 function isGuardedAlike(one: Route, other: Route | undefined): boolean {
-  return other?.access === one.access && isDeepStrictEqual(other.rules, one.rules);
+  return other?.access === one.access && isDeepStrictEqual(barsOf(other), barsOf(one));
 }
 
 /** Of a connection that the gateway let in by a token. */
@@ -213,4 +213,9 @@ type GuardedTags = ConnectionTags & {
 
 function isGuarded(tags: ConnectionTags): tags is GuardedTags {
   return tags.accessTokenId !== undefined && tags.route.owner.kind !== 'extra';
+}
+
+/** What keeps visitors out beside their access. */
+function barsOf({ rules, limits }: Route) {
+  return [rules, limits?.allow_addresses, limits?.deny_addresses];
 }

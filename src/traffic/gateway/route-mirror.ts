@@ -104,6 +104,7 @@ function definitionOf(model: GatewayRoute): RouteDefinition {
     isBehindProxy: model.behind_proxy,
     forwarding: model.forwarding,
     rules: model.rules,
+    limits: model.limits,
     target: model.target,
     access: model.access,
     owner: model.owner,

@@ -12,7 +12,8 @@ import type {
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { discardBody, type RequestBody } from './request-body.ts';
 import { clientResponseHeaders } from './response-headers.ts';
-import { toCloseError, toUpstreamError } from './upstream-error.ts';
+import type { RouteLimiter } from './route-limiter.ts';
+import { takesTooLong, toCloseError, toUpstreamError, uploadTooSlow } from './upstream-error.ts';
 
 /** A request with a body that can be given up for another one. */
 export interface ForwardedRequest extends UpstreamRequest {
@@ -75,6 +76,9 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   #joinedLength = -1;
   #joinedBody: string | undefined;
   #sentChunks: SentChunks | undefined;
+  #startedMs = 0;
+  #touchedMs = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: {
     readonly req: IncomingMessage;
@@ -92,6 +96,21 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     this.#host = options.host;
     // It comes once; `once` itself would cost each request another closure.
     this.#res.on('close', () => this.#clientClosed());
+    const { limiter } = options.tags.route;
+    if (limiter !== undefined) {
+      this.#startedMs = this.#touchedMs = options.host.now();
+      this.#watch(limiter);
+    }
+  }
+
+  /** Ends the exchange when its time, or that of nothing moving, is over by the limits of its route. */
+  #watch(limiter: RouteLimiter): void {
+    const { requestTimeoutMs, idleTimeoutMs } = limiter;
+    const dueMs = Math.min(this.#startedMs + requestTimeoutMs, this.#touchedMs + idleTimeoutMs);
+    if (dueMs === Infinity) return;
+    const waitMs = Math.ceil(dueMs - this.#host.now());
+    if (waitMs > 0) this.#timer = setTimeout(() => this.#watch(limiter), waitMs).unref();
+    else this.#cut(this.req.complete ? takesTooLong() : uploadTooSlow());
   }
 
   onRequestStart(control: ExchangeControl): void {
@@ -186,8 +205,11 @@ export class Exchange implements UpstreamHandler, LiveConnection {
 
   /** Cuts the exchange off from the hub's side. */
   close(reason: CloseReason): void {
-    if (this.#isOver) return;
-    this.#answerOrDestroy(toCloseError(reason));
+    if (!this.#isOver) this.#cut(toCloseError(reason));
+  }
+
+  #cut(error: HubError): void {
+    this.#answerOrDestroy(error);
     this.#control?.abort();
   }
 
@@ -200,7 +222,8 @@ export class Exchange implements UpstreamHandler, LiveConnection {
 
   /** Notes traffic on the route. */
   touch(): void {
-    this.tags.route.lastActivityMs = this.#host.now();
+    this.#touchedMs = this.#host.now();
+    this.tags.route.lastActivityMs = this.#touchedMs;
   }
 
   /** The client went away, or has its whole answer. */
@@ -233,6 +256,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
 
   #finish(): void {
     this.#isOver = true;
+    clearTimeout(this.#timer);
     if (this.request.body !== null) {
       this.request.body.destroy();
       discardBody(this.req);
@@ -278,7 +302,9 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     // The delays double, so this one is about as long as all before it together.
     if (delayMs * 2 > this.#host.reconnectMs || !this.#renewBody()) return false;
     this.#reconnects += 1;
-    setTimeout(() => this.#host.dispatch(this), delayMs).unref();
+    setTimeout(() => {
+      if (!this.#isOver) this.#host.dispatch(this);
+    }, delayMs).unref();
     return true;
   }
 }

@@ -35,7 +35,7 @@ export function createExtraRoutes(
 
 function definitionsOf({ Proxy: proxy, ...address }: RouteConfig): RouteDefinition[] {
   return Object.entries(proxy.extra_routes).flatMap(([spec, route]) => {
-    const { access, target } = route;
+    const { access, target, limits } = route;
     if (access !== 'public' || target === undefined) return [];
     const { host, prefix } = placeOf(spec, address);
     return [
@@ -44,6 +44,7 @@ function definitionsOf({ Proxy: proxy, ...address }: RouteConfig): RouteDefiniti
         host,
         stripsPrefix: route.strip_prefix,
         forwarding: forwardingOf(route),
+        limits,
         target,
         access,
         owner: { kind: 'extra' as const },

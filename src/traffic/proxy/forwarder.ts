@@ -110,6 +110,11 @@ export function createForwarder(options: {
     },
   };
 
+  /** 0 for any. The other end of a hop knows the limits of the route. */
+  function maxBodyBytesOf({ isHop, limits }: Route): number {
+    return isHop ? 0 : (limits?.max_body_size ?? config.max_body_size);
+  }
+
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
@@ -126,7 +131,7 @@ export function createForwarder(options: {
       noteReader(req.socket, { userName, address: client.address });
       // The client left while it was decided whether it may pass; its `close` will not come again.
       if (res.destroyed) return;
-      const error = refusalOf(req, { route, maxBodyBytes: config.max_body_size });
+      const error = refusalOf(req, { route, maxBodyBytes: maxBodyBytesOf(route) });
       if (error !== undefined) {
         refuse(req, res, { tags: forwardOptions, error });
         return;
@@ -149,7 +154,7 @@ export function createForwarder(options: {
       });
       if (hasBody(req)) {
         request.body = new RequestBody(req, {
-          limitBytes: config.max_body_size,
+          limitBytes: maxBodyBytesOf(route),
           keepBytes: retainedBytesOf(req),
           onTraffic() {
             exchange.touch();

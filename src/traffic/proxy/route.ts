@@ -1,7 +1,9 @@
+import type { RouteLimits } from '../../platform/config/route-limits-schema.ts';
 import type { RouteRule } from '../../platform/config/route-rules-schema.ts';
 import type { AccessTarget } from '../../platform/protocol/client-id.ts';
 import { tokenCookieName } from '../../platform/protocol/cookie-names.ts';
 import type { Forwarding } from '../../platform/protocol/identity-headers.ts';
+import { createRouteLimiter, type RouteLimiter } from './route-limiter.ts';
 import { createRouteLoad, type RouteLoad } from './route-load.ts';
 import { compileRules, type RouteRules } from './route-rules.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
@@ -34,6 +36,8 @@ export interface RouteDefinition {
   readonly isBehindProxy?: boolean | undefined;
   /** Who may pass which part, for `access: "gateway"`. */
   readonly rules?: readonly RouteRule[] | undefined;
+  /** What it may take. */
+  readonly limits?: RouteLimits | undefined;
   /** `http://`, `https://` or `http+unix://%2Fpath`; only the origin counts. */
   readonly target: string;
   readonly access: RouteAccess;
@@ -73,6 +77,9 @@ export interface Route {
   readonly rules: readonly RouteRule[];
   /** Undefined where there are no rules. */
   readonly judge: RouteRules['judge'] | undefined;
+  readonly limits: RouteLimits | undefined;
+  /** Undefined where there are no limits. */
+  readonly limiter: RouteLimiter | undefined;
   readonly target: string;
   readonly access: RouteAccess;
   readonly owner: RouteOwner;
@@ -106,7 +113,7 @@ export function createRoute(
   load: RouteLoad = createRouteLoad(),
 ): Route {
   const { prefix, target, access, owner, clientId, upstreamTimeoutMs, isReady = true } = definition;
-  const { host, rules = [], forwarding } = definition;
+  const { host, rules = [], forwarding, limits } = definition;
   const upstream = parseUpstreamAddress(target);
   if (owner.kind === 'server' && definition.serverId === undefined) {
     throw new TypeError(`the route ${prefix} does not say to which server it leads`);
@@ -130,6 +137,8 @@ export function createRoute(
     isBehindProxy: definition.isBehindProxy ?? false,
     rules,
     judge: rules.length === 0 ? undefined : compileRules(rules).judge,
+    limits,
+    limiter: limits && createRouteLimiter(limits),
     target,
     access,
     owner,

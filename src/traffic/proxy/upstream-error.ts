@@ -36,9 +36,7 @@ export function toUpstreamError(error: unknown): HubError {
     });
   }
   if (timedOut.has(code)) {
-    return new HubError('upstream_timeout', text`The application did not answer in time.`, {
-      cause,
-    });
+    return takesTooLong(cause);
   }
   if (code === 'UPSTREAM_BAD_REQUEST') {
     return new HubError('bad_request', text`The request cannot be forwarded.`, { cause });
@@ -73,6 +71,16 @@ export function overloadedError(): HubError {
   return new HubError('unavailable', text`The application has too many requests at once.`, {
     retryAfterSeconds: 2,
   });
+}
+
+/** What a client is told whose application takes longer than it may. */
+export function takesTooLong(cause?: unknown): HubError {
+  return new HubError('upstream_timeout', text`The application did not answer in time.`, { cause });
+}
+
+/** The end of a request that does not arrive in the time that its route allows. */
+export function uploadTooSlow(): HubError {
+  return new HubError('request_timeout', text`The body of the request did not arrive in time.`);
 }
 
 function errorCode(error: unknown): string {

@@ -72,7 +72,6 @@ export function createWebSocketForwarder(options: {
   const countByUser = new Map<string, number>();
   const { httpAgent = new PlainAgent() } = options;
   const agents = { 'http:': httpAgent, 'https:': new HttpsAgent() };
-  const idleTimeoutMs = config.websocket_idle_timeout * 1000;
 
   const proxy = new ProxyServer({ prependPath: false, toProxy: true });
   // Every failure also reaches the callback of its own tunnel; without a listener it would be thrown.
@@ -110,7 +109,8 @@ export function createWebSocketForwarder(options: {
   function recordTraffic(): void {
     for (const tunnel of tunnels) {
       const idleMs = tunnel.recordTraffic();
-      if (idleTimeoutMs > 0 && idleMs >= idleTimeoutMs) tunnel.closeIdle();
+      const limit = tunnel.tags.route.limits?.idle_timeout ?? config.websocket_idle_timeout;
+      if (limit > 0 && idleMs >= limit * 1000) tunnel.closeIdle();
     }
   }
 

@@ -10,7 +10,7 @@ import type { CloseReason, ConnectionTags, LiveConnection } from './live-connect
 import { relayBody } from './request-body.ts';
 import { toHeaderObject } from './request-headers.ts';
 import { clientResponseHeaders } from './response-headers.ts';
-import { toCloseError, toUpstreamError } from './upstream-error.ts';
+import { takesTooLong, toCloseError, toUpstreamError } from './upstream-error.ts';
 import { closeFrame, FrameBoundary } from './websocket-frames.ts';
 
 /** What a tunnel asks of the forwarder. */
@@ -219,7 +219,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
 
   #expireHandshake(): void {
     if (this.#state !== 'connecting') return;
-    this.#refuse(new HubError('upstream_timeout', text`The application did not answer in time.`));
+    this.#refuse(takesTooLong());
     this.#proxyRequest?.destroy();
   }
 

@@ -5,7 +5,7 @@ import type { Route } from '../../traffic/proxy/route.ts';
 import { isRescueState } from './spawner-set.ts';
 
 /** How visitors reach the app of a server. */
-export interface AppAccess extends Pick<Route, 'stripsPrefix' | 'forwarding'> {
+export interface AppAccess extends Pick<Route, 'stripsPrefix' | 'forwarding' | 'limits'> {
   readonly access: 'server' | 'gateway';
   /** Below the prefix, with a slash at its beginning. */
   readonly readyPath: string;
@@ -37,5 +37,6 @@ export function appAccessOf(
           identity_headers: profile?.identity_headers ?? config.identity_headers,
         })
       : undefined,
+    limits: profile?.limits ?? config.limits,
   };
 }

@@ -17,6 +17,7 @@ function openRoutes(isMeasured: boolean) {
       readyPath: '/',
       stripsPrefix: false,
       forwarding: undefined,
+      limits: undefined,
     }),
   });
   routes.open(server, 'http://127.0.0.1:1');

@@ -72,12 +72,13 @@ export function createServerRoutes(deps: {
     const current = open.get(prefix)?.serverId === serverId ? routes.find(prefix) : undefined;
     // Connections to a server that only passed to another instance go on.
     if (current?.target !== target || current.via !== remote?.via) {
-      const { access, forwarding, stripsPrefix } = deps.accessOf(server);
+      const { access, forwarding, limits, stripsPrefix } = deps.accessOf(server);
       routes.replace({
         prefix,
         target,
         access,
         forwarding,
+        limits,
         stripsPrefix,
         owner: { kind: 'server', userName, serverName },
         serverId,

@@ -29,6 +29,7 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
       current.stripsPrefix === service.stripsPrefix &&
       isDeepStrictEqual(current.rules, service.rules) &&
       isDeepStrictEqual(current.forwarding, service.forwarding) &&
+      isDeepStrictEqual(current.limits, service.limits) &&
       (current.via === via || !isReady) &&
       current.upstreamTimeoutMs === service.upstreamTimeoutMs;
     if (isSame) {
@@ -42,6 +43,7 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
       stripsPrefix: service.stripsPrefix,
       forwarding: service.forwarding,
       rules: service.rules,
+      limits: service.limits,
       target,
       isBehindProxy: service.isBehindProxy,
       access: service.access,

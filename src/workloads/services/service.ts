@@ -39,6 +39,7 @@ export interface Service {
   /** Whether another proxy forwards to it, and asks the hub about each request. */
   readonly isBehindProxy: boolean;
   readonly rules: ServiceConfig['rules'];
+  readonly limits: ServiceConfig['limits'];
   readonly access: 'service' | 'gateway' | 'public';
   readonly isDisplayed: boolean;
   readonly info: Readonly<Record<string, unknown>>;
@@ -105,6 +106,7 @@ export function createService(
     forwarding: forwardingOf(config),
     isBehindProxy: place?.isBehindProxy ?? false,
     rules: config.rules,
+    limits: config.limits,
     access: config.access,
     isDisplayed: config.display,
     info: config.info,

@@ -202,6 +202,18 @@ describe('validating services', () => {
     expect(problems[0]?.message).toMatch(message);
   });
 
+  test('leaves to another proxy what it alone can limit', () => {
+    const place = { spec: 'a.example/', host: 'a.example', prefix: '/', isBehindProxy: true };
+    const limits = { deny_addresses: ['192.0.2.1'], max_body_size: '1K' };
+    const service = serviceSchema
+      .omit({ api_token: true })
+      .parse({ name: 'a', access: 'gateway', limits });
+    const services = [{ ...service, place: { ...place, origin: undefined } }];
+    expect(validateServices({ services, directory: '/hub', hubUrls }, facts)).toMatchObject([
+      { path: 'Proxy.extra_routes.a.example/.limits.max_body_size' },
+    ]);
+  });
+
   test('refuses a user when the hub is not root', () => {
     const problems = problemsOf([{ name: 'a', command: 'x', user: 'ann' }], {
       maySwitchAccounts: false,

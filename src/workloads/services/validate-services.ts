@@ -99,7 +99,7 @@ export function findServiceProblems(
 
 /** What a rule says is told where its service is not guarded: there it would protect nothing. */
 function checkForwarding(service: ServiceConfig, report: Report): void {
-  const { access, rules, strip_prefix, host, identity_headers } = service;
+  const { access, rules, limits, strip_prefix, host, identity_headers, place } = service;
   if (access !== 'gateway' && rules.length > 0) {
     report('rules', `need "access": "gateway", but it is "${access}"`);
   }
@@ -111,6 +111,10 @@ function checkForwarding(service: ServiceConfig, report: Report): void {
   }
   if (access !== 'gateway' && Object.keys(identity_headers).length > 0) {
     report('identity_headers', `need "access": "gateway", but it is "${access}"`);
+  }
+  for (const key of place?.isBehindProxy === true ? Object.keys(limits ?? {}) : []) {
+    if (key === 'per' || key.endsWith('_addresses')) continue;
+    report(`limits.${key}`, 'is not for "forward-auth": another proxy forwards to the app');
   }
   for (const { index, earlier } of findUselessRules(rules)) {
     report(`rules[${index}]`, `can never match: rules[${earlier}] before it matches all of it`);

@@ -1,0 +1,75 @@
+import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import type { RouteLimits } from '../../platform/config/route-limits-schema.ts';
+import { HubError } from '../../platform/errors.ts';
+import { networkOf } from '../../platform/http/connection-limits.ts';
+import { createTrustedPeer } from '../../platform/http/request-address.ts';
+import { text } from '../../platform/texts/text.ts';
+
+/** Visitors counted at once; the one that came least recently makes room. */
+const maxVisitors = 10_000;
+
+/** Who comes, as far as it is known. */
+export interface LimitedVisitor {
+  readonly userName?: string | undefined;
+  /** Of the client. */
+  readonly address: string;
+}
+
+/** The limits of a route, ready to be asked. */
+export interface RouteLimiter {
+  /** Why nobody may come from an address; undefined where one may. */
+  addressProblem(address: string): HubError | undefined;
+  /** Counts a request that is to be forwarded; gives the refusal of one too many, which is not counted. */
+  takeRequest(visitor: LimitedVisitor): HubError | undefined;
+  /** For a whole request; Infinity for no limit. */
+  readonly requestTimeoutMs: number;
+  /** For a request of which nothing moves; Infinity for no limit. */
+  readonly idleTimeoutMs: number;
+}
+
+/** `now` is milliseconds on a monotonic clock. */
+export function createRouteLimiter(limits: RouteLimits, now = monotonicMs): RouteLimiter {
+  const { allow_addresses, deny_addresses, requests_per_second, per } = limits;
+  const isAllowed = allow_addresses && createTrustedPeer(allow_addresses);
+  const isDenied = deny_addresses && createTrustedPeer(deny_addresses);
+  const requests = requests_per_second && createRate(requests_per_second, now);
+  return {
+    addressProblem(address) {
+      if (isDenied?.(address) !== true && isAllowed?.(address) !== false) return undefined;
+      return new HubError('forbidden', text`This app cannot be opened from your address.`);
+    },
+    takeRequest({ userName, address }) {
+      if (!requests) return undefined;
+      const isUser = per === 'user' && userName !== undefined;
+      const waitMs = requests(isUser ? `user ${userName}` : networkOf(address));
+      if (waitMs === 0) return undefined;
+      return new HubError('too_many_requests', text`You send too many requests to this app.`, {
+        retryAfterSeconds: Math.ceil(waitMs / 1000),
+      });
+    },
+    requestTimeoutMs: (limits.request_timeout ?? Infinity) * 1000,
+    idleTimeoutMs: (limits.idle_timeout ?? Infinity) * 1000,
+  };
+}
+
+/**
+ * Counts by the generic cell rate algorithm (ITU-T I.371), one number for each visitor: when all that was taken would
+ * have come at an even pace. Returns for how many milliseconds one more is too early.
+ */
+function createRate(perSecond: number, now: () => number): (visitor: string) => number {
+  const paceMs = 1000 / perSecond;
+  const burstMs = Math.max(1000, paceMs);
+  const evenAtMs = new Map<string, number>();
+  return (visitor) => {
+    const nowMs = now();
+    const nextMs = Math.max(evenAtMs.get(visitor) ?? 0, nowMs) + paceMs;
+    const waitMs = nextMs - nowMs - burstMs;
+    // A clock of fractions adds up to a little more than the second.
+    if (waitMs > 1e-6) return waitMs;
+    evenAtMs.delete(visitor);
+    evenAtMs.set(visitor, nextMs);
+    const [oldest] = evenAtMs.keys();
+    if (evenAtMs.size > maxVisitors && oldest !== undefined) evenAtMs.delete(oldest);
+    return 0;
+  };
+}
