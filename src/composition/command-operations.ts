@@ -40,6 +40,7 @@ import { openKeyv } from '../platform/store/keyv.ts';
 import type { SettingStore } from '../plugin/host/authenticator.ts';
 import type { PreparedAuthenticator } from '../plugin/host/create-plugins.ts';
 import { createServerDeletion } from '../workloads/servers/server-deletion.ts';
+import { createBudgets } from '../workloads/usage/budgets.ts';
 import { createPlainStores, keepHubId } from './stores.ts';
 
 /**
@@ -160,6 +161,7 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
     now: database.now,
     database,
     currency: config.Spawner.prices.currency,
+    budgets: createBudgets({ ...stores, database, config }),
     accounts,
     groupMembers,
     userImports: createUserImports({

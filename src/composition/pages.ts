@@ -8,6 +8,7 @@ import { usagePageRoutes } from '../entrances/pages/account/usage-routes.ts';
 import { adminAccessRoutes } from '../entrances/pages/admin/access-routes.ts';
 import { adminActivityRoutes } from '../entrances/pages/admin/activity-routes.ts';
 import { adminAnnouncementRoutes } from '../entrances/pages/admin/announcement-routes.ts';
+import { adminBudgetRoutes } from '../entrances/pages/admin/budget-routes.ts';
 import { adminGroupRoutes } from '../entrances/pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../entrances/pages/admin/instance-routes.ts';
 import { adminKeyRoutes } from '../entrances/pages/admin/key-routes.ts';
@@ -76,6 +77,7 @@ export function addPages(router: Router, hub: Whole): void {
   adminOverviewRoutes(admin);
   adminServerListRoutes(admin);
   adminUsageRoutes(admin);
+  adminBudgetRoutes(admin);
   adminUserActRoutes(admin, hub);
   adminUserListRoutes(admin);
   adminUserImportRoutes(admin, hub);

@@ -1,14 +1,24 @@
 import { z } from 'zod';
 import type { UserStore } from '../identity/users/user-store.ts';
-import { budgetAmounts } from '../platform/config/usage-schema.ts';
+import { budgetAmounts, budgetDefinition } from '../platform/config/usage-schema.ts';
 import type { Budgets } from '../workloads/usage/budgets.ts';
 import { time } from './models.ts';
-import { operation } from './operation.ts';
+import { operation, view } from './operation.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
-  readonly budgets: Pick<Budgets, 'grant'>;
+  readonly budgets: Pick<Budgets, 'grant' | 'list' | 'set' | 'remove'>;
+  /** `Spawner.prices.currency`. */
+  readonly currency: string;
 }
+
+const budgetModel = z
+  .object({
+    name: z.string(),
+    ...budgetDefinition.shape,
+    configured: z.boolean().describe('Whether it is of `Spawner.budgets`, where alone it changes.'),
+  })
+  .meta({ id: 'Budget', description: 'How much a user, a group or a profile may use.' });
 
 const amount = z.number().positive().max(1e9).optional();
 const [server_hours, cpu_hours, gib_hours, gpu_hours, cost] = budgetAmounts;
@@ -16,8 +26,67 @@ const [server_hours, cpu_hours, gib_hours, gpu_hours, cost] = budgetAmounts;
 /** How much more may be used than the configuration says. */
 export const budgetOperations = [
   operation({
+    id: 'listBudgets',
+    byCommand: true,
+    method: 'GET',
+    path: '/budgets',
+    tag: 'servers',
+    summary: 'List the budgets',
+    description: 'Of two of one name, the one of the configuration counts.',
+    scopes: ['admin:servers'],
+    answers: {
+      200: { description: 'All of them.', schema: z.object({ budgets: z.array(budgetModel) }) },
+    },
+  }).handle(async (_request, { budgets }: Deps) => ({
+    status: 200,
+    body: {
+      budgets: (await budgets.list()).map(({ isConfigured, ...budget }) => ({
+        ...budget,
+        configured: isConfigured,
+      })),
+    },
+  })),
+  operation({
+    id: 'setBudget',
+    byCommand: true,
+    method: 'PUT',
+    path: '/budgets/{budget}',
+    audit: ['budget.set'],
+    log: 'budget set',
+    tag: 'servers',
+    summary: 'Set a budget, or another in its place',
+    description:
+      'What was used before counts, too. One of the configuration is changed there alone.',
+    scopes: ['admin:servers'],
+    needsRecentLogin: true,
+    body: budgetDefinition,
+    answers: { 204: { description: 'It counts at once.' } },
+  }).handle(async ({ params, body }, { budgets }: Deps) => {
+    await budgets.set(params.budget, body);
+    return { status: 204, logged: { budget: params.budget } };
+  }),
+  operation({
+    id: 'removeBudget',
+    byCommand: true,
+    method: 'DELETE',
+    path: '/budgets/{budget}',
+    audit: ['budget.remove'],
+    log: 'budget removed',
+    tag: 'servers',
+    summary: 'Remove a budget that was set at run time',
+    scopes: ['admin:servers'],
+    needsRecentLogin: true,
+    answers: { 204: { description: 'It limits nobody any more.' } },
+  }).handle(async ({ params }, { budgets }: Deps) => {
+    await budgets.remove(params.budget);
+    return { status: 204, logged: { budget: params.budget } };
+  }),
+  view({ id: 'viewBudgets', path: '/admin/budgets', scopes: ['admin:servers'] }).handle(
+    async (_request, { budgets, currency }: Deps) => ({ budgets: await budgets.list(), currency }),
+  ),
+  operation({
     id: 'grantBudget',
-    byCommand: 'by_running_hub',
+    byCommand: true,
     method: 'POST',
     path: '/budgets/{budget}/grants',
     audit: ['budget.grant'],

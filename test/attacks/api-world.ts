@@ -34,6 +34,7 @@ export interface World {
   readonly plainServiceToken: string;
   readonly gatewayToken: string;
   readonly revokedToken: string;
+  readonly budget: string;
   /** Id of a key that signs ID tokens; empty unless the operation is about one. */
   readonly key: string;
   /** A name that nobody and nothing has. */
@@ -50,6 +51,7 @@ export interface WorldOptions {
   readonly hasLogins: boolean;
   readonly hasFailures: boolean;
   readonly hasKey?: boolean;
+  readonly hasBudget?: boolean;
   readonly hasInvitation: boolean;
   readonly hasRole: boolean;
   /** Whether the users used something this month. */
@@ -84,6 +86,13 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   if (options.hasKey === true) {
     const { keys } = (await post('/oauth2/jwks', undefined, 'GET')) as { keys: { kid: string }[] };
     key = keys[0]?.kid ?? '';
+  }
+  const budget = `budget${worlds}`;
+  if (options.hasBudget === true) {
+    const body = { user: '*', period: 'day', cpu_hours: 1000 };
+    const init = { method: 'PUT', body: JSON.stringify(body) };
+    const answer = await hub.api(`/budgets/${budget}`, adminToken, init);
+    if (!answer.ok) throw new Error(`budget: ${answer.status} ${await answer.text()}`);
   }
   if (options.hasRole) {
     await post(`/roles/${role}`, { scopes: ['(no_scope)'] });
@@ -142,6 +151,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     service: options.hasService ? service : 'wiki',
     role,
     key,
+    budget,
     adminToken: await sharedTokens(hub).admin,
     adminServiceToken: adminToken,
     plainServiceToken: 'plain-service-token',

@@ -36,6 +36,7 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   reportActivity: () => ({ body: { last_activity: new Date().toISOString() } }),
   createToken: () => ({ body: { scopes: ['(no_scope)'] } }),
   liftLockout: ({ owner }) => ({ query: `?kind=user&subject=${owner.name}` }),
+  setBudget: () => ({ body: { user: '*', period: 'day', cpu_hours: 1000 } }),
   grantBudget: () => ({ body: { cpu_hours: 1, reason: 'More work.' } }),
   shareServer: ({ other }) => ({ body: { user: other.name } }),
   revokeShare: ({ other }) => ({ body: { user: other.name } }),
@@ -106,7 +107,6 @@ beforeAll(async () => {
     },
     Spawner: {
       ...serversInHub.Spawner,
-      budgets: [{ name: 'course', user: '*', period: 'day', cpu_hours: 1000 }],
     },
   });
   browser = await hub.logIn('ada', testPassword);
@@ -127,6 +127,7 @@ function worldOptionsOf({ path, id }: OperationDeclaration): WorldOptions {
     hasRole: path.includes('{role}'),
     hasUse: path === '/usage',
     hasKey: path.includes('{key}'),
+    hasBudget: path.includes('{budget}'),
     hasService: id === 'changeService' || id === 'deleteService' || path.includes('/register/'),
   };
 }
@@ -167,7 +168,7 @@ function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUse
     role: world.role,
     entry: '1',
     key: world.key,
-    budget: 'course',
+    budget: world.budget,
     id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
     token: idOf.token,
     cookie: 'hub-login',

@@ -74,6 +74,7 @@ beforeAll(async () => {
     hasService: true,
     hasShares: true,
     hasKey: true,
+    hasBudget: true,
   });
   await send('POST', `/roles/${visitorRole}`, { scopes: ['(no_scope)'] });
   await send('POST', `/roles/${visitorRole}/assignments`, { users: [visitorName] });
@@ -362,7 +363,9 @@ describe('each command', () => {
       const words = [...name.split(' ').slice(1), ...named, ...needed, ...flags];
       const { exitCode, stdout, stderr } = await runCommand(hub.directory, words);
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-      expect(stderr).toMatch(/no user nobody|no such|exists already|no failed logins/);
+      expect(stderr).toMatch(
+        /no user nobody|no such|exists already|no failed logins|Invalid request body/,
+      );
       expect(await state()).toEqual(untouched);
     },
   );

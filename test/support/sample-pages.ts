@@ -14,6 +14,7 @@ import {
   maintenanceFacts,
 } from '../../src/entrances/pages/admin/announcements-page.ts';
 import { batchPage } from '../../src/entrances/pages/admin/batch-page.ts';
+import { budgetsPage } from '../../src/entrances/pages/admin/budgets-page.ts';
 import {
   adminGroupPropertiesPage,
   groupFacts,
@@ -1957,6 +1958,7 @@ export function samplePages(
       days: sampleUse,
       sumOfDays: sumOfUse,
       currency: '€',
+      maySeeBudgets: true,
     }),
     'admin-usage-none': usagePage({
       layout,
@@ -1966,7 +1968,21 @@ export function samplePages(
       days: [],
       sumOfDays: noUse,
       currency: '',
+      maySeeBudgets: false,
     }),
+    'admin-budgets': budgetsPage({
+      layout,
+      budgets: shownBudgets.map(({ budget }, index) => ({
+        ...budget,
+        group: text(budget.group),
+        period: text(budget.period),
+        isConfigured: index === 0,
+      })),
+      currency: '€',
+      typed: { name: text('course-a'), who: text('course') },
+      problem: text('period: must be day, week, month, or a time such as 48h or 7d'),
+    }),
+    'admin-budgets-none': budgetsPage({ layout, budgets: [], currency: '', typed: {} }),
     'admin-keys': keysPage({
       layout,
       keys: (['former', 'active', 'next', 'lost'] as const).map((state, index) => ({

@@ -119,6 +119,9 @@ export interface PageUrls {
   readonly adminUsage: string;
   /** POST makes a CSV file of it. */
   readonly adminUsageExport: string;
+  /** POST sets one. */
+  readonly adminBudgets: string;
+  readonly adminRemoveBudget: string;
   readonly adminInstances: string;
   readonly adminActivity: string;
   readonly adminActivityExport: string;
@@ -256,6 +259,8 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminService: (serviceName, action) => below('admin/services', serviceName, action),
     adminUsage: `${hub}admin/usage`,
     adminUsageExport: `${hub}admin/usage.csv`,
+    adminBudgets: `${hub}admin/budgets`,
+    adminRemoveBudget: `${hub}admin/budgets/remove`,
     adminInstances: `${hub}admin/instances`,
     adminActivity: `${hub}admin/activity`,
     adminActivityExport: `${hub}admin/activity.csv`,

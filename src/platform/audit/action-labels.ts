@@ -53,6 +53,8 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'server.change': text`Server changed`,
   'server.delete': text`Server deleted`,
   'server.take_over': text`Server taken over`,
+  'budget.set': text`Budget set`,
+  'budget.remove': text`Budget removed`,
   'budget.grant': text`More of a budget granted`,
   'share.grant': text`Server shared`,
   'share.revoke': text`Share revoked`,

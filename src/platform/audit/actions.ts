@@ -55,6 +55,8 @@ export const auditActions = {
   'server.change': 'The name or the options of a stopped server were changed.',
   'server.delete': 'A server was deleted, with what was kept of it.',
   'server.take_over': 'Servers of an instance that was gone were taken over by another.',
+  'budget.set': 'A budget was set at run time; the detail has how much of what.',
+  'budget.remove': 'A budget that was set at run time was removed.',
   'budget.grant':
     'More of a budget was granted; the detail has how much, to whom, until when, and why.',
   'share.grant': 'A server was shared with a user or a group, or more of it.',

@@ -96,8 +96,20 @@ export function windowHoursOf(period: string): number {
   return Number(count) * (unit === 'd' ? 24 : 1);
 }
 
+function requireWhole(
+  budget: Parameters<typeof budgetProblem>[0],
+  context: z.core.$RefinementCtx,
+): void {
+  const problem = budgetProblem(budget);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+}
+
+/** A budget without its name. */
+export const budgetDefinition = z.strictObject(budgetShape).superRefine(requireWhole);
+export type BudgetDefinition = z.output<typeof budgetDefinition>;
+
 /** What a budget is called. */
-const budgetName = z
+export const budgetName = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9._-]{0,49})$/,
@@ -109,10 +121,7 @@ export const budgetsSchema = z
   .array(
     z
       .strictObject({ name: budgetName.describe('Unique among budgets.'), ...budgetShape })
-      .superRefine((budget, context) => {
-        const problem = budgetProblem(budget);
-        if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-      }),
+      .superRefine(requireWhole),
   )
   .default([])
   .describe('How much users, groups and profiles may use. Of several, each must have room.');

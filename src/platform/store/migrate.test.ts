@@ -55,7 +55,8 @@ type LaterTable =
   | 'server_meters'
   | 'usage_records'
   | 'usage_totals'
-  | 'budget_grants';
+  | 'budget_grants'
+  | 'budgets';
 
 /** A table that is missing above fails to compile here. */
 const allTablesAreNamed: Exclude<

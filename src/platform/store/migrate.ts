@@ -16,6 +16,7 @@ import { migration0011 } from './migrations/0011-imported-tokens.ts';
 import { migration0012 } from './migrations/0012-paused-servers.ts';
 import { migration0013 } from './migrations/0013-budget-grants.ts';
 import { migration0014 } from './migrations/0014-taken-tokens.ts';
+import { migration0015 } from './migrations/0015-budgets.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -33,6 +34,7 @@ export const migrations: readonly Migration[] = [
   migration0012,
   migration0013,
   migration0014,
+  migration0015,
 ];
 
 /**

@@ -16,6 +16,7 @@ import type {
 } from './second-factor-tables.ts';
 import type {
   BudgetGrantsTable,
+  BudgetsTable,
   ServerMetersTable,
   UsageRecordsTable,
   UsageTotalsTable,
@@ -56,6 +57,7 @@ export interface Tables {
   usage_records: UsageRecordsTable;
   usage_totals: UsageTotalsTable;
   budget_grants: BudgetGrantsTable;
+  budgets: BudgetsTable;
   shares: SharesTable;
   share_codes: ShareCodesTable;
   managed_processes: ManagedProcessesTable;

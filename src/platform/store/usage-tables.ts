@@ -62,3 +62,10 @@ export interface BudgetGrantsTable {
   amounts: string;
   expires_at: number;
 }
+
+/** A budget that was set at run time. */
+export interface BudgetsTable {
+  name: string;
+  /** JSON, as in the configuration but for its name. */
+  definition: string;
+}

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { BudgetLimits } from '../../platform/config/usage-schema.ts';
+import type { BudgetDefinition, BudgetLimits } from '../../platform/config/usage-schema.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { jsonRows, textsOf } from '../../platform/store/queries.ts';
 import { type Amounts, noUse } from './count-use.ts';
@@ -23,6 +23,12 @@ export interface Grant {
 
 /** What counts against budgets: each call is one statement, however many there are. */
 export interface BudgetStore {
+  /** Those that were set at run time, by name. */
+  list(): Promise<readonly (BudgetDefinition & { readonly name: string })[]>;
+  /** Sets one, or another in its place. */
+  set(name: string, definition: BudgetDefinition): Promise<void>;
+  /** Removes one, with what was granted beside it; false where there is none. */
+  remove(name: string): Promise<boolean>;
   /** The sums that are asked for, in their order. */
   sums(asked: readonly SumAsked[]): Promise<readonly Amounts[]>;
   /** Grants more until a time, with a reason for the audit log. */
@@ -47,6 +53,45 @@ export function createBudgetStore(database: HubDatabase): BudgetStore {
   const { kysely } = database;
 
   return {
+    async list() {
+      const rows = await kysely.selectFrom('budgets').selectAll().orderBy('name').execute();
+      return rows.map(({ name, definition }) => ({
+        ...(JSON.parse(definition) as BudgetDefinition),
+        name,
+      }));
+    },
+
+    async set(name, budget) {
+      const definition = JSON.stringify(budget);
+      await database.transaction(async (transaction) => {
+        await transaction
+          .insertInto('budgets')
+          .values({ name, definition })
+          .onConflict((conflict) => conflict.column('name').doUpdateSet({ definition }))
+          .execute();
+        await database.audit.record(transaction, {
+          action: 'budget.set',
+          target: { kind: 'budget', name },
+          detail: { note: definition },
+        });
+      });
+    },
+
+    remove: (name) =>
+      database.transaction(async (transaction) => {
+        const { numDeletedRows } = await transaction
+          .deleteFrom('budgets')
+          .where('name', '=', name)
+          .executeTakeFirst();
+        if (numDeletedRows === 0n) return false;
+        await transaction.deleteFrom('budget_grants').where('budget', '=', name).execute();
+        await database.audit.record(transaction, {
+          action: 'budget.remove',
+          target: { kind: 'budget', name },
+        });
+        return true;
+      }),
+
     async sums(asked) {
       if (asked.length === 0) return [];
       const rows = jsonRows(

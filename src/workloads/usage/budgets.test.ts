@@ -135,6 +135,47 @@ describeEachDatabase('budgets', (open) => {
     );
   });
 
+  test('are set, changed and removed at run time, where the configuration has none of that name', async () => {
+    const database = await open();
+    await use(database, 'user', ada.id, [['month', Date.UTC(2026, 6), 10]]);
+    const month = { user: '*', period: 'month', sharing: 'together', when_over: 'stop' } as const;
+    const budgets = budgetsOf(database, { name: 'fixed', user: 'bob', period: 'day', cost: 1 });
+    const isRefused = () =>
+      budgets.requireBudget(ada, undefined).then(
+        () => false,
+        () => true,
+      );
+    await budgets.set('extra', { ...month, cpu_hours: 10 });
+    expect(await isRefused()).toBe(true);
+    await budgets.set('extra', { ...month, cpu_hours: 12 });
+    expect(await isRefused()).toBe(false);
+    await budgets.set('other', { ...month, user: 'ada', cpu_hours: 5 });
+    expect(await isRefused()).toBe(true);
+    await budgets.grant({ budget: 'other', user: ada, amounts: { cpu_hours: 6 }, reason: 'More.' });
+    expect(await isRefused()).toBe(false);
+    // What was granted goes with its budget.
+    await budgets.remove('other');
+    await budgets.set('other', { ...month, user: 'ada', cpu_hours: 5 });
+    expect(await isRefused()).toBe(true);
+    for (const refused of [
+      budgets.set('fixed', { ...month, cpu_hours: 1 }),
+      budgets.remove('fixed'),
+    ]) {
+      await expect(refused).rejects.toThrow('The budget “fixed” is set by the configuration.');
+    }
+    await expect(budgets.set('a b', { ...month, cpu_hours: 1 })).rejects.toThrow('is called by');
+    await expect(budgets.remove('gone')).rejects.toThrow('There is no such budget.');
+    // One of the configuration of the same name is the one that counts.
+    const later = budgetsOf(database, { name: 'other', user: 'bob', period: 'day', cost: 1 });
+    expect(
+      (await later.list()).map(({ name, user, isConfigured }) => [name, user, isConfigured]),
+    ).toEqual([
+      ['other', 'bob', true],
+      ['extra', '*', false],
+    ]);
+    await later.requireBudget(ada, undefined);
+  });
+
   test('stop what runs once they are used up, unless it is to be kept', async () => {
     const database = await open();
     await use(database, 'profile', 'big', [['month', Date.UTC(2026, 6), 10]]);

@@ -1,14 +1,17 @@
 import type { Config } from '../../platform/config/config.ts';
 import {
   type BudgetAmount,
+  type BudgetDefinition,
   type BudgetLimits,
   budgetAmounts,
+  budgetName,
   windowHoursOf,
 } from '../../platform/config/usage-schema.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { exactTime, type Phrase, text, writeNumber, written } from '../../platform/texts/text.ts';
 import {
+  type Budget,
   type BudgetState,
   type BudgetSubject,
   countedAgainst,
@@ -24,8 +27,14 @@ interface BudgetUser {
   readonly name: string;
 }
 
-/** How much may be used (`Spawner.budgets`). */
+/** How much may be used: `Spawner.budgets`, and what is set at run time under other names. */
 export interface Budgets {
+  /** All of them; where one of the configuration has the name of one set at run time, it is the one that counts. */
+  list(): Promise<readonly (Budget & { readonly isConfigured: boolean })[]>;
+  /** Sets one at run time. Throws `bad_request` for a bad name, and `conflict` for that of one of the configuration. */
+  set(name: string, definition: BudgetDefinition): Promise<void>;
+  /** Removes one that was set at run time. Throws `not_found`, and `conflict` for one of the configuration. */
+  remove(name: string): Promise<void>;
   /** The states of the budgets of some, in their order; a fixed number of statements, however many they are. */
   statesOf(subjects: readonly BudgetSubject[]): Promise<readonly (readonly BudgetState[])[]>;
   /** Those of a user, and of the profiles of their servers; the one that is used up most comes first. */
@@ -50,9 +59,27 @@ export function createBudgets(hub: {
   readonly config: Pick<Config, 'Spawner'>;
 }): Budgets {
   const { budgetStore: store, database } = hub;
-  const { budgets, prices } = hub.config.Spawner;
+  const { budgets: configured, prices } = hub.config.Spawner;
 
-  async function statesOf(subjects: readonly BudgetSubject[]): Promise<BudgetState[][]> {
+  async function list() {
+    const names = new Set(configured.map(({ name }) => name));
+    const others = (await store.list()).filter(({ name }) => !names.has(name));
+    return [
+      ...configured.map((budget) => ({ ...budget, isConfigured: true })),
+      ...others.map((budget) => ({ ...budget, isConfigured: false })),
+    ];
+  }
+
+  function requireUnconfigured(name: string): void {
+    if (!configured.some((each) => each.name === name)) return;
+    throw new HubError('conflict', text`The budget “${name}” is set by the configuration.`);
+  }
+
+  async function statesOf(
+    subjects: readonly BudgetSubject[],
+    given?: readonly Budget[],
+  ): Promise<BudgetState[][]> {
+    const budgets = given ?? (await list());
     const nowMs = database.now();
     const asked = subjects.flatMap((subject, place) =>
       budgets.flatMap((budget) => {
@@ -81,7 +108,10 @@ export function createBudgets(hub: {
     return states;
   }
 
-  async function subjectOf({ id, name }: BudgetUser): Promise<BudgetSubject> {
+  async function subjectOf(
+    { id, name }: BudgetUser,
+    budgets: readonly Budget[],
+  ): Promise<BudgetSubject> {
     const hasGroups = budgets.some(({ group }) => group !== undefined);
     const groups = hasGroups ? await store.groupsOf(id) : [];
     return { userId: id, userName: name, groups, profile: undefined };
@@ -96,22 +126,38 @@ export function createBudgets(hub: {
   }
 
   return {
-    statesOf,
+    list,
+    statesOf: (subjects) => statesOf(subjects),
+
+    async set(name, definition) {
+      if (!budgetName.safeParse(name).success) {
+        throw new HubError(
+          'bad_request',
+          text`A budget is called by 1 to 50 of a-z, 0-9, dot, hyphen and underscore.`,
+        );
+      }
+      requireUnconfigured(name);
+      await store.set(name, definition);
+    },
+
+    async remove(name) {
+      requireUnconfigured(name);
+      if (!(await store.remove(name))) throw noSuchBudget();
+    },
 
     async ofUser(user, profiles) {
+      const budgets = await list();
       if (budgets.length === 0) return [];
-      const subject = await subjectOf(user);
-      const states = await statesOf([
-        subject,
-        ...profiles.map((profile) => ({ ...subject, profile })),
-      ]);
+      const subject = await subjectOf(user, budgets);
+      const subjects = [subject, ...profiles.map((profile) => ({ ...subject, profile }))];
+      const states = await statesOf(subjects, budgets);
       const byName = new Map(states.flat().map((state) => [state.budget.name, state]));
       return [...byName.values()].toSorted((left, right) => right.part - left.part);
     },
 
     async grant({ budget: name, user, amounts, reason }) {
-      const budget = budgets.find((each) => each.name === name);
-      if (budget === undefined) throw new HubError('not_found', text`There is no such budget.`);
+      const budget = (await list()).find((each) => each.name === name);
+      if (budget === undefined) throw noSuchBudget();
       const given = budgetAmounts.filter((amount) => amounts[amount] !== undefined);
       if (given.length === 0 || given.some((amount) => budget[amount] === undefined)) {
         throw new HubError('bad_request', text`Grant some of what the budget limits.`);
@@ -124,9 +170,10 @@ export function createBudgets(hub: {
     },
 
     async requireBudget(user, profile) {
+      const budgets = await list();
       if (budgets.length === 0) return;
-      const subject = { ...(await subjectOf(user)), profile };
-      const [states = []] = await statesOf([subject]);
+      const subject = { ...(await subjectOf(user, budgets)), profile };
+      const [states = []] = await statesOf([subject], budgets);
       const over = states.filter(({ part }) => part >= 1);
       const [state] = over;
       if (state === undefined) return;
@@ -146,6 +193,8 @@ export function createBudgets(hub: {
   };
 }
 
+const noSuchBudget = () => new HubError('not_found', text`There is no such budget.`);
+
 /** Such as `101.2 of 100 CPU hours`. */
 export function spent({ used, limit, amount }: BudgetState, currency: string): Phrase {
   const unit = amount === 'cost' ? currency : amountLabels[amount];
@@ -155,7 +204,7 @@ export function spent({ used, limit, amount }: BudgetState, currency: string): P
 const shortened = (value: number): Phrase =>
   written((language) => writeNumber(value, language, { maximumFractionDigits: 1 }));
 
-const amountLabels: Readonly<Record<Exclude<BudgetAmount, 'cost'>, Phrase>> = {
+export const amountLabels: Readonly<Record<Exclude<BudgetAmount, 'cost'>, Phrase>> = {
   server_hours: text`server hours`,
   cpu_hours: text`CPU hours`,
   gib_hours: text`GiB hours`,

@@ -40,6 +40,7 @@ export interface UsageView {
   readonly days: readonly UseOfDay[] | undefined;
   readonly sumOfDays: Amounts;
   readonly currency: string;
+  readonly maySeeBudgets: boolean;
 }
 
 const kindLabels: Readonly<Record<UseKind, Phrase>> = {
@@ -80,7 +81,7 @@ export function usagePage(view: UsageView): Html {
     body: html`${pageHead(
       query.name === undefined ? text`Use` : text`Use of ${query.name}`,
       monthName(time),
-      monthLinks(time, layout.now, (month) => urlOf({ month })),
+      html`${view.maySeeBudgets && html`<a class="button" href="${urls.adminBudgets}">${text`Budgets`}</a>`}${monthLinks(time, layout.now, (month) => urlOf({ month }))}`,
     )}
 <nav class="chips" aria-label="${text`Sum up by`}">${useKinds.map(chip)}</nav>
 ${days !== undefined && items.length + days.length > 0 && usePlots(days, { time, sum, currency })}

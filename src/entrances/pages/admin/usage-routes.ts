@@ -5,7 +5,9 @@ import { usagePage } from './usage-page.ts';
 
 /** `/hub/admin/usage`: who used how much. */
 export function adminUsageRoutes({ page, form }: BoundPages): void {
-  page('/admin/usage', 'viewUsage', ({ layout, model }) => usagePage({ layout, ...model }));
+  page('/admin/usage', 'viewUsage', ({ layout, model, may }) =>
+    usagePage({ layout, ...model, maySeeBudgets: may('viewBudgets') }),
+  );
 
   form('/admin/usage.csv', 'exportUsage', {
     body: (sent) => Object.fromEntries(sent) as BodyOf<'exportUsage'>,
