@@ -17,6 +17,7 @@ import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { hasChoices } from '../workloads/servers/spawn-options.ts';
 import type { StartTimes } from '../workloads/servers/start-times-store.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
+import { pricesOf } from '../workloads/usage/count-use.ts';
 import { freeData, loadSpan } from './models.ts';
 import { operation, view } from './operation.ts';
 import { type ServerKind, starting, stopping } from './servers.ts';
@@ -170,7 +171,9 @@ export const serverPageOperations = [
   }).handle(async ({ params }, deps: Deps) => {
     const user = await deps.users.getByName(params.name);
     const server = await deps.serverStore.find(user.name, params.server);
-    return { user, server, choices: await deps.servers.choicesFor(user.name) };
+    const choices = await deps.servers.choicesFor(user.name);
+    const prices = choices.profiles.map(({ name }) => pricesOf(name, deps.spawnerConfig));
+    return { user, server, choices, prices, currency: deps.spawnerConfig.prices.currency };
   }),
   view({
     id: 'viewProgress',

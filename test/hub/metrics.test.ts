@@ -62,6 +62,10 @@ const movedToRemote = [
   'hub_change_feed_losses_total',
   // time-limits.test.ts
   'hub_servers_stopped_by_limit_total',
+  'hub_server_use_seconds_total',
+  'hub_server_use_cpu_seconds_total',
+  'hub_server_use_gib_seconds_total',
+  'hub_server_use_gpu_seconds_total',
   // announcements.test.ts
   'hub_maintenance',
   // gateways.test.ts

@@ -253,6 +253,10 @@ test('a start beyond a budget is refused, which home says before', async () => {
       .all();
     expect(counted).toHaveLength(1);
   });
+  const metrics = await (await hub.api('/metrics', adminToken)).text();
+  expect(metrics).toMatch(
+    /^hub_server_use_seconds_total\{profile="\w*",engine="[\w.-]+"\} [\d.e-]+$/m,
+  );
   const refused = await hub.api(serverPath('gil'), adminToken, { method: 'POST' });
   expect([refused.status, await refused.text()]).toEqual([
     403,

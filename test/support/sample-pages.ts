@@ -1037,6 +1037,7 @@ export function samplePages(
     'spawn-options': spawnOptionsPage({
       layout,
       server: named,
+      currency: '€',
       profiles: [
         {
           name: 'small',
@@ -1048,6 +1049,7 @@ export function samplePages(
           name: 'large',
           displayName: text('Large'),
           description: text('32 GB of memory, for big data.'),
+          prices: { server_hour: 1, cpu_hour: 0.04, gib_hour: 0.0005, gpu_hour: 2.5 },
         },
       ],
       form: {

@@ -14,6 +14,10 @@ export interface MetricDescription {
   readonly labels: readonly string[];
 }
 
+type UsedSeconds = Readonly<
+  Record<'wallSeconds' | 'cpuSeconds' | 'gibSeconds' | 'gpuSeconds', number>
+>;
+
 const logoutOutcomes = ['delivered', 'refused', 'failed', 'given_up'] as const;
 /** What became of telling a client that a login has ended. */
 export type LogoutOutcome = (typeof logoutOutcomes)[number];
@@ -34,6 +38,8 @@ export interface Metrics {
   countOAuthRefusal(error: string): void;
   countLogoutDelivery(outcome: LogoutOutcome): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
+  /** What users' servers used; `profile` is one of the configuration, or empty. */
+  countUse(of: Readonly<Record<'profile' | 'engine', string>>, use: UsedSeconds): void;
   countStopAtLimit(reason: 'idle_timeout' | 'max_age' | 'budget'): void;
   countAudit(result: string): void;
   /** Tells how many lines the audit file has lost; call once. */
@@ -124,6 +130,19 @@ export function createMetrics(): Metrics {
   });
   for (const reason of ['idle_timeout', 'max_age', 'budget']) stopsAtLimit.inc({ reason }, 0);
 
+  const used = (
+    [
+      ['wallSeconds', 'hub_server_use_seconds_total', "Time that users' servers ran"],
+      ['cpuSeconds', 'hub_server_use_cpu_seconds_total', "Time of cores that users' servers used"],
+      ['gibSeconds', 'hub_server_use_gib_seconds_total', "GiB of memory of users' servers by time"],
+      ['gpuSeconds', 'hub_server_use_gpu_seconds_total', "GPUs that users' servers had by time"],
+    ] as const
+  ).map(([amount, name, what]) => {
+    const help = `${what}, by profile and class of the spawner.`;
+    const counter = new Counter({ name, help, labelNames: ['profile', 'engine'], registers });
+    return { amount, counter };
+  });
+
   const audited = new Counter({
     name: 'hub_audit_records_total',
     help: 'Rows written to the audit log, by result.',
@@ -160,6 +179,9 @@ export function createMetrics(): Metrics {
     countOAuthRefusal: (error) => refusals.inc({ error }),
     countLogoutDelivery: (outcome) => logoutDeliveries.inc({ outcome }),
     countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
+    countUse(of, use) {
+      for (const { amount, counter } of used) counter.inc(of, use[amount]);
+    },
     countStopAtLimit: (reason) => stopsAtLimit.inc({ reason }),
     countAudit: (result) => audited.inc({ result }),
     observeAuditFile(droppedLines) {

@@ -53,6 +53,20 @@ type UseSource = 'counter' | 'sample' | 'time';
 /** `Spawner.prices`: what an hour of each costs. */
 export type Prices = Omit<SpawnerConfig['prices'], 'currency'>;
 
+/** What an hour costs with a profile. */
+export function pricesOf(
+  profile: string,
+  { prices, profiles }: Pick<SpawnerConfig, 'prices' | 'profiles'>,
+): Prices {
+  const own = profiles.find(({ name }) => name === profile)?.prices;
+  return {
+    cpu_hour: own?.cpu_hour ?? prices.cpu_hour,
+    gib_hour: own?.gib_hour ?? prices.gib_hour,
+    gpu_hour: own?.gpu_hour ?? prices.gpu_hour,
+    server_hour: own?.server_hour ?? prices.server_hour,
+  };
+}
+
 /** Use of a server within an hour (UTC) that begins at `at`. */
 export interface Use {
   readonly at: number;

@@ -37,6 +37,7 @@ async function world(database: HubDatabase, userNames: readonly string[] = ['ada
   let now = Date.UTC(2026, 6, 15, 12, 30);
   const { renewHeld } = createInstanceStore(database);
   const usages = new Map<string, ResourceUsage>();
+  const metered: (readonly [profile: string, engine: string, seconds: number])[] = [];
   const servers = () => kysely.selectFrom('servers').select(['id', 'instance_id']).execute();
   const ids = (await servers()).map(({ id }) => id);
   const ledgerOf = (instanceId: string) =>
@@ -57,6 +58,9 @@ async function world(database: HubDatabase, userNames: readonly string[] = ['ada
           })),
       },
       usageOfServer: (id) => usages.get(id),
+      metrics: {
+        countUse: (of, { wallSeconds }) => metered.push([of.profile, of.engine, wallSeconds]),
+      },
       log: pino({ level: 'silent' }),
       monotonicMs: () => monotonic,
     });
@@ -64,6 +68,7 @@ async function world(database: HubDatabase, userNames: readonly string[] = ['ada
     ids,
     userIds,
     usages,
+    metered,
     ledgerOf,
     pass(ms: number) {
       monotonic += ms;
@@ -154,7 +159,7 @@ describeEachDatabase('the ledger', (open, dialect) => {
 
   test('counts all of runs that are shorter than its interval', async () => {
     const database = await open();
-    const { ledgerOf, pass, now, totals, ids, usages } = await world(database);
+    const { ledgerOf, pass, now, totals, ids, usages, metered } = await world(database);
     const { kysely } = database;
     const one = ledgerOf('one');
     for (let run = 0; run < 5; run++) {
@@ -169,6 +174,10 @@ describeEachDatabase('the ledger', (open, dialect) => {
     }
     await one.run();
     expect(await totals('user')).toEqual({ wall: 100, cpu: 100, gib: 200, gpu: 200 });
+    expect(metered.reduce((sum, [, , seconds]) => sum + seconds, 0)).toBe(100);
+    expect(new Set(metered.map(([profile, engine]) => `${profile} ${engine}`))).toEqual(
+      new Set(['big local-process']),
+    );
     expect(await kysely.selectFrom('server_meters').selectAll().execute()).toEqual([]);
   });
 

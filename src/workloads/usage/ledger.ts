@@ -5,7 +5,7 @@ import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
-import { countUse, type Prices, type Subject } from './count-use.ts';
+import { type Amounts, addAmounts, countUse, noUse, pricesOf, type Subject } from './count-use.ts';
 import {
   type Counted,
   createLedgerStore,
@@ -41,6 +41,9 @@ export function createLedger(hub: {
   readonly onCounted?: (
     running: readonly { readonly serverId: string; readonly subject: Subject }[],
   ) => Promise<void>;
+  readonly metrics: {
+    countUse(of: Readonly<Record<'profile' | 'engine', string>>, use: Amounts): void;
+  };
   readonly log: Logger;
   readonly monotonicMs?: () => number;
 }): Ledger {
@@ -118,6 +121,14 @@ export function createLedger(hub: {
     });
     if (done === undefined) return;
     const { nowMs: countedAt } = done;
+    for (const { subject, uses } of done.counted) {
+      // What a spawner takes for a profile may be any text.
+      const isKnown = config.Spawner.profiles.some(({ name }) => name === subject.profile);
+      hub.metrics.countUse(
+        { profile: isKnown ? subject.profile : '', engine: subject.engine },
+        uses.map(({ amounts }) => amounts).reduce(addAmounts, noUse),
+      );
+    }
     const running = done.counted.filter(({ next }) => next !== undefined);
     if (serverId === undefined) known = new Map();
     for (const { meter } of running) known.set(meter.serverId, { countedAt, atMs });
@@ -148,17 +159,6 @@ export function createLedger(hub: {
 function engineOf(state: SpawnerState, { spawners }: Pick<Config, 'spawners'>): string {
   const { spawner: name } = state;
   return (spawners.find((each) => each.name === name) ?? spawners[0])?.class ?? '';
-}
-
-/** What an hour costs with a profile. */
-function pricesOf(profile: string, { prices, profiles }: Config['Spawner']): Prices {
-  const own = profiles.find(({ name }) => name === profile)?.prices;
-  return {
-    cpu_hour: own?.cpu_hour ?? prices.cpu_hour,
-    gib_hour: own?.gib_hour ?? prices.gib_hour,
-    gpu_hour: own?.gpu_hour ?? prices.gpu_hour,
-    server_hour: own?.server_hour ?? prices.server_hour,
-  };
 }
 
 function gpusOf(profile: string, spawner: Config['Spawner']): number {

@@ -28,6 +28,13 @@ describe('the options of a start', () => {
     expect(checked(options({ profiles, chosenProfile: 'gone' }))).toBe('large');
   });
 
+  test('says what each costs, where it costs something', () => {
+    const prices = { server_hour: 0, cpu_hour: 0.0405, gib_hour: 0, gpu_hour: 0 };
+    const [large] = profiles.slice(1);
+    const page = options({ profiles: [{ ...large!, prices }], currency: '€' });
+    expect(page.match(/<span>[^<]*hour<\/span>/g)).toEqual(['<span>0.0405 € per CPU hour</span>']);
+  });
+
   test('makes a field of each kind of question', () => {
     const page = options({
       form: {

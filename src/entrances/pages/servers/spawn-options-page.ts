@@ -1,4 +1,12 @@
-import { localizedPhrase, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
+import {
+  localizedPhrase,
+  type Phrase,
+  type Text,
+  text,
+  writeNumber,
+  written,
+} from '../../../platform/texts/text.ts';
+import type { Prices } from '../../../workloads/usage/count-use.ts';
 import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -16,6 +24,8 @@ export interface SpawnOptionsView {
   };
   /** Kinds of server to choose from; the form sends `profile`. */
   readonly profiles: readonly SpawnProfile[];
+  /** Of prices. */
+  readonly currency?: string;
   /** The spawner's own questions; the form sends each as `option-<name>`. */
   readonly form?: AskedForm | undefined;
   /** What was chosen before, by field name of the spawner; `profile` apart. */
@@ -33,6 +43,8 @@ export interface SpawnProfile {
   readonly displayName?: Phrase | undefined;
   readonly description: Phrase;
   readonly isDefault?: boolean | undefined;
+  /** What an hour of each costs. */
+  readonly prices?: Prices | undefined;
 }
 
 /** The page that asks what kind of server to start. */
@@ -58,7 +70,11 @@ function startTitle({ layout: { user }, server }: SpawnOptionsView): Text {
   return isOwnDefault ? text`Start your server` : text`Start ${serverTitle(server, user?.name)}`;
 }
 
-function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | false {
+function profileChoices({
+  profiles,
+  chosenProfile,
+  currency = '',
+}: SpawnOptionsView): Html | false {
   if (profiles.length === 0) return false;
   const chosen =
     profiles.find(({ name }) => name === chosenProfile) ??
@@ -66,8 +82,23 @@ function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | f
     profiles[0];
   return html`<fieldset class="choices"><legend>${text`Server type`}</legend>${profiles.map(
     (profile) =>
-      html`<label class="choice"><input type="radio" name="profile" value="${profile.name}"${profile === chosen && html` checked`} required><span><strong>${profile.displayName ?? profile.name}</strong>${profile.description && html`<span>${profile.description}</span>`}</span></label>`,
+      html`<label class="choice"><input type="radio" name="profile" value="${profile.name}"${profile === chosen && html` checked`} required><span><strong>${profile.displayName ?? profile.name}</strong>${profile.description && html`<span>${profile.description}</span>`}${priceLines(profile, currency)}</span></label>`,
   )}</fieldset>`;
+}
+
+function priceLines({ prices }: SpawnProfile, currency: string): readonly Html[] {
+  if (prices === undefined) return [];
+  const amount = (price: number): Phrase =>
+    written((language) =>
+      `${writeNumber(price, language, { maximumFractionDigits: 4 })} ${currency}`.trimEnd(),
+    );
+  const lines = [
+    [prices.server_hour, text`${amount(prices.server_hour)} per hour`],
+    [prices.cpu_hour, text`${amount(prices.cpu_hour)} per CPU hour`],
+    [prices.gib_hour, text`${amount(prices.gib_hour)} per GiB hour`],
+    [prices.gpu_hour, text`${amount(prices.gpu_hour)} per GPU hour`],
+  ] as const;
+  return lines.flatMap(([price, line]) => (price > 0 ? [html`<span>${line}</span>`] : []));
 }
 
 function choicesOf({ choices = [] }: AskedField) {

@@ -49,12 +49,14 @@ export function spawnRoutes(
         name: params['server'] ?? '',
         displayName: server?.displayName,
       },
-      profiles: choices.profiles.map((profile) => ({
+      profiles: choices.profiles.map((profile, index) => ({
         name: profile.name,
         displayName: localizedPhrase(profile.display_name ?? profile.name),
         description: localizedPhrase(profile.description),
         isDefault: profile.default,
+        prices: model.prices[index],
       })),
+      currency: model.currency,
       form: joinForms(choices),
       values: valuesInForm(choices, values),
       chosenProfile: values['profile'],
