@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket, { WebSocketServer } from 'ws';
 import { FakeBrowser } from '../support/fake-browser.ts';
@@ -14,6 +15,8 @@ interface Seen {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+type Upgrade = Pick<IncomingMessage, 'headers'>;
 
 const admin = 'admin-service-token';
 const cleanUp = new AsyncDisposableStack();
@@ -31,6 +34,11 @@ const rules = [
   { paths: ['/office/*'], client_addresses: ['192.0.2.0/24'], allow: 'everyone' },
 ];
 
+const headers = {
+  request: { set: { 'X-Api-Key': 'of the route' }, remove: ['Accept-Language'] },
+  response: { set: { 'X-Frame-Options': 'DENY' }, remove: ['X-Powered-By'] },
+};
+
 beforeAll(async () => {
   const app = cleanUp.use(
     await startUpstream(
@@ -40,6 +48,8 @@ beforeAll(async () => {
           seen.push({ url, headers: headers as Record<string, string> });
         }
         res.setHeader('set-cookie', 'mine=1; Path=/');
+        res.setHeader('x-powered-by', 'app');
+        res.setHeader('x-frame-options', 'ALLOWALL');
         if (url.startsWith('/moved')) res.writeHead(302, { location: '/public/' });
         res.end(`app ${url}`);
       },
@@ -59,7 +69,7 @@ beforeAll(async () => {
     },
     Proxy: {
       extra_routes: {
-        '/wiki/': { target, access: 'gateway', strip_prefix: true, rules },
+        '/wiki/': { target, access: 'gateway', strip_prefix: true, rules, headers },
         'asked.localhost/': { access: 'forward-auth', rules },
         'wiki.localhost/': { target, access: 'gateway', name: 'wiki-host' },
         '/elsewhere/': { target, limits: { allow_addresses: ['192.0.2.0/24'] } },
@@ -214,6 +224,25 @@ describe.each(['hub', 'gateway'] as const)('a guarded route at the %s', (place) 
       'x-requested-with': 'x',
     };
     expect((await fetch(at('wiki/office/x'), { headers: forged })).status).toBe(401);
+  });
+
+  test('headers of a route are its own, whatever a visitor sends, for WebSockets too', async () => {
+    const sent = {
+      authorization: `token ${await tokenOf('alice')}`,
+      'x-api-key': 'forged',
+      'x-hub-user': 'forged',
+      'accept-language': 'de',
+    };
+    seen.length = 0;
+    const answer = await fetch(at('wiki/page'), { headers: sent });
+    expect(seen[0]?.headers).toMatchObject({ 'x-api-key': 'of the route', 'x-hub-user': 'alice' });
+    expect(seen[0]?.headers).not.toHaveProperty('accept-language');
+    expect(answer.headers.get('x-frame-options')).toBe('DENY');
+    expect(answer.headers.has('x-powered-by')).toBe(false);
+    const socket = new WebSocket(at('wiki/').replace('http', 'ws'), { headers: sent });
+    const [{ headers }] = (await once(socket, 'upgrade')) as [Upgrade];
+    expect(headers['x-frame-options']).toBe('DENY');
+    socket.terminate();
   });
 
   test('no header gets an address past the lists of a route, nor does a WebSocket', async () => {

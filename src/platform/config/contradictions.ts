@@ -1,6 +1,6 @@
 import { firstLocalAddressIn, isAddressRange } from '../addresses/local-addresses.ts';
 import type { ConfigProblem } from '../errors.ts';
-import { forwardingOf } from '../protocol/identity-headers.ts';
+import { contestedHeader, forwardingOf } from '../protocol/identity-headers.ts';
 import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts';
 import { findAcmeProblems } from './acme-names.ts';
 import { socketPathOf } from './bind-address.ts';
@@ -267,9 +267,18 @@ function checkAccountAuthenticator(config: Config, report: Report): void {
 function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): void {
   const profiles = Spawner.profiles.map((each, at) => [`Spawner.profiles[${at}]`, each] as const);
   for (const [path, own] of [['Spawner', Spawner] as const, ...profiles]) {
+    const contested = contestedHeader({
+      identity_headers: own.identity_headers ?? Spawner.identity_headers,
+      headers: own.headers ?? Spawner.headers,
+    });
+    if (contested !== undefined) {
+      report(`${path}.headers.request`, `${contested} is one of identity_headers`);
+    }
     if ((own.access ?? Spawner.access) === 'gateway') continue;
     const isForwarded = own.host === 'upstream' ? 'host' : 'identity_headers';
-    const key = own.strip_prefix ? 'strip_prefix' : forwardingOf(own) && isForwarded;
+    const key = own.strip_prefix
+      ? 'strip_prefix'
+      : forwardingOf({ ...own, headers: undefined }) && isForwarded;
     if (key === undefined) continue;
     report(`${path}.${key}`, 'needs "access": "gateway"; hub-singleuser has flags for it');
   }

@@ -73,9 +73,9 @@ function fieldProblems(
   spec: string,
   { subdomainHost }: Config,
 ): { field: string; message: string }[] {
-  const { access, target, strip_prefix, health_path, host } = route;
+  const { access, target, strip_prefix, health_path, host, headers } = route;
   if (access === 'forward-auth') {
-    const needless = { target, strip_prefix, health_path, host };
+    const needless = { target, strip_prefix, health_path, host, headers };
     const problems = Object.entries(needless).flatMap(([field, value]) =>
       value === undefined
         ? []

@@ -58,6 +58,7 @@ const extraRoute = z.union([
         .unwrap()
         .optional()
         .describe(forwardingKeys.identity_headers.description ?? ''),
+      headers: forwardingKeys.headers,
       rules: routeRules.optional(),
       limits: routeLimits.optional(),
       display: z
@@ -80,6 +81,7 @@ function complete(route: {
   readonly strip_prefix?: boolean | undefined;
   readonly host?: Forwarding['host'] | undefined;
   readonly identity_headers?: Forwarding['identity_headers'] | undefined;
+  readonly headers?: Forwarding['headers'] | undefined;
   readonly rules?: z.output<typeof routeRules> | undefined;
   readonly limits?: RouteLimits | undefined;
   readonly display?: boolean | undefined;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isEditableInAnswers, isEditableInRequests } from '../protocol/forwarded-headers.ts';
 import { identityFields, isIdentityHeaderName } from '../protocol/identity-headers.ts';
 import { text } from '../texts/text.ts';
 import { says } from './common-schema.ts';
@@ -12,6 +13,27 @@ const headerName = z
     ),
   )
   .optional();
+
+function headerEdits(isEditable: (name: string) => boolean) {
+  const name = z
+    .string()
+    .refine(
+      isEditable,
+      says(
+        text`is no header that can be changed here: those that say who asks, that frame a message, or that the hub writes itself stay as they are`,
+      ),
+    );
+  const value = z
+    .string()
+    .max(4_000)
+    .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'is not printable ASCII in one line');
+  return z
+    .strictObject({
+      set: z.record(name, value).optional().describe('In place of what there is of that name.'),
+      remove: z.array(name).max(100).optional(),
+    })
+    .optional();
+}
 
 /** How requests are passed on to an app that looks at names: keys of services, routes and servers alike. */
 export const forwardingKeys = {
@@ -35,5 +57,14 @@ export const forwardingKeys = {
     .default({})
     .describe(
       'Further headers by which an app that the gateway guards learns who asks, such as `{"user": "X-Remote-User"}`; visitors cannot set them.',
+    ),
+  headers: z
+    .strictObject({
+      request: headerEdits(isEditableInRequests).describe('Of requests, for the app.'),
+      response: headerEdits(isEditableInAnswers).describe('Of its answers, for visitors.'),
+    })
+    .optional()
+    .describe(
+      'Headers that are set or removed on the way, such as `{"request": {"set": {"Authorization": "Basic …"}}, "response": {"remove": ["Server"]}}`.',
     ),
 };

@@ -40,5 +40,6 @@ export const profileAccessKeys = {
     .unwrap()
     .optional()
     .describe('In place of Spawner.identity_headers.'),
+  headers: forwardingKeys.headers.unwrap().optional().describe('In place of Spawner.headers.'),
   limits: routeLimits.optional().describe('In place of Spawner.limits.'),
 };

@@ -19,14 +19,30 @@ export interface Forwarding {
   /** Whose name and port are in `Host`: those that the visitor asked for, or the app's own. */
   readonly host: 'public' | 'upstream';
   readonly identity_headers: IdentityHeaderNames;
+  readonly headers?:
+    | { readonly request?: HeaderEdits | undefined; readonly response?: HeaderEdits | undefined }
+    | undefined;
+}
+
+/** What is changed of the headers of a message. */
+export interface HeaderEdits {
+  readonly set?: Readonly<Record<string, string>> | undefined;
+  readonly remove?: string[] | undefined;
 }
 
 /** Of something that has these keys, and undefined where they say nothing. */
-export function forwardingOf({ host, identity_headers }: Loose): Forwarding | undefined {
+export function forwardingOf({ host, identity_headers, headers }: Loose): Forwarding | undefined {
   const names = identity_headers ?? {};
-  return host !== 'upstream' && Object.keys(names).length === 0
+  return host !== 'upstream' && Object.keys(names).length === 0 && headers === undefined
     ? undefined
-    : { host: host ?? 'public', identity_headers: names };
+    : { host: host ?? 'public', identity_headers: names, headers };
+}
+
+/** A header that a route both sets or removes and uses to say who asks; undefined where there is none. */
+export function contestedHeader({ identity_headers = {}, headers }: Loose): string | undefined {
+  const { set = {}, remove = [] } = headers?.request ?? {};
+  const names = Object.values(identity_headers).map((name) => name?.toLowerCase());
+  return [...Object.keys(set), ...remove].find((name) => names.includes(name.toLowerCase()));
 }
 
 type Loose = { readonly [key in keyof Forwarding]?: Forwarding[key] | undefined };

@@ -110,7 +110,8 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     if (dueMs === Infinity) return;
     const waitMs = Math.ceil(dueMs - this.#host.now());
     if (waitMs > 0) this.#timer = setTimeout(() => this.#watch(limiter), waitMs).unref();
-    else this.#cut(this.req.complete ? takesTooLong() : uploadTooSlow());
+    else
+      this.#cut(this.request.body === null || this.req.complete ? takesTooLong() : uploadTooSlow());
   }
 
   onRequestStart(control: ExchangeControl): void {

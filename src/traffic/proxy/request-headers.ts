@@ -1,7 +1,9 @@
 import { HubError } from '../../platform/errors.ts';
 import type { ClientAddress } from '../../platform/http/request-address.ts';
+import { isIdentityClaim, isProxyClaim } from '../../platform/protocol/forwarded-headers.ts';
 import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { text } from '../../platform/texts/text.ts';
+import { withEdits, withoutNames } from './header-edits.ts';
 import { authenticatesItself, hopRequestHeaders, upstreamCookies } from './response-headers.ts';
 import type { Route } from './route.ts';
 
@@ -91,56 +93,6 @@ for (const [name, fate] of fates) {
 }
 
 /**
- * Headers that upstreams take for the word of a proxy: who the user is, where the client sits, which
- * path was asked for. `proxy` alone becomes HTTP_PROXY in CGI programs.
- */
-const proxyClaims = new RegExp(
-  `^(?:${[
-    'x-hub-.*',
-    'x-auth-request-.*',
-    'x-auth-(?:user|email|groups?|name|token-claims)',
-    'x-authenticated-.*',
-    // Who has one can log in with it where the hub believes the proxy that signed it.
-    '.*-jwt-assertion',
-    'x-authentik-jwt',
-    'x-remote-.*',
-    'x-webauth-.*',
-    'x-original-.*',
-    'x-rewrite-.*',
-    'x-forwarded(?:-.*)?',
-    '.*-(?:client|connecting|originating|proxyuser|real|remote|user)-?ip(?:v6)?',
-    'x-envoy-(?:external-address|original-.*)',
-    'x-scheme',
-    'x-url-scheme',
-    // RFC 9440 §2, and those from before it.
-    '(?:.*-)?client-?cert(?:-.*)?',
-    'x-(?:ssl|tls).*',
-    'ssl-client.*',
-    'shib-.*',
-    'x-ms-token-.*',
-    'remote-(?:user|groups?|email|name|addr|host)',
-    'forwarded',
-    'proxy(?:-.*)?',
-    'impersonate-.*',
-    // What would let a GET through that is counted as another method behind the gateway's checks.
-    'x-(?:http-)?method(?:-override)?',
-  ].join('|')})$`,
-);
-
-/**
- * Words that make a header one about who asks, as every authenticating proxy has its own:
- * `Cf-Access-Authenticated-User-Email`, `X-Goog-Iap-Jwt-Assertion`, `Tailscale-User-Login`. An app that
- * was moved here from behind one of them may still believe it.
- */
-const identityClaims =
-  /(?:^|-)(?:assertion|capabilities|claims?|consumer|credential|creds|email|eppn|groups?|identity|jwt|login|mail|oidc|principal|roles?|saml|spiffe|sso|subject|upn|user|userid|userinfo|username)(?:-|$)/;
-/** What the program of the visitor is called says nothing about the visitor. */
-const userAgents = /(?:^|-)user-agent(?:-|$)/;
-
-/** CGI and its heirs turn every other character into an underscore, and so into a forged hyphen. */
-const plainName = /^[a-z0-9-]+$/;
-
-/**
  * Builds the headers a forwarded request carries. The length of the body is left to the caller, who
  * frames it again. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
  */
@@ -188,7 +140,8 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
         break;
     }
   }
-  const headers = connectionOptions === '' ? pairs : withoutListed(pairs, connectionOptions);
+  const passed = connectionOptions === '' ? pairs : withoutListed(pairs, connectionOptions);
+  const headers = withEdits(passed, route.requestEdits);
   addForwarded(headers, client);
   if (route.stripsPrefix) headers.push('X-Forwarded-Prefix', route.prefix.slice(0, -1));
   headers.push('X-Request-Id', source.requestId);
@@ -215,10 +168,9 @@ function fateOf(name: string, route: Route): Fate {
   const known = fates.get(name);
   if (known !== undefined) return known;
   if (route.identityNames.has(name)) return 'drop';
-  if (!plainName.test(name) || proxyClaims.test(name)) return 'drop';
+  if (isProxyClaim(name)) return 'drop';
   // An app that checks visitors itself may have credentials of its own in such headers.
-  if (authenticatesItself(route) || !identityClaims.test(name)) return 'keep';
-  return userAgents.test(name) ? 'keep' : 'drop';
+  return authenticatesItself(route) || !isIdentityClaim(name) ? 'keep' : 'drop';
 }
 
 /** Removes what Connection lists (RFC 9110 §7.6.1). A client cannot withdraw Host. */
@@ -229,13 +181,7 @@ function withoutListed(pairs: string[], options: string): string[] {
   listed.delete('');
   listed.delete('close');
   listed.delete('keep-alive');
-  if (listed.size === 0) return pairs;
-  const kept: string[] = [];
-  for (let index = 0; index + 1 < pairs.length; index += 2) {
-    const name = pairs[index] ?? '';
-    if (!listed.has(name.toLowerCase())) kept.push(name, pairs[index + 1] ?? '');
-  }
-  return kept;
+  return listed.size === 0 ? pairs : withoutNames(pairs, listed);
 }
 
 function addForwarded(headers: string[], client: RequestHeaderSource['client']): void {

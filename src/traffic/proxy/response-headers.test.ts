@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  clientResponseHeaders,
-  confinedSetCookie,
-  originHeaders,
-  publicLocation,
-} from './response-headers.ts';
+import { originHeaders } from '../../platform/protocol/forwarded-headers.ts';
+import { clientResponseHeaders, confinedSetCookie, publicLocation } from './response-headers.ts';
 import { createRoute, type RouteAccess } from './route.ts';
 
 const routeWith = (access: RouteAccess, target = 'http://127.0.0.1:9000') =>

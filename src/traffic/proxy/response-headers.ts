@@ -5,32 +5,11 @@ import {
   sessionIdCookie,
   stateCookieName,
 } from '../../platform/protocol/cookie-names.ts';
+import { isKeptFromClients } from '../../platform/protocol/forwarded-headers.ts';
 import { text } from '../../platform/texts/text.ts';
+import { withEdits } from './header-edits.ts';
 import type { ResponseHeaders } from './http1/upstream-message.ts';
 import type { Route } from './route.ts';
-
-/**
- * Response headers with which one upstream would speak for every page of the origin, and what each
- * would do there. Upstreams share their origin with the hub, so none of these is passed on.
- */
-export const originHeaders: ReadonlyMap<string, string> = new Map([
-  ['accept-ch', 'asks browsers for client hints on every request to the origin'],
-  ['alt-svc', 'moves the origin to another host or port (RFC 7838)'],
-  ['clear-site-data', 'deletes the cookies and storage of the hub and of every other app'],
-  ['critical-ch', 'makes browsers repeat requests with the client hints it names'],
-  ['expect-ct', 'reports connections to the origin (RFC 9163)'],
-  ['nel', 'reports every URL of the origin elsewhere, secrets in queries included, for a year'],
-  ['origin-agent-cluster', 'decides for every later page of the origin how it is isolated'],
-  ['public-key-pins', 'locks browsers out of the origin (RFC 7469)'],
-  ['public-key-pins-report-only', 'reports connections to the origin (RFC 7469)'],
-  ['report-to', 'names where the reports of the origin go'],
-  ['reporting-endpoints', 'names where reports of pages go, their URLs included'],
-  ['sec-session-registration', 'binds a session of the origin to a key of the browser'],
-  ['secure-session-registration', 'binds a session of the origin to a key of the browser'],
-  ['set-login', 'tells browsers who is logged in at the origin (FedCM)'],
-  ['strict-transport-security', 'decides on TLS for the host and all below it (RFC 6797)'],
-  ['use-as-dictionary', 'takes part in the compression of other paths (RFC 9842)'],
-]);
 
 /**
  * The Cross-Origin-Opener-Policy of an upstream as browsers may have it. The hub's own pages are
@@ -44,27 +23,6 @@ function openerPolicy(value: string, embedderPolicy: string | undefined): string
   const embedder = embedderPolicy?.split(';', 1)[0]?.trim().toLowerCase();
   return embedder === 'require-corp' || embedder === 'credentialless' ? policy : undefined;
 }
-
-/**
- * What commands a proxy or web server before the hub: to answer with a file or an address of its own in place of the
- * app's answer, to slow down, or to take the hub for ill. nginx, Apache, lighttpd, LiteSpeed, Perlbal, h2o, Envoy.
- */
-const frontCommands =
-  /^x-(?:accel-(?!buffering$)|(?:lighttpd-)?send-?(?:file|tempfile)|lighttpd-|litespeed-|reproxy-|envoy-)/;
-
-/** Hop-by-hop headers (RFC 9110 §7.6.1), and those that speak for the whole origin. */
-const droppedNames = new Set([
-  ...originHeaders.keys(),
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authentication-info',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 /**
  * Builds the headers a client gets from those of the upstream, as pairs for `writeHead`.
@@ -81,13 +39,13 @@ export function clientResponseHeaders(
   const listed = listedOptions(headers['connection']);
   for (const name of Object.keys(headers)) {
     const value = headers[name];
-    if (value === undefined || isDropped(name) || listed?.has(name) === true) continue;
+    if (value === undefined || isKeptFromClients(name) || listed?.has(name) === true) continue;
     for (const item of typeof value === 'string' ? [value] : value) {
       const changed = changedValue(name, item);
       if (changed !== undefined) pairs.push(name, changed);
     }
   }
-  return pairs;
+  return withEdits(pairs, route.responseEdits);
 
   function changedValue(name: string, value: string): string | undefined {
     switch (name) {
@@ -174,10 +132,6 @@ function confinedPath(path: string, { prefix, stripsPrefix }: Route): string {
   if (path.startsWith(prefix)) return path;
   if (stripsPrefix && path.startsWith('/')) return prefix + path.slice(1);
   return `${path}/` === prefix ? path : prefix;
-}
-
-function isDropped(name: string): boolean {
-  return droppedNames.has(name) || (name.startsWith('x-') && frontCommands.test(name));
 }
 
 function listedOptions(connection: string | string[] | undefined): Set<string> | undefined {

@@ -3,6 +3,7 @@ import type { RouteRule } from '../../platform/config/route-rules-schema.ts';
 import type { AccessTarget } from '../../platform/protocol/client-id.ts';
 import { tokenCookieName } from '../../platform/protocol/cookie-names.ts';
 import type { Forwarding } from '../../platform/protocol/identity-headers.ts';
+import { type CompiledEdits, compileEdits } from './header-edits.ts';
 import { createRouteLimiter, type RouteLimiter } from './route-limiter.ts';
 import { createRouteLoad, type RouteLoad } from './route-load.ts';
 import { compileRules, type RouteRules } from './route-rules.ts';
@@ -73,6 +74,9 @@ export interface Route {
   readonly asked: { readonly host: string; readonly origin: string } | undefined;
   /** Headers, in lower case, that only the hub may send there, beside those that it always sends. */
   readonly identityNames: ReadonlySet<string>;
+  /** Undefined where nothing is changed. */
+  readonly requestEdits: CompiledEdits | undefined;
+  readonly responseEdits: CompiledEdits | undefined;
   readonly isBehindProxy: boolean;
   readonly rules: readonly RouteRule[];
   /** Undefined where there are no rules. */
@@ -134,6 +138,8 @@ export function createRoute(
         (name) => name?.toLowerCase() ?? [],
       ),
     ),
+    requestEdits: compileEdits(forwarding?.headers?.request),
+    responseEdits: compileEdits(forwarding?.headers?.response),
     isBehindProxy: definition.isBehindProxy ?? false,
     rules,
     judge: rules.length === 0 ? undefined : compileRules(rules).judge,

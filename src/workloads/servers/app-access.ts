@@ -31,12 +31,13 @@ export function appAccessOf(
     access,
     readyPath: profile?.ready_path ?? config.ready_path,
     stripsPrefix: isGateway && !isRescue && (profile?.strip_prefix ?? config.strip_prefix),
-    forwarding: isGateway
-      ? forwardingOf({
-          host: profile?.host ?? config.host,
-          identity_headers: profile?.identity_headers ?? config.identity_headers,
-        })
-      : undefined,
+    forwarding: forwardingOf({
+      headers: profile?.headers ?? config.headers,
+      ...(isGateway && {
+        host: profile?.host ?? config.host,
+        identity_headers: profile?.identity_headers ?? config.identity_headers,
+      }),
+    }),
     limits: profile?.limits ?? config.limits,
   };
 }

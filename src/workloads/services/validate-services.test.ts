@@ -45,6 +45,20 @@ describe('validating services', () => {
       /longer than 8/,
     ],
     [
+      'a header that says who asks and is set by hand',
+      [
+        {
+          name: 'a',
+          url: 'http://h/',
+          access: 'gateway',
+          identity_headers: { user: 'X-Pupil' },
+          headers: { request: { set: { 'x-pupil': 'root' } } },
+        },
+      ],
+      'headers.request',
+      /x-pupil is one of identity_headers/,
+    ],
+    [
       'a secret used twice',
       [
         { name: 'a', api_token: 'the-same-one' },

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { ServiceConfig } from '../../platform/config/config.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
+import { contestedHeader } from '../../platform/protocol/identity-headers.ts';
 import { type Phrase, text } from '../../platform/texts/text.ts';
 import { leadsTo, listenKey } from '../../spawning/processes/port-listener.ts';
 import { findUselessRules } from '../../traffic/proxy/route-rules.ts';
@@ -115,6 +116,10 @@ function checkForwarding(service: ServiceConfig, report: Report): void {
   for (const key of place?.isBehindProxy === true ? Object.keys(limits ?? {}) : []) {
     if (key === 'per' || key.endsWith('_addresses')) continue;
     report(`limits.${key}`, 'is not for "forward-auth": another proxy forwards to the app');
+  }
+  const contested = contestedHeader(service);
+  if (contested !== undefined) {
+    report('headers.request', text`${contested} is one of identity_headers`);
   }
   for (const { index, earlier } of findUselessRules(rules)) {
     report(`rules[${index}]`, `can never match: rules[${earlier}] before it matches all of it`);
