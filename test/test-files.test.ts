@@ -134,9 +134,11 @@ test('the end of a run says once what was left out, and for lack of what', () =>
   expect(leftOutLines(new Map([['c.test.ts', 0]]), needs)).toEqual([]);
 });
 
-test('what starts an engine of containers or jobs is in the world', () => {
+test('what starts an engine, or whole hubs with other programs around them, is in the world', () => {
   const world = worldFiles();
   expect(world).toContain('test/hub/docker-servers.test.ts');
   expect(world).toContain('src/spawning/slurm/slurm-contract.test.ts');
-  expect(world).not.toContain('test/hub/backup.test.ts');
+  expect(world).toContain('test/hub/database-faults.test.ts');
+  expect(world).not.toContain('test/hub/servers-access.test.ts');
+  expect(world).not.toContain('src/platform/store/migrate.test.ts');
 });

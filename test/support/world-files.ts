@@ -9,6 +9,10 @@ const folders = ['browser', 'deploy', 'examples', 'jupyter', 'kubernetes-api', '
 /** Starts an engine of containers, jobs or pods. */
 const startsEngine = /\b(?:hasDocker|hasPodman|hasCompose|hasSlurm|canRunPods)\(/;
 
+/** Starts a database, a directory, a front proxy, a browser or gateways for whole hubs. */
+const startsNeighbour =
+  /\/support\/(?:chromium|gateway-process|glewlwyd|haproxy|pebble|postgres|redis|slapd|systemd|web-servers)\.ts'/;
+
 /** Test files of the project `foreign`: programs and inputs that nobody here wrote, and properties, tried at length. */
 export function foreignFiles(): string[] {
   const properties = globSync('{src,plugins,test}/**/*.test.ts', { cwd: root }).filter((path) =>
@@ -17,10 +21,14 @@ export function foreignFiles(): string[] {
   return ['test/foreign/**/*.test.ts', ...properties];
 }
 
-/** Test files of the project `world`: all in its folders, and those elsewhere that start an engine. */
+/**
+ * Test files of the project `world`: all in its folders, those elsewhere that start an engine, and those of hubs with
+ * other programs around them.
+ */
 export function worldFiles(): string[] {
-  const remote = globSync('{src,plugins,test}/**/*.test.ts', { cwd: root }).filter((path) =>
-    startsEngine.test(readFileSync(join(root, path), 'utf8')),
-  );
+  const remote = globSync('{src,plugins,test}/**/*.test.ts', { cwd: root }).filter((path) => {
+    const source = readFileSync(join(root, path), 'utf8');
+    return startsEngine.test(source) || (path.startsWith('test/') && startsNeighbour.test(source));
+  });
   return [...folders.map((name) => `test/${name}/**/*.test.ts`), ...remote];
 }
