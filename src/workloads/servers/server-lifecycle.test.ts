@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { abortable, createLifecycleWorld, hold } from '../../../test/support/lifecycle-world.ts';
@@ -45,6 +46,22 @@ describeEachDatabase('the life of servers', (open) => {
     });
     expect(happened.at(-1)).toBe('gone ann/');
     expect([...lifecycle.units()]).toEqual([]);
+  });
+
+  test('a start that is over leaves nothing waiting for its signal, which would keep it in memory', async () => {
+    const world = createLifecycleWorld(await open());
+    const server = await world.addServer('ann');
+    const signals: AbortSignal[] = [];
+    const plan = world.plan(server)();
+    const { ready } = await world.lifecycle.start(server, () => ({
+      ...plan,
+      launch(callbacks) {
+        signals.push(callbacks.signal);
+        return plan.launch(callbacks);
+      },
+    }));
+    await ready;
+    expect(signals.map((signal) => getEventListeners(signal, 'abort'))).toEqual([[]]);
   });
 
   test('starts requested together are one start', async () => {

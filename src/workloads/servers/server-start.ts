@@ -84,10 +84,13 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
   // The loser of the race may still reject after it: that is not an unhandled failure.
   launching.catch(() => undefined);
   const givenUp = Promise.withResolvers<'given up'>();
-  signal.addEventListener('abort', () => givenUp.resolve('given up'), { once: true });
-  if (signal.aborted) givenUp.resolve('given up');
+  const giveUp = () => givenUp.resolve('given up');
+  signal.addEventListener('abort', giveUp, { once: true });
+  if (signal.aborted) giveUp();
 
   const first = await Promise.race([launching, givenUp.promise]);
+  // A signal that somebody listens to is kept until it is aborted, and with it all that belongs to this start.
+  signal.removeEventListener('abort', giveUp);
   if (first !== 'given up') return first;
   const patience = new AbortController();
   const late = await Promise.race([
