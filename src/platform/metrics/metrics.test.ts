@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from './metrics.ts';
+import { processMetrics } from './process-metrics.ts';
 
 test('requests to services are figures of a counter and of a histogram', async () => {
   const metrics = createMetrics();
@@ -26,4 +27,12 @@ test('requests to services are figures of a counter and of a histogram', async (
     `${duration}_sum{${of}} 40.026`,
     `${duration}_count{${of}} 4`,
   ]);
+});
+
+test('a second hub in a process measures no more of it than the first, and publishes the same', async () => {
+  expect(processMetrics()).toBe(processMetrics());
+  const [one, other] = [createMetrics(), createMetrics()];
+  expect(other.list()).toEqual(one.list());
+  // A look that comes before any timer was late finds no figures.
+  expect(await one.exposition()).toMatch(/^nodejs_eventloop_lag_p99_seconds 0$/m);
 });

@@ -1,10 +1,11 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import {
   ForwardedFigures,
   type ForwardedPart,
   type ForwardedRequest,
 } from './forwarded-figures.ts';
 import { type MetricSources, registerSources } from './metric-sources.ts';
+import { processMetrics } from './process-metrics.ts';
 
 /** What a metric is called and means. */
 export interface MetricDescription {
@@ -56,12 +57,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
-  // A name that ends in _total is a counter's, and these are gauges; the figures are those of the
-  // metrics without the suffix, added up.
-  for (const kind of ['resources', 'handles', 'requests']) {
-    registry.removeSingleMetric(`nodejs_active_${kind}_total`);
-  }
+  for (const metric of processMetrics()) registry.registerMetric(metric);
 
   const requests = new Histogram({
     name: 'hub_http_request_duration_seconds',
