@@ -94,7 +94,7 @@ export async function createTestHub(
   }
   const logLines: Record<string, unknown>[] = [];
   const { machineId, passwordCost } = options;
-  const hub = await startHub(file, {
+  let hub = await startHub(file, {
     environment,
     logLines,
     ...(machineId === undefined ? {} : { machineId }),
@@ -102,9 +102,13 @@ export async function createTestHub(
   });
   let isDisposed = false;
 
+  const url = hub.publicUrl.href;
+
   const testHub: TestHub = {
-    hub,
-    url: hub.publicUrl.href,
+    get hub() {
+      return hub;
+    },
+    url,
     apiUrl: new URL(
       `${hub.publicUrl.pathname}hub/api`,
       `http://127.0.0.1:${(hub.internalServer.address() as AddressInfo).port}`,
@@ -114,7 +118,7 @@ export async function createTestHub(
 
     async logIn(userName, password = 'test') {
       const browser = new FakeBrowser();
-      const answer = await submitLogin(browser, hub.publicUrl.href, userName, password);
+      const answer = await submitLogin(browser, url, userName, password);
       if (answer.status !== 302) {
         throw new Error(
           `the login of ${userName} was answered with ${answer.status}: ${answer.body}`,
@@ -159,6 +163,8 @@ export async function createTestHub(
     if (isDisposed) return;
     isDisposed = true;
     await hub[Symbol.asyncDispose]();
+    // Test files stay loaded, and what they name at their top with them; a hub is large.
+    hub = undefined as never;
   }
 
   return testHub;
