@@ -48,7 +48,7 @@ export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
     .option('--dry-run', 'say what would be done, and do nothing')
     .option(
       '--update',
-      'also change what was taken over before to what it is there now, and remove what it has no more',
+      'also change what was taken over before to what it is there now, and remove tokens, members of groups and holders of roles that are gone there',
     )
     .option('--json', 'print JSON')
     .addHelpText('after', help)
@@ -79,14 +79,15 @@ export function addImportJupyterHubCommand(program: Command, io: CliIo): void {
         { ...flags, database: flags.database },
         { directory, env: io.env },
       );
-      const counts = await importInto(config, plan, { dryRun, update: flags.update === true });
-      const { changed, left } = plan;
+      const result = await importInto(config, plan, { dryRun, update: flags.update === true });
+      const notes = { changed: plan.changed, left: [...plan.left, ...result.left] };
       if (flags.json === true) {
-        const report = { dry_run: dryRun, taken: counts, changed, left };
+        const { counts: taken, given } = result;
+        const report = { dry_run: dryRun, taken, given, ...notes };
         io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
         return;
       }
-      io.stdout.write(describe(counts, plan));
+      io.stdout.write(describe(result, notes, { dryRun }));
       if (dryRun) io.stdout.write('\nNothing was written: this was a dry run.\n');
     });
 }

@@ -18,7 +18,7 @@ import { openDatabase } from '../../platform/store/open-database.ts';
 import { probeDatabase } from '../../platform/store/probe-database.ts';
 import { readMachineId } from '../../spawning/processes/machine-id.ts';
 import { type ImportPlan, planImport } from '../../workloads/jupyterhub/import-plan.ts';
-import type { ImportCounts } from '../../workloads/jupyterhub/import-rows-store.ts';
+import type { ImportCounts, ImportResult } from '../../workloads/jupyterhub/import-rows-store.ts';
 import { importPlan } from '../../workloads/jupyterhub/import-store.ts';
 import { readOldHub } from '../../workloads/jupyterhub/old-hub.ts';
 import { readNativePasswords } from '../../workloads/jupyterhub/old-passwords.ts';
@@ -61,7 +61,7 @@ export async function importInto(
   { Hub, directory }: Config,
   plan: ImportPlan,
   options: { readonly dryRun: boolean; readonly update: boolean },
-): Promise<ImportCounts> {
+): Promise<ImportResult> {
   const { dryRun } = options;
   const explain = (holder: string, file: string) =>
     `A hub (${holder}) uses ${file}: stop it first.`;
@@ -115,7 +115,11 @@ const titles: Readonly<Record<keyof ImportCounts, string>> = {
 };
 
 /** What was taken over, changed and left behind, for people. */
-export function describe(counts: ImportCounts, notes: Notes): string {
+export function describe(
+  { counts, given }: ImportResult,
+  notes: Notes,
+  { dryRun }: { readonly dryRun: boolean },
+): string {
   const lines = Object.entries(counts).map(([kind, { found, added, changed, removed }]) => {
     const more = [
       `${added} new`,
@@ -124,5 +128,6 @@ export function describe(counts: ImportCounts, notes: Notes): string {
     ];
     return `  ${String(found).padStart(7)} ${titles[kind as keyof ImportCounts]} (${more.join(', ')})\n`;
   });
-  return `Taken over:\n${lines.join('')}${describeNotes(notes)}`;
+  const rights = given.map((line) => `  ${line}\n`).join('');
+  return `${dryRun ? 'Would take over' : 'Taken over'}:\n${lines.join('')}${rights && `\nRights that ${dryRun ? 'would be' : 'were'} given:\n${rights}`}${describeNotes(notes)}`;
 }

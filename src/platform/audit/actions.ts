@@ -86,7 +86,8 @@ export const auditActions = {
   'hub.start': 'An instance of the hub started.',
   'hub.stop': 'An instance of the hub stopped.',
   'hub.shut_down': 'The hub was asked over the API to stop.',
-  'hub.import': 'What a JupyterHub had was taken over; the detail has how much of it.',
+  'hub.import':
+    'What a JupyterHub had was taken over; the detail has how much of it, how many rights were given, and the first 100.',
   'hub.reload': 'A new configuration was put in force.',
   access: 'Something was asked for without the right to it.',
   'audit.omit': 'Refusals and failures beyond the limit were left out; the detail says how many.',

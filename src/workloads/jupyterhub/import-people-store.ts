@@ -11,12 +11,24 @@ type Ids = ReadonlyMap<string, string>;
 export async function writeUsers(
   importing: Importing,
 ): Promise<{ readonly ids: Ids; readonly added: readonly string[] }> {
-  const { on, plan, update, counts, now } = importing;
-  const there = await on.selectFrom('users').select(['id', 'name', 'admin']).execute();
+  const { on, plan, update, counts, given, left, now } = importing;
+  const there = await on
+    .selectFrom('users')
+    .select(['id', 'name', 'admin', 'created_at'])
+    .execute();
   const rowOf = new Map(there.map((row) => [row.name, row]));
-  for (const { name, isAdmin } of update ? plan.users : []) {
+  for (const { name, isAdmin, createdAt } of plan.users) {
     const row = rowOf.get(name);
     if (row === undefined || row.admin === Number(isAdmin)) continue;
+    // One who was made here.
+    if (row.created_at !== createdAt) {
+      const todo = `make this one an administrator, too, where it is the same person`;
+      const why = 'one of this name is here, and no administrator';
+      if (isAdmin) left.push({ what: `administrator ${name}`, why, todo });
+      continue;
+    }
+    if (!update) continue;
+    if (isAdmin) given.push(administrator(name));
     await on
       .updateTable('users')
       .set({ admin: Number(isAdmin) })
@@ -32,9 +44,12 @@ export async function writeUsers(
       last_activity_at: lastActivityAt ?? null,
     }));
   await addRows(importing, 'users', 'users', rows);
+  given.push(...rows.flatMap(({ name, admin }) => (admin === 1 ? [administrator(name)] : [])));
   const ids = new Map([...there, ...rows].map(({ id, name }) => [name, id]));
   return { ids, added: rows.map(({ name }) => name) };
 }
+
+const administrator = (name: string) => `user ${name}: administrator`;
 
 /** Of users who have none. A hash that was not replaced since, at a login, follows where things are to be updated. */
 export async function writePasswords(importing: Importing, userIds: Ids): Promise<void> {
@@ -135,7 +150,7 @@ export async function writeGroups(importing: Importing, userIds: Ids): Promise<I
 
 /** With who holds them. */
 export async function writeRoles(importing: Importing): Promise<void> {
-  const { on, plan, update, counts } = importing;
+  const { on, plan, update, counts, given } = importing;
   const there = await on.selectFrom('roles').selectAll().execute();
   const rowOf = new Map(there.map((row) => [row.name, row]));
   const roles = plan.roles.map(({ name, description, scopes }) => ({
@@ -150,6 +165,7 @@ export async function writeRoles(importing: Importing): Promise<void> {
     if (row?.origin !== importOrigin || isSame) continue;
     await on.updateTable('roles').set({ description, scopes }).where('name', '=', name).execute();
     counts.roles.changed += 1;
+    if (row.scopes !== scopes) given.push(`role ${name}: ${scopes}`);
   }
   const missing = roles.filter(({ name }) => !rowOf.has(name));
   await addRows(importing, 'roles', 'roles', missing);
@@ -179,5 +195,8 @@ export async function writeRoles(importing: Importing): Promise<void> {
       .execute();
     counts.assignments.removed += 1;
   }
-  await addRows(importing, 'assignments', 'role_assignments', [...assignments.values()]);
+  const added = [...assignments.values()];
+  await addRows(importing, 'assignments', 'role_assignments', added);
+  for (const { role_name: role, subject_kind: kind, subject_name: name } of added)
+    given.push(`${kind} ${name}: role ${role}`);
 }

@@ -2,7 +2,7 @@ import type { Insertable, Kysely } from 'kysely';
 import type { Sealer } from '../../platform/crypto/sealer.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Tables } from '../../platform/store/tables.ts';
-import type { ImportPlan } from './import-plan.ts';
+import type { ImportNote, ImportPlan } from './import-plan.ts';
 
 export const planKinds = [
   'users',
@@ -29,6 +29,11 @@ export interface ImportCount {
 
 export type ImportCounts = Readonly<Record<PlanKind, ImportCount>>;
 
+/** What an import did, or would do. */
+export interface ImportResult extends Pick<Importing, 'given' | 'left'> {
+  readonly counts: ImportCounts;
+}
+
 /** An import under way, in its transaction. */
 export interface Importing {
   readonly on: Kysely<Tables>;
@@ -36,6 +41,10 @@ export interface Importing {
   readonly plan: ImportPlan;
   /** Whether what is there already becomes as the JupyterHub has it. */
   readonly update: boolean;
+  /** What is given to whom that they did not have here, in words. */
+  readonly given: string[];
+  /** What is not taken over, because of what is here. */
+  readonly left: ImportNote[];
   readonly counts: Record<PlanKind, { -readonly [Key in keyof ImportCount]: number }>;
   readonly now: number;
   /** Of second factors. */

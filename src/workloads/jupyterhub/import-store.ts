@@ -4,16 +4,20 @@ import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { writeGroups, writePasswords, writeRoles, writeUsers } from './import-people-store.ts';
 import type { ImportPlan } from './import-plan.ts';
-import { type ImportCounts, type Importing, planKinds } from './import-rows-store.ts';
+import { type Importing, type ImportResult, planKinds } from './import-rows-store.ts';
+import { saveTaken, setNamesakesApart } from './import-taken-store.ts';
 import { writeServers, writeShares, writeTokens } from './import-things-store.ts';
+
+/** Of the rights that were given. */
+const maxAudited = 100;
 
 /** Thrown to undo what was tried. */
 class OnlyTried extends Error {
-  readonly counts: ImportCounts;
+  readonly result: ImportResult;
 
-  constructor(counts: ImportCounts) {
+  constructor(result: ImportResult) {
     super('it was only tried');
-    this.counts = counts;
+    this.result = result;
   }
 }
 
@@ -34,15 +38,15 @@ export async function importPlan(
   database: HubDatabase,
   plan: ImportPlan,
   { dryRun, ...options }: ImportOptions,
-): Promise<ImportCounts> {
+): Promise<ImportResult> {
   try {
     return await database.transaction(async (transaction) => {
-      const counts = await write(transaction, database, plan, options);
-      if (dryRun) throw new OnlyTried(counts);
-      return counts;
+      const result = await write(transaction, database, plan, options);
+      if (dryRun) throw new OnlyTried(result);
+      return result;
     });
   } catch (error) {
-    if (error instanceof OnlyTried) return error.counts;
+    if (error instanceof OnlyTried) return error.result;
     throw error;
   }
 }
@@ -50,13 +54,18 @@ export async function importPlan(
 async function write(
   on: Kysely<Tables>,
   database: HubDatabase,
-  plan: ImportPlan,
+  whole: ImportPlan,
   options: Omit<ImportOptions, 'dryRun'>,
-): Promise<ImportCounts> {
+): Promise<ImportResult> {
+  const { plan, left } = await setNamesakesApart(on, whole, options.update);
   const counts = Object.fromEntries(
-    planKinds.map((kind) => [kind, { found: plan[kind].length, added: 0, changed: 0, removed: 0 }]),
+    planKinds.map((kind) => [
+      kind,
+      { found: whole[kind].length, added: 0, changed: 0, removed: 0 },
+    ]),
   ) as Importing['counts'];
-  const importing: Importing = { on, database, plan, ...options, counts, now: database.now() };
+  const result = { counts, given: [], left: [...left] };
+  const importing: Importing = { on, database, plan, ...options, ...result, now: database.now() };
   const users = await writeUsers(importing);
   await writePasswords(importing, users.ids);
   const groupIds = await writeGroups(importing, users.ids);
@@ -64,8 +73,10 @@ async function write(
   await writeTokens(importing, users.ids);
   const serverIds = await writeServers(importing, users.ids);
   await writeShares(importing, { userIds: users.ids, groupIds, serverIds });
+  await saveTaken(on, plan);
   const changes = Object.values(counts).map((each) => each.added + each.changed + each.removed);
-  if (changes.every((count) => count === 0)) return counts;
+  if (changes.every((count) => count === 0)) return result;
+  const { given } = importing;
   await database.audit.record(on, {
     action: 'hub.import',
     users: users.added,
@@ -73,7 +84,8 @@ async function write(
       users: counts.users.added,
       tokens: counts.tokens.added,
       servers: counts.servers.added,
+      ...(given.length > 0 && { changed: given.slice(0, maxAudited), count: given.length }),
     },
   });
-  return counts;
+  return result;
 }

@@ -119,10 +119,10 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     const plan = planImport(await readOldHub(old, Date.now()), { ...rules, configured }, passwords);
     const database = await open();
     const options = { dryRun: false, update: false, sealer };
-    const counts = await importPlan(database, plan, options);
+    const { counts, given } = await importPlan(database, plan, options);
     const rows = async (table: 'users' | 'servers' | 'shares' | 'access_tokens' | 'roles') =>
       database.kysely.selectFrom(table).selectAll().execute();
-    return { plan, database, counts, rows };
+    return { plan, database, counts, given, rows };
   }
 
   test('1.x is there, with tokens that do all that their owners may', async () => {
@@ -147,13 +147,13 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     ]);
 
     const again = await importPlan(database, plan, { dryRun: false, update: true, sealer });
-    for (const count of Object.values(again))
+    for (const count of Object.values(again.counts))
       expect(count).toMatchObject({ added: 0, changed: 0, removed: 0 });
 
     await database.kysely.deleteFrom('access_tokens').where('note', '=', 'mine').execute();
     for (const update of [false, true]) {
-      const { tokens } = await importPlan(database, plan, { dryRun: false, update, sealer });
-      expect(tokens, 'revoked here').toMatchObject({ found: 2, added: 0 });
+      const { counts } = await importPlan(database, plan, { dryRun: false, update, sealer });
+      expect(counts.tokens, 'revoked here').toMatchObject({ found: 2, added: 0 });
     }
   });
 
@@ -202,6 +202,88 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     ]);
     expect((await rows('access_tokens')).map(({ scopes }) => scopes)).toEqual([
       '["read:users!user=robert"]',
+    ]);
+  });
+
+  test('gives nobody more than it gave, and says what it gave', async () => {
+    const database = await open();
+    const { kysely } = database;
+    const admin = await createUserStore(database).create({ name: 'robert', isAdmin: true });
+    await createUserStore(database).create({ name: 'ada', isAdmin: false });
+    const made = { description: 'Ours.', origin: 'api' };
+    await kysely
+      .insertInto('roles')
+      .values([
+        { ...made, name: 'helper', scopes: '["admin:users"]' },
+        { ...made, name: 'same', scopes: '["shares", "read:users"]' },
+      ])
+      .execute();
+    const course = { names: ['course'], memberNames: [], origin: 'api' };
+    await createGroupStore(database).createAll(course);
+
+    const blob = dialect === 'postgres' ? 'bytea' : 'blob';
+    const url = await makeOld(`${tablesOf54 + nativePasswords(blob)}
+      insert into groups values (2, 'lab', '{}');
+      insert into user_group_map values (2, 2);
+      insert into users values (3, 'root', true, '2020-01-02 03:04:05', null), (4, 'zoe', false, '2020-01-02 03:04:05', null);
+      insert into roles values (4, 'same', '', '["read:users", "shares"]', false);
+      insert into user_role_map values (4, 4, false), (4, 3, false);
+      insert into group_role_map values (2, 4, false), (1, 4, false);`);
+    await using old = await openOldDatabase(url, { directory, setting: '--database' });
+    const passwords = await readNativePasswords(old);
+    const plan = planImport(await readOldHub(old, Date.now()), rules, passwords);
+    const rightsOf = async () => ({
+      admins: await kysely.selectFrom('users').select(['name', 'admin']).orderBy('name').execute(),
+      roles: await kysely.selectFrom('roles').selectAll().where('name', '<>', 'admin').execute(),
+      course: await kysely
+        .selectFrom('group_members')
+        .innerJoin('groups', 'groups.id', 'group_id')
+        .select('user_id')
+        .where('name', '=', 'course')
+        .execute(),
+      ofRobert: [
+        ...(await kysely
+          .selectFrom('access_tokens')
+          .select('id')
+          .where('user_id', '=', admin.id)
+          .execute()),
+        ...(await kysely.selectFrom('password_credentials').select('user_id').execute()),
+      ].length,
+    });
+    const before = await rightsOf();
+    const update = { dryRun: false, update: true, sealer };
+    for (const run of [{ ...update, update: false }, update]) {
+      const { given, left, counts } = await importPlan(database, plan, run);
+      expect(given).toEqual(
+        run.update
+          ? []
+          : ['user root: administrator', 'user zoe: role same', 'group lab: role same'],
+      );
+      expect(left.map(({ what }) => what)).toEqual([
+        'group course, with its members, roles and shares',
+        'role helper, and who holds it',
+        'user robert, with tokens and password',
+        'administrator ada',
+      ]);
+      expect(counts.roles).toMatchObject({ added: 0, changed: 0 });
+    }
+    const after = await rightsOf();
+    expect(after).toMatchObject({ roles: before.roles, course: [] });
+    expect(after.ofRobert).toBe(1);
+    expect(after.admins.filter(({ name }) => name === 'ada')).toEqual([{ name: 'ada', admin: 0 }]);
+    const [entry] = (await kysely.selectFrom('audit_arrivals').select('entry').execute()).slice(-1);
+    expect(entry?.entry).toContain('group lab: role same');
+
+    // Of what was taken over, `update` goes on to follow the JupyterHub.
+    const late = (scope: string) => {
+      const role = { name: 'late', description: '', scopes: [scope] };
+      return { ...plan, roles: [role], assignments: [] };
+    };
+    await importPlan(database, late('read:users'), update);
+    const held = await importPlan(database, late('users'), { ...update, update: false });
+    expect(held.left.map(({ what }) => what)).toContain('role late, and who holds it');
+    expect((await importPlan(database, late('users'), update)).given).toEqual([
+      'role late: ["users"]',
     ]);
   });
 
