@@ -177,7 +177,9 @@ export function startAcmeCertificates(options: AcmeOptions): Periodic {
     await store.setCertificate(stored);
     served = stored.certificate;
     options.onCertificate(stored);
-    await options.onRenewed(stored);
+    await options.onRenewed(stored).catch((error: unknown) => {
+      log.error({ err: error, names: ordered }, 'renewal of certificate not recorded');
+    });
     log.info({ names: ordered, until: validToDate }, 'certificate renewed by ACME');
   }
 

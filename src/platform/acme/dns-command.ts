@@ -48,24 +48,18 @@ export async function runDnsCommand(
       if (error === null) return resolve();
       const said = stderr.trim().slice(-maxShown);
       const what = `Hub.acme.dns_command (${program}, ${change.action} ${change.name})`;
-      reject(
-        new AcmeError(`${what} ${failureOf(error, timeoutMs)}${said && `: ${said}`}`, {
-          cause: error,
-        }),
-      );
+      // Without its cause, which has all words of the command: they may be secrets, and the log has causes.
+      reject(new AcmeError(`${what} ${failureOf(error, timeoutMs)}${said && `: ${said}`}`));
     },
   );
   await promise;
 }
 
-function failureOf(
-  { code, killed, signal, message }: ExecFileException,
-  timeoutMs: number,
-): string {
+function failureOf({ code, killed, signal }: ExecFileException, timeoutMs: number): string {
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
     return `wrote more than ${maxOutputBytes / 1024} KiB and was killed`;
   if (killed === true) return `did not end within ${timeoutMs / 1000} s and was killed`;
   if (code === 'ENOENT') return 'was not found';
   if (typeof code === 'number') return `failed with exit code ${code}`;
-  return signal ? `was ended by ${signal}` : `could not be run: ${message}`;
+  return signal ? `was ended by ${signal}` : `could not be run (${code})`;
 }
