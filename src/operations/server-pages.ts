@@ -17,6 +17,7 @@ import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { hasChoices } from '../workloads/servers/spawn-options.ts';
 import type { StartTimes } from '../workloads/servers/start-times-store.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
+import type { Budgets } from '../workloads/usage/budgets.ts';
 import { pricesOf } from '../workloads/usage/count-use.ts';
 import { freeData, loadSpan } from './models.ts';
 import { operation, view } from './operation.ts';
@@ -32,6 +33,7 @@ export interface Deps {
   readonly serverOutput: ServerOutput;
   readonly loads: Pick<LoadReader, 'read'>;
   readonly homeSpaces: HomeSpaces;
+  readonly budgets: Pick<Budgets, 'ofUser'>;
   readonly spawnerConfig: SpawnerConfig;
 }
 
@@ -132,12 +134,14 @@ export const serverPageOperations = [
     scopes: ['read:servers'],
     target: 'server',
     query: z.object({ span: loadSpan }),
-  }).handle(async ({ params, query: { span }, may }, deps: Deps) => {
+  }).handle(async ({ params, query: { span }, caller, may }, deps: Deps) => {
     const user = await deps.users.getByName(params.name);
     const server = await deps.serverStore.find(user.name, params.server);
     if (server === undefined && params.server !== '') throw noSuchServer();
     const resource = resourceAt(params);
-    const [choices, load, output, homeSpace] = await Promise.all([
+    const profile = server?.userOptions['profile'];
+    const isOwn = caller.user?.id === user.id;
+    const [choices, load, output, homeSpace, budgets] = await Promise.all([
       deps.servers.choicesFor(user.name),
       server === undefined
         ? { series: undefined, silent: [] }
@@ -146,6 +150,9 @@ export const serverPageOperations = [
         ? outputOf(server, shownLines, deps)
         : undefined,
       server && deps.homeSpaces.find(server),
+      server?.state === 'running' && isOwn
+        ? deps.budgets.ofUser(user, typeof profile === 'string' ? [profile] : [])
+        : [],
     ]);
     return {
       userName: user.name,
@@ -159,6 +166,8 @@ export const serverPageOperations = [
       span,
       output,
       homeSpace,
+      budgets,
+      currency: deps.spawnerConfig.prices.currency,
       mayReadState: may('admin:server_state', resource),
     };
   }),

@@ -241,6 +241,9 @@ test('a start beyond a budget is refused, which home says before', async () => {
     'The budget “small” is nearly used up: 1.7 of 2 server hours, this month.',
   );
   await startUntilReady(hub, serverPath('gil'));
+  expect((await browser.open(`${hub.url}hub/servers/gil`)).body).toContain(
+    'is nearly used up: 1.7 of 2',
+  );
   await use(2);
   const page = await browser.open(`${hub.url}hub/servers/gil`);
   const restart = await submitFormTo(browser, page, /restart-server/);

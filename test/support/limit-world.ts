@@ -69,7 +69,10 @@ export async function createLimitWorld(
         woken.push(serverId);
         await limits.setPaused(instanceId, serverId, false);
       },
-      uses: () => world.uses,
+      uses() {
+        world.looks += 1;
+        return world.uses;
+      },
       log: pino({ level: 'silent' }),
       monotonic: () => monotonicMs() + passedMs,
     });
@@ -103,6 +106,8 @@ export async function createLimitWorld(
     pauses: false,
     /** When servers were used, by the monotonic clock. */
     uses: [] as [string, number][],
+    /** How often that was asked: only while something is paused. */
+    looks: 0,
     age,
     async add(name: string, ages: Ages = {}) {
       const user = await users.create({ name });

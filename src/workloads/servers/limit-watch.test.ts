@@ -42,6 +42,21 @@ describeEachDatabase('time limits', (open, dialect) => {
     expect(world.stopped).toEqual(['old max_age']);
   });
 
+  test('a script that sends something each minute keeps a server no longer than its longest age', async () => {
+    const limits = { idle_timeout_seconds: 600, max_age_seconds: 3600 };
+    const world = await createLimitWorld(await open(), limits);
+    await world.add('eve', { started: 0 });
+    await using watch = world.watchOf();
+    await watch.run();
+    for (let passed = 1; passed <= 60; passed++) {
+      expect(world.stopped).toEqual([]);
+      world.pass(minute);
+      await world.store.recordActivity(new Map([['server-eve', new Date(world.now())]]));
+      await watch.run();
+    }
+    expect(world.stopped).toEqual(['eve max_age']);
+  });
+
   test('only servers that run at this instance are stopped', async () => {
     const world = await createLimitWorld(await open());
     for (const name of ['starting', 'stopping', 'other']) await world.add(name);

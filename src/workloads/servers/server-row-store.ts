@@ -183,7 +183,7 @@ export interface ServerLimitsStore {
   keepRunning(id: string, ms: number): Promise<void>;
   /**
    * Notes of servers that a limit ends them. Returns the ids of those that still run at this instance and were neither
-   * used nor kept since they were listed.
+   * used, kept nor paused since they were listed.
    */
   end(
     instanceId: string,
@@ -326,7 +326,7 @@ export function createServerLimitsStore(database: HubDatabase): ServerLimitsStor
           ${lock}
         ) as entry
         where id = entry.entry_id and state = 'running' and instance_id = ${instanceId}
-          and (entry.reason <> 'idle_timeout' or (coalesce(last_activity_at, ${sql.lit(nothing)}) = entry.used_at
+          and (entry.reason <> 'idle_timeout' or (paused_at is null and coalesce(last_activity_at, ${sql.lit(nothing)}) = entry.used_at
             and coalesce(servers.kept_until, ${sql.lit(nothing)}) = entry.kept_until))
         returning id`.execute(kysely);
       return result.rows.map(({ id }) => id);

@@ -53,6 +53,8 @@ export function serverPageRoutes(
         idleCores: model.idleCores,
         maxKeptSeconds: model.maxKeptSeconds,
         homeSpace: model.homeSpace,
+        budgets: model.budgets,
+        currency: model.currency,
         output: outputOf(model),
         hasSpawnOptions: model.hasSpawnOptions,
         hasLastOptions: Object.keys(server?.userOptions ?? {}).length > 0,

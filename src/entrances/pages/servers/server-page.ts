@@ -4,7 +4,9 @@ import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import type { HomeSpace } from '../../../plugin/host/spawner.ts';
 import type { ServerFailure } from '../../../workloads/servers/server.ts';
 import type { ServerSetup } from '../../../workloads/servers/server-setup.ts';
+import type { BudgetState } from '../../../workloads/usage/budget.ts';
 import { adminLink } from '../elements/admin-link.ts';
+import { budgetWarnings } from '../elements/budget-list.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -43,6 +45,9 @@ export interface ServerPageView {
   readonly maxKeptSeconds: number;
   /** Undefined where it is not known. */
   readonly homeSpace?: HomeSpace | undefined;
+  /** Of its user, where that is who looks. */
+  readonly budgets?: readonly BudgetState[];
+  readonly currency?: string;
   /** What it writes; undefined for who may not open it. */
   readonly output?: LiveOutputView | undefined;
   readonly hasSpawnOptions: boolean;
@@ -78,6 +83,7 @@ ${pageHead(title, isOwn ? undefined : ownerOf(view), actions(view))}
 ${server.state === 'unreachable' && html`<p class="soft">${unreachableHint}</p>`}
 ${server.isRescue && notice('warn', rescueSentence)}
 ${limits(view)}
+${budgetWarnings(layout, view.budgets ?? [], view.currency ?? '')}
 ${lastFailure !== undefined && failureSection(view, lastFailure)}
 <dl class="facts wide">${facts(view)}</dl>
 ${loadSection({
