@@ -42,6 +42,7 @@ const floors: readonly (readonly string[])[] = [
   ['platform/config', 'platform/process-table'],
   ['platform/audit', 'platform/crypto', 'platform/branding'],
   ['platform/http'],
+  ['platform/tracing'],
   ['platform/store'],
   ['platform/acme'],
   ['plugin/host'],

@@ -21,6 +21,7 @@ export function listMetrics(): readonly MetricDescription[] {
     signingKeys: () => Promise.resolve([]),
     signingKeyStates: { algorithms: [], states: [] },
     openWebSockets: () => 0,
+    droppedSpans: () => 0,
     droppedLogLines: () => 0,
     acmeFailure: async () => undefined,
     changeFeed: () => ({ ageSeconds: 0, losses: 0 }),

@@ -20,6 +20,7 @@ import { grow } from './grow.ts';
 import type { Site } from './site.ts';
 import type { StopRequest } from './stop-request.ts';
 import { createStores, keepHubId } from './stores.ts';
+import { openTracing } from './tracing.ts';
 
 export interface HubOptions {
   readonly config: Config;
@@ -95,6 +96,9 @@ export const openFoundation = (beginning: Beginning) =>
     })
     .with(({ database, secrets, log }) => createStores(database, secrets, log))
     .with(openAcme)
+    .with(async (hub) => ({
+      tracing: await openTracing({ ...hub, instanceName: instanceNameOf(hub.config) }),
+    }))
     .with((hub) => ({
       signingKeys: createSigningKeys({
         ...hub,

@@ -26,6 +26,7 @@ import { VerifyingAgent } from '../traffic/proxy/verifying-agent.ts';
 import { createWebSocketForwarder } from '../traffic/proxy/websocket-forwarder.ts';
 import { assembleGateway } from './assemble-gateway.ts';
 import { openSite } from './site.ts';
+import { inTraces, openTracing } from './tracing.ts';
 
 /** A gateway that runs as a process of its own. Disposing of it ends its connections in good order. */
 export interface GatewayProcess extends AsyncDisposable {
@@ -166,6 +167,14 @@ export async function createGatewayProcess(
     answers: site.errorAnswers,
   });
 
+  const tracing = await openTracing({
+    config,
+    gatewaySecrets,
+    instanceName: options.name,
+    version,
+    log,
+    disposables: building,
+  });
   const figures = new ForwardedFigures();
   const { gateway, streams, webSockets } = assembleGateway({
     ...site,
@@ -195,6 +204,7 @@ export async function createGatewayProcess(
     routes,
     webSockets,
     figures,
+    droppedSpans: tracing?.droppedSpans ?? (() => 0),
     connections: () => connections(),
     log,
   });
@@ -209,10 +219,12 @@ export async function createGatewayProcess(
     hubPath: site.urls.hub,
     certificates: new URL(bindUrl).protocol === 'https:' ? certificates : undefined,
     log,
-    request(req, res) {
-      if (!gateway.handleRequest(req, res)) hub.handleRequest(req, res);
-    },
-    upgrade: gateway.handleUpgrade,
+    ...inTraces(tracing, {
+      request(req, res) {
+        if (!gateway.handleRequest(req, res)) hub.handleRequest(req, res);
+      },
+      upgrade: gateway.handleUpgrade,
+    }),
   });
   connections = () => server.openConnections;
   const [ticketSecret] = gatewaySecrets;

@@ -16,6 +16,7 @@ import { hopToHub } from '../traffic/gateway/hub-forwarding.ts';
 import { createPublicServer } from '../traffic/gateway/public-server.ts';
 import type { Foundation } from './foundation.ts';
 import type { Site } from './site.ts';
+import { inTraces } from './tracing.ts';
 import type { Served } from './traffic.ts';
 
 /** The addresses of the hub, taken before anything else and answering 503 until there is a hub. */
@@ -26,7 +27,14 @@ export interface Listeners {
   serve(
     hub: Pick<
       Served,
-      'gateway' | 'streams' | 'gateways' | 'gatewaySecrets' | 'instance' | 'channel' | 'hopProof'
+      | 'gateway'
+      | 'streams'
+      | 'gateways'
+      | 'gatewaySecrets'
+      | 'instance'
+      | 'channel'
+      | 'hopProof'
+      | 'tracing'
     > & {
       readonly app: Koa;
     },
@@ -91,7 +99,8 @@ export async function openListeners(
   return {
     publicServer: publicServer.server,
     internalServer: internalServer.server,
-    serve({ app, gateway, streams, gateways, gatewaySecrets, instance, channel, hopProof }) {
+    serve(hub) {
+      const { app, gateway, streams, gateways, gatewaySecrets, instance, channel, hopProof } = hub;
       const [ticketSecret] = gatewaySecrets;
       if (ticketSecret !== undefined) publicServer.shareTickets(ticketSecret);
       const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
@@ -108,24 +117,28 @@ export async function openListeners(
         answerHub: answer,
         answers: errorAnswers,
       });
-      answerPublic = (req, res) => {
-        hops.noteGateway(req);
-        if (!gateway.handleRequest(req, res)) answer(req, res);
-      };
-      upgrade = (req, socket, head) => {
-        hops.noteGateway(req);
-        gateway.handleUpgrade(req, socket, head);
-      };
-      upgradeInternal = hops.receiveUpgrade;
+      ({ request: answerPublic, upgrade } = inTraces(hub.tracing, {
+        request(req, res) {
+          hops.noteGateway(req);
+          if (!gateway.handleRequest(req, res)) answer(req, res);
+        },
+        upgrade(req, socket, head) {
+          hops.noteGateway(req);
+          gateway.handleUpgrade(req, socket, head);
+        },
+      }));
       const answerApi = createInternalListener({
         answerHub: answer,
         apiPath,
         hubPath: urls.hub,
         errorAnswers,
       });
-      answerInternal = (req, res) => {
-        if (!channel.receive(req, res) && !hops.receive(req, res)) answerApi(req, res);
-      };
+      ({ request: answerInternal, upgrade: upgradeInternal } = inTraces(hub.tracing, {
+        request(req, res) {
+          if (!channel.receive(req, res) && !hops.receive(req, res)) answerApi(req, res);
+        },
+        upgrade: hops.receiveUpgrade,
+      }));
       const graceMs = Hub.gateways > 0 ? Hub.shutdown_timeout * 1000 : internalGraceMs;
       disposables.defer(() => internalServer.close(graceMs));
       disposables.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, streams));

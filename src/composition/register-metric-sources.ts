@@ -79,6 +79,7 @@ export function registerMetricSources(hub: Served): void {
     openWebSockets: () => hub.webSockets.openWebSockets + gateways.openWebSockets(),
     gateways: () => gateways.list().following.length,
     droppedLogLines: hub.droppedLogLines,
+    droppedSpans: () => (hub.tracing?.droppedSpans() ?? 0) + gateways.droppedSpans(),
     changeFeed: () => ({
       ageSeconds: (monotonicMs() - database.changeFeed.knownAtMs()) / 1000,
       losses: database.changeFeed.lossCount,

@@ -4,6 +4,7 @@ import { actAsHub } from '../platform/audit/actor.ts';
 import type { Config } from '../platform/config/config.ts';
 import { spawnerOf } from '../platform/config/profile-spawner.ts';
 import { createPluginLog } from '../platform/logging/plugin-log.ts';
+import { currentTrace } from '../platform/tracing/trace.ts';
 import { startSpawner, startSpawnHook } from '../plugin/host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
@@ -131,7 +132,12 @@ async function openServers(
       await spawnHooks.afterStop(server.userName, server.name);
       await startHooks.afterStop(identityOf(server));
     },
-    onStartEnded: (outcome, seconds) => metrics.countSpawn(outcome, seconds),
+    onStartEnded(outcome, seconds) {
+      metrics.countSpawn(outcome, seconds);
+      currentTrace
+        .getStore()
+        ?.ended('spawn', seconds, { 'hub.outcome': outcome }, outcome === 'failed');
+    },
   };
 
   const limitsStore = createServerLimitsStore(database);

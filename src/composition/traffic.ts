@@ -151,6 +151,7 @@ function openGateways(
     /** The hub's side of the gateway processes. */
     gateways: {
       openWebSockets: reports.openWebSockets,
+      droppedSpans: reports.droppedSpans,
       /** Those that follow this hub, and what any told it. */
       list: () => ({
         following: feed

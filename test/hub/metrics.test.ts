@@ -73,6 +73,8 @@ const movedToRemote = [
   // instances-seen.test.ts
   'hub_instance_info',
   'hub_instances',
+  // src/platform/tracing/tracing.test.ts
+  'hub_trace_spans_dropped_total',
   // audit-file.test.ts
   'hub_audit_file_lines_dropped_total',
   // openid.test.ts

@@ -6,6 +6,7 @@ import type { hubSection } from './hub-schema.ts';
 import type { Secret } from './secret.ts';
 import type { authenticatorSection, proxySection, spawnerSection } from './sections-schema.ts';
 import type { ServiceOptions } from './service-schema.ts';
+import type { tracingSection } from './tracing-schema.ts';
 
 /** A service of the configuration, its secret resolved. */
 export type ServiceConfig = Readonly<Omit<ServiceOptions, 'api_token'>> & {
@@ -22,6 +23,11 @@ export type AcmeConfig = Omit<z.output<typeof acmeSection>, 'external_account'> 
 /** `Hub.backup`, its secret resolved. */
 export type BackupConfig = Omit<z.output<typeof backupSection>, 'passphrase'> & {
   readonly passphrase: Secret | undefined;
+};
+
+/** `Hub.tracing`, its secrets resolved. */
+export type TracingConfig = Omit<z.output<typeof tracingSection>, 'headers'> & {
+  readonly headers: Readonly<Record<string, Secret>>;
 };
 
 /** The listener for a JupyterHub, its secret resolved. */
@@ -43,11 +49,13 @@ export type HubConfig = Readonly<
     | 'keyv_url'
     | 'instance_url'
     | 'proxy_api'
+    | 'tracing'
   >
 > & {
   readonly acme: AcmeConfig | undefined;
   readonly backup: BackupConfig | undefined;
   readonly proxy_api: ProxyApiConfig | undefined;
+  readonly tracing: TracingConfig | undefined;
   readonly services: readonly ServiceConfig[];
   /** May hold a password: never log it. */
   readonly database_url: string;

@@ -17,6 +17,7 @@ import {
 import { languageSettings, localizedText } from './language-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 import { tlsSettings } from './tls-schema.ts';
+import { tracingSection } from './tracing-schema.ts';
 
 /** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
 const pageLength = z.int().min(1).max(10_000);
@@ -141,6 +142,7 @@ export const hubSection = z.strictObject({
     .describe('How browsers reach the hub. Redirects, callbacks and Secure cookies follow it.'),
   acme: acmeSection.optional(),
   backup: backupSection.optional(),
+  tracing: tracingSection.optional(),
   subdomain_host: z
     .string()
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')

@@ -2,7 +2,7 @@ import type { ConfigProblem } from '../errors.ts';
 import { formatPath } from './problem-path.ts';
 import { resolveSecret, type SecretSources } from './secrets.ts';
 
-/** Where the hub's own sections may hold a reference; `*` is every entry of a list. */
+/** Where the hub's own sections may hold a reference; `*` is every entry of a list, `**` of an object. */
 const secretPaths: readonly (readonly string[])[] = [
   ['Hub', 'acme', 'external_account', 'key'],
   ['Hub', 'backup', 'passphrase'],
@@ -14,6 +14,7 @@ const secretPaths: readonly (readonly string[])[] = [
   ['Hub', 'keyv_url'],
   ['Hub', 'proxy_api', 'auth_token'],
   ['Hub', 'services', '*', 'api_token'],
+  ['Hub', 'tracing', 'headers', '**'],
 ];
 
 export interface ResolvedSecrets {
@@ -61,11 +62,16 @@ function expand(root: unknown, pattern: readonly string[]): PropertyKey[][] {
   let reached: { steps: PropertyKey[]; at: unknown }[] = [{ steps: [], at: root }];
   for (const step of pattern) {
     reached = reached.flatMap(({ steps, at }) => {
-      const keys = step !== '*' ? [step] : Array.isArray(at) ? [...at.keys()] : [];
+      const keys = step.startsWith('*') ? keysOf(at, step === '*') : [step];
       return keys.map((key) => ({ steps: [...steps, key], at: childOf(at, key) }));
     });
   }
   return reached.map(({ steps }) => steps);
+}
+
+function keysOf(holder: unknown, isList: boolean): PropertyKey[] {
+  if (Array.isArray(holder) !== isList || typeof holder !== 'object' || holder === null) return [];
+  return isList ? [...(holder as readonly unknown[]).keys()] : Object.keys(holder);
 }
 
 function childOf(holder: unknown, step: PropertyKey): unknown {

@@ -118,6 +118,7 @@ function createConfig(
     keyv_url,
     instance_url,
     proxy_api,
+    tracing,
     ...hub
   } = Hub;
   const basePath = withSlash(new URL(Hub.bind_url).pathname);
@@ -141,6 +142,12 @@ function createConfig(
         bind_url: proxy_api.bind_url,
         auth_token: asSecret(proxy_api.auth_token),
         host: proxy_api.host,
+      },
+      tracing: tracing && {
+        ...tracing,
+        headers: Object.fromEntries(
+          Object.entries(tracing.headers).map(([name, value]) => [name, asSecret(value)]),
+        ),
       },
       ...(keyv_url !== undefined && { keyv_url: asText(keyv_url) }),
       ...(instance_url !== undefined && { instance_url: asText(instance_url) }),

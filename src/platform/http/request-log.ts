@@ -17,6 +17,17 @@ export interface RequestRecord {
   readonly socket: Socket;
   /** What had been sent on its connection before. */
   readonly sentBytesBefore: number;
+  /** Undefined without `Hub.tracing`. */
+  readonly trace?: RequestTrace;
+}
+
+/** The trace that a request belongs to. */
+export interface RequestTrace {
+  readonly traceId: string;
+  /** Notes that it is decided what becomes of the request, and the route that it belongs to. */
+  decided(verdict: string, route: string | undefined): void;
+  /** Headers for the upstream, names and values in turn. */
+  forwarding(): readonly string[];
 }
 
 /** How a request ended. */
@@ -54,6 +65,13 @@ export function recordOf(req: RecordedRequest): RequestRecord {
     req[key] = record;
   }
   return record;
+}
+
+/** Notes the trace of a request, whose id is the request's own unless the client has sent another one. */
+export function noteTrace(req: RecordedRequest, trace: RequestTrace): void {
+  const record = recordOf(req);
+  const isClients = record.id === req.headers['x-request-id'];
+  req[key] = { ...record, id: isClients ? record.id : trace.traceId, trace };
 }
 
 /** How a request ended; to be asked when its response is closed. */
@@ -136,8 +154,8 @@ function nameOf(ctx: Context): string | undefined {
   return ctx.state[nameKey] as string | undefined;
 }
 
-/** What probes and the gateways of the hub ask all the time. */
-const isRoutine = /\/hub\/(?:health|ready|api\/gateway\/\w[\w-]*)$/;
+/** Paths that probes and the gateways of the hub ask for all the time. */
+export const isRoutine = /\/hub\/(?:health|ready|api\/gateway\/\w[\w-]*)$/;
 
 /** Gives each request an id (`X-Request-Id`) and logs its end on one line. */
 export function requestLog(options: {

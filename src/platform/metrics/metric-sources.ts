@@ -31,6 +31,7 @@ export interface MetricSources {
   /** Gateway processes that follow this instance. */
   gateways(): number;
   droppedLogLines(): number;
+  droppedSpans(): number;
   /** Of the last attempt to get a certificate by ACME, if it failed; undefined also while the database does not tell. */
   acmeFailure(): Promise<{ readonly at: number } | undefined>;
   lastBackup(): Promise<{ readonly at?: number } | undefined>;
@@ -220,6 +221,15 @@ export function registerSources(sources: MetricSources, registers: Registry[]): 
     collect() {
       this.reset();
       this.inc(sources.droppedLogLines());
+    },
+  });
+  new Counter({
+    name: 'hub_trace_spans_dropped_total',
+    help: 'Spans of Hub.tracing that the collector did not get, those of gateway processes too.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(sources.droppedSpans());
     },
   });
   new Counter({

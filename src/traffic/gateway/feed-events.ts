@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Config } from '../../platform/config/config.ts';
+import type { Config, TracingConfig } from '../../platform/config/config.ts';
 import { forwardingKeys } from '../../platform/config/forwarding-schema.ts';
 import { announcementLevels } from '../../platform/config/hub-schema.ts';
 import { routeLimits } from '../../platform/config/route-limits-schema.ts';
@@ -115,6 +115,10 @@ export interface GatewayConfig {
     | 'log_time_format'
     | 'log_level_format'
   >;
+  /** `Hub.tracing`, its secrets as text. */
+  readonly tracing?: Omit<TracingConfig, 'headers'> & {
+    readonly headers: Readonly<Record<string, string>>;
+  };
   readonly Proxy: Config['Proxy'];
   readonly basePath: string;
   readonly publicUrl: string;

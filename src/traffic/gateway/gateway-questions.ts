@@ -85,6 +85,9 @@ const gatewayReport = z.object({
     )
     .max(10_000)
     .describe('Requests since the report before.'),
+  dropped_spans: count
+    .default(0)
+    .describe('Of traces, since it was started, that no collector got.'),
 });
 
 export type GatewayReport = z.output<typeof gatewayReport>;

@@ -22,6 +22,8 @@ export function createGatewayReporter(deps: {
   readonly routes: Pick<RouteTable, 'list'>;
   readonly webSockets: Pick<WebSocketForwarder, 'openWebSockets' | 'recordTraffic'>;
   readonly figures: ForwardedFigures;
+  /** Spans that no collector got. */
+  readonly droppedSpans: () => number;
   /** Connections of clients that are open now. */
   readonly connections: () => number;
   readonly log: Logger;
@@ -78,6 +80,7 @@ export function createGatewayReporter(deps: {
         .map(({ key }) => key),
       loads: takeLoads(reportedUntilMs - sinceMs),
       forwarded,
+      dropped_spans: deps.droppedSpans(),
     };
   }
 
@@ -102,6 +105,8 @@ export interface GatewayReports {
   take(report: GatewayReport): void;
   /** Of all gateways that reported lately. */
   openWebSockets(): number;
+  /** Of traces, that no collector got. */
+  droppedSpans(): number;
   list(): readonly ReportedGateway[];
 }
 
@@ -152,6 +157,7 @@ export function createGatewayReports(deps: {
     openWebSockets() {
       return present().reduce((open, { report }) => open + report.web_sockets, 0);
     },
+    droppedSpans: () => present().reduce((sum, { report }) => sum + report.dropped_spans, 0),
     list: () =>
       present()
         // One of a former version tells nothing of itself.

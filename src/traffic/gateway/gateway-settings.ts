@@ -50,6 +50,12 @@ function gatewayConfig({ Hub, Proxy: proxyConfig, ...config }: Config): GatewayC
       log_time_format: Hub.log_time_format,
       log_level_format: Hub.log_level_format,
     },
+    ...(Hub.tracing && {
+      tracing: {
+        ...Hub.tracing,
+        headers: mapValues(Hub.tracing.headers, (value) => value.reveal()),
+      },
+    }),
     Proxy: proxyConfig,
     basePath: config.basePath,
     publicUrl: config.publicUrl.href,
@@ -60,14 +66,28 @@ function gatewayConfig({ Hub, Proxy: proxyConfig, ...config }: Config): GatewayC
 
 /** The same as the parts of a gateway take it. */
 export function readGatewayConfig(written: GatewayConfig) {
+  const { tracing } = written;
   return {
-    Hub: written.Hub,
+    Hub: {
+      ...written.Hub,
+      tracing: tracing && {
+        ...tracing,
+        headers: mapValues(tracing.headers, (value) => new Secret(value)),
+      },
+    },
     Proxy: written.Proxy,
     basePath: written.basePath,
     publicUrl: new URL(written.publicUrl),
     connectUrl: new URL(written.connectUrl),
     subdomainHost: written.subdomainHost === null ? undefined : new URL(written.subdomainHost),
   };
+}
+
+function mapValues<Value, Mapped>(
+  values: Readonly<Record<string, Value>>,
+  map: (value: Value) => Mapped,
+): Record<string, Mapped> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
 }
 
 /** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */

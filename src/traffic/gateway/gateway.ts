@@ -5,9 +5,11 @@ import { HubError } from '../../platform/errors.ts';
 import { writeAnswer } from '../../platform/http/answer.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
 import { type HopSender, markHop } from '../../platform/http/request-address.ts';
+import { recordOf } from '../../platform/http/request-log.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { Forwarder } from '../proxy/forwarder.ts';
 import { hopHeader } from '../proxy/response-headers.ts';
+import type { Route } from '../proxy/route.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { ForwardAuth } from './forward-auth.ts';
 import { asHubError, noWebSocket } from './gateway-answers.ts';
@@ -58,6 +60,7 @@ export function createGateway(
   }
 
   function writeRequest(req: IncomingMessage, res: ServerResponse, verdict: Verdict): boolean {
+    recordOf(req).trace?.decided(verdict.kind, routeOf(verdict)?.prefix);
     switch (verdict.kind) {
       case 'hub':
         return false;
@@ -87,6 +90,7 @@ export function createGateway(
   }
 
   function writeUpgrade(req: IncomingMessage, socket: Socket, head: Buffer, verdict: Verdict) {
+    recordOf(req).trace?.decided(verdict.kind, routeOf(verdict)?.prefix);
     switch (verdict.kind) {
       case 'hop':
         hops?.forwardUpgrade(req, socket, head, verdict.options);
@@ -165,6 +169,11 @@ export function createGateway(
       }
     },
   };
+}
+
+function routeOf(verdict: Verdict): Route | undefined {
+  if (verdict.kind === 'forward') return verdict.options.route;
+  return verdict.kind === 'answer' ? verdict.route : undefined;
 }
 
 /** Takes what other instances pass on to the internal listener, as if it had come to the public one. */

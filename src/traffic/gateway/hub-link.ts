@@ -13,6 +13,7 @@ import type { Secret } from '../../platform/config/secret.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError, StartupError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
+import { currentTrace } from '../../platform/tracing/trace.ts';
 import { VerifyingAgent } from '../proxy/verifying-agent.ts';
 import { readEvents } from './event-reader.ts';
 import {
@@ -189,6 +190,42 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     return isConnected;
   }
 
+  async function asked<Name extends QuestionName>(
+    name: Name,
+    question: QuestionOf<Name>,
+    further: Readonly<Record<string, string>>,
+  ): Promise<AnswerOf<Name>> {
+    const giveUpAtMs = monotonicMs() + patienceMs;
+    for (;;) {
+      const leftMs = giveUpAtMs - monotonicMs();
+      if (leftMs <= 0 || !(await untilConnected(leftMs))) throw hubIsAway();
+      let response: TextAnswer;
+      try {
+        response = await requestText(new URL('questions', apiUrl), {
+          method: 'POST',
+          headers: { ...headers, ...further, 'content-type': 'application/json' },
+          body: JSON.stringify({ name, question }),
+          signal: AbortSignal.any([stopped, timeLimit(answerMs)]),
+          agent,
+          maxAnswerBytes,
+        });
+      } catch (error) {
+        if (stopped.aborted) throw hubIsAway(error);
+        await delay(firstDelayMs, undefined, { ref: false });
+        continue;
+      }
+      if (response.status === 503) {
+        await delay(firstDelayMs * 4, undefined, { ref: false });
+        continue;
+      }
+      const read = response.status === 200 ? readAnswer(name, jsonOf(response.text)) : undefined;
+      if (read !== undefined) return read.answer;
+      throw new HubError('upstream_failed', text`The hub could not check who you are.`, {
+        cause: new Error(`${name}: ${response.status} ${response.text.slice(0, 300)}`),
+      });
+    }
+  }
+
   return {
     settings: snapshot.settings as GatewaySettings,
     deliverTo,
@@ -197,36 +234,11 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     lastEventAtMs: () => sentAtMs,
     untilConnected,
 
-    async ask(name, question) {
-      const giveUpAtMs = monotonicMs() + patienceMs;
-      for (;;) {
-        const leftMs = giveUpAtMs - monotonicMs();
-        if (leftMs <= 0 || !(await untilConnected(leftMs))) throw hubIsAway();
-        let response: TextAnswer;
-        try {
-          response = await requestText(new URL('questions', apiUrl), {
-            method: 'POST',
-            headers: { ...headers, 'content-type': 'application/json' },
-            body: JSON.stringify({ name, question }),
-            signal: AbortSignal.any([stopped, timeLimit(answerMs)]),
-            agent,
-            maxAnswerBytes,
-          });
-        } catch (error) {
-          if (stopped.aborted) throw hubIsAway(error);
-          await delay(firstDelayMs, undefined, { ref: false });
-          continue;
-        }
-        if (response.status === 503) {
-          await delay(firstDelayMs * 4, undefined, { ref: false });
-          continue;
-        }
-        const read = response.status === 200 ? readAnswer(name, jsonOf(response.text)) : undefined;
-        if (read !== undefined) return read.answer;
-        throw new HubError('upstream_failed', text`The hub could not check who you are.`, {
-          cause: new Error(`${name}: ${response.status} ${response.text.slice(0, 300)}`),
-        });
-      }
+    ask(name, question) {
+      const trace = currentTrace.getStore();
+      return trace === undefined
+        ? asked(name, question, {})
+        : trace.asking(`ask hub: ${name}`, (further) => asked(name, question, further));
     },
 
     async [Symbol.asyncDispose]() {

@@ -211,11 +211,13 @@ function toUpstreamRequest(
   let headers: string[];
   try {
     const { rawHeaders } = req;
+    const { id, trace } = recordOf(req);
     headers = upstreamRequestHeaders({
       rawHeaders,
       route,
       client,
-      requestId: recordOf(req).id,
+      requestId: id,
+      traceHeaders: trace?.forwarding(),
       headersToAdd: [],
       stripAuthorization,
     });

@@ -19,6 +19,8 @@ export interface RequestHeaderSource {
   readonly requestId: string;
   /** Identity headers and the like; added last, so nothing a client sends can stand beside them. */
   readonly headersToAdd: HeaderPairs;
+  /** Of the trace, in place of those that the client sent. */
+  readonly traceHeaders?: HeaderPairs | undefined;
   /** Whether `Authorization` and `?token=` held a hub token that the upstream must not see. */
   readonly stripAuthorization: boolean;
 }
@@ -97,8 +99,15 @@ for (const [name, fate] of fates) {
  * frames it again. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
  */
 export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
+  const { route, traceHeaders } = source;
+  const headers = route.isHop ? hopRequestHeaders(source) : appRequestHeaders(source);
+  return traceHeaders === undefined
+    ? headers
+    : [...withoutListed(headers, 'traceparent,tracestate'), ...traceHeaders];
+}
+
+function appRequestHeaders(source: RequestHeaderSource): string[] {
   const { rawHeaders, route, client, headersToAdd, stripAuthorization } = source;
-  if (route.isHop) return hopRequestHeaders(source);
   const pairs: string[] = [];
   let connectionOptions = '';
   let hasHost = false;

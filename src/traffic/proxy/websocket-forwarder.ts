@@ -190,12 +190,14 @@ function handshakeHeaders(
 ): Record<string, string | string[]> | HubError {
   const { route, client, headersToAdd = [], stripAuthorization = false } = options;
   const { rawHeaders } = req;
+  const { id, trace } = recordOf(req);
   try {
     const pairs = upstreamRequestHeaders({
       rawHeaders,
       route,
       client,
-      requestId: recordOf(req).id,
+      requestId: id,
+      traceHeaders: trace?.forwarding(),
       headersToAdd,
       stripAuthorization,
     });
