@@ -32,6 +32,7 @@ import {
 import { createKeyedHash } from '../platform/crypto/hash.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { sessionIdCookie } from '../platform/protocol/cookie-names.ts';
+import { serverPrefix } from '../workloads/servers/server.ts';
 import type { Accounted } from './accounts.ts';
 import { grow } from './grow.ts';
 
@@ -157,7 +158,18 @@ export function createOAuthEndpoints(
     }),
     push: createPushEndpoint({ ...hub, issuer, findRole, countRefusal }),
     userInfo: createUserInfoEndpoint({ ...hub, countRefusal }),
-    introspection: createIntrospectionEndpoint({ ...hub, issuer, countRefusal }),
+    introspection: createIntrospectionEndpoint({
+      ...hub,
+      issuer,
+      addressOf(target) {
+        const { prefix, origin = hub.origins.of(target) } =
+          target.kind === 'service'
+            ? (hub.registry.find(target.name) ?? {})
+            : { prefix: serverPrefix(hub.basePath, target.userName, target.serverName) };
+        return prefix && origin + prefix;
+      },
+      countRefusal,
+    }),
     revocation: createRevocationEndpoint({ ...hub, countRefusal }),
     metadata: createMetadataEndpoint({
       publicUrl,

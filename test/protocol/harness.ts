@@ -347,6 +347,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const deviceAuthorizationEndpoint = createDeviceAuthorizationEndpoint({
     clientAuthentication,
     deviceRequests,
+    findResource,
     keepOpen,
     authorizer,
     findRole,
@@ -402,6 +403,10 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     tokenVerifier,
     authorizer,
     issuer,
+    addressOf: (target) =>
+      target.kind === 'service'
+        ? `${issuer}/services/${target.name}/`
+        : `${issuer}/user/${target.userName}/`,
     countRefusal,
   });
 

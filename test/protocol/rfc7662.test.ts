@@ -90,6 +90,7 @@ describe('response', () => {
       exp: expect.closeTo(Date.now() / 1000 + 1_209_600, -2),
       sub: alice.id,
       iss: hub.issuer,
+      aud: [`${hub.origin}/services/wiki/`],
     });
   });
 

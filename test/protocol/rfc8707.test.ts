@@ -14,7 +14,7 @@ import {
 const mail = {
   ...forum,
   name: 'mail',
-  grants: ['refresh', 'client_credentials'],
+  grants: ['refresh', 'client_credentials', 'device'],
   allowedScopes: ['access:services!service=wiki', 'access:servers!user', 'read:users:shares!user'],
 } as const;
 const asMail = basic('service-mail', mail.secret);
@@ -136,6 +136,26 @@ test('§2 an address of the hub that no service or server has is refused, and wh
     const answer = await hub.authorize(request({ resource: at(path) }), alice);
     expect(responseParameters(answer).get('error'), path).toBe('invalid_target');
   }
+});
+
+test('§2 a device names a resource, too, and its token is for that alone', async () => {
+  const begin = async (resource: string) =>
+    hub.post('device_authorization', { resource: at(resource) }, asMail);
+  expect(await refusalOf(await begin('services/nothing/'))).toEqual([400, 'invalid_target']);
+  const { device_code, user_code } = (await (await begin('services/wiki/mcp')).json()) as Record<
+    string,
+    string
+  >;
+  await hub.deviceVerification.decide(user_code ?? '', alice, []);
+  const grant_type = 'urn:ietf:params:oauth:grant-type:device_code';
+  const tokens = (await (
+    await ask({ grant_type, device_code: device_code ?? '' })
+  ).json()) as Tokens;
+  expect((await scopesOf(tokens))?.filter((scope) => scope.startsWith('access:'))).toEqual([
+    'access:services!service=wiki',
+  ]);
+  const answer = await hub.post('introspect', { token: tokens.access_token }, asMail);
+  expect(await answer.json()).toMatchObject({ active: true, aud: [at('services/wiki/')] });
 });
 
 test('§2 several resources are one when they are of one server, and refused when they are not', async () => {

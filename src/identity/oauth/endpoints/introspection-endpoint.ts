@@ -1,10 +1,11 @@
 import type { Middleware } from 'koa';
+import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import { formatScopeList } from '../../../platform/protocol/scope-list.ts';
 import { authorizationToken } from '../../../platform/protocol/token-parameter.ts';
 import { type Caller, checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Membership } from '../../rbac/membership.ts';
-import { presentScopes } from '../../rbac/scope.ts';
+import { parseScope, presentScopes, splitServerValue } from '../../rbac/scope.ts';
 import type { Client } from '../clients/client.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -22,6 +23,8 @@ export interface IntrospectionResponse {
   readonly exp?: number;
   readonly sub?: string;
   readonly iss?: string;
+  /** Addresses of the services and servers that its scopes name one by one. */
+  readonly aud?: readonly string[];
 }
 
 const inactive: IntrospectionResponse = { active: false };
@@ -39,12 +42,15 @@ export function createIntrospectionEndpoint({
   tokenVerifier,
   authorizer,
   issuer,
+  addressOf,
   countRefusal,
 }: {
   readonly clientAuthentication: ClientAuthentication;
   readonly tokenVerifier: TokenVerifier;
   readonly authorizer: Pick<Authorizer, 'membership'>;
   readonly issuer: string;
+  /** Of a service or server for browsers; undefined for a service that is gone. */
+  readonly addressOf: (target: AccessTarget) => string | undefined;
   readonly countRefusal: CountRefusal;
 }): Middleware {
   const parameters = ['token', 'token_type_hint'];
@@ -72,6 +78,10 @@ export function createIntrospectionEndpoint({
 
   function describe(about: Caller): IntrospectionResponse {
     const { owner, user, accessToken, scopes } = about;
+    const aud = [...scopes].flatMap((scope) => {
+      const target = accessTargetOf(scope);
+      return (target && addressOf(target)) ?? [];
+    });
     return {
       active: true,
       ...(scopes.size > 0 && { scope: formatScopeList(presentScopes(scopes)) }),
@@ -84,8 +94,18 @@ export function createIntrospectionEndpoint({
       // Names of users and services may be equal, and a user's may change.
       sub: user?.id ?? `service:${owner.name}`,
       iss: issuer,
+      ...(aud.length > 0 && { aud }),
     };
   }
+}
+
+/** The one service or server that a scope gives access to. */
+function accessTargetOf(scope: string): AccessTarget | undefined {
+  const { name, filter: { kind, value } = {} } = parseScope(scope);
+  if (value === undefined) return undefined;
+  if (name === 'access:services' && kind === 'service') return { kind, name: value };
+  if (name === 'access:servers' && kind === 'server') return { kind, ...splitServerValue(value) };
+  return undefined;
 }
 
 function mayClientKnow(client: Client): MayKnow {

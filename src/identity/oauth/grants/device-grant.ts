@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { equalSecrets, hashSecret } from '../../../platform/crypto/hash.ts';
 import { randomSecret } from '../../../platform/crypto/random.ts';
+import type { AccessTarget } from '../../../platform/protocol/client-id.ts';
 import type { KeyvSpace } from '../../../platform/store/keyv-space.ts';
 import type { Client } from '../clients/client.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -12,6 +13,8 @@ import type { AnswerGrant } from './refresh-grant.ts';
 export interface DeviceRequest {
   readonly clientId: string;
   readonly scope: string | undefined;
+  /** What alone its token is to be good for (RFC 8707 §2). */
+  readonly resource?: AccessTarget | undefined;
   /** Of the part of the device code that no page shows; the code challenge of what the device gets. */
   readonly secretHash: string;
   /** Where it was asked from. */
@@ -28,7 +31,7 @@ export interface DeviceRequest {
 export interface DeviceRequests {
   begin(
     client: Client,
-    asked: Pick<DeviceRequest, 'scope' | 'address'>,
+    asked: Pick<DeviceRequest, 'scope' | 'resource' | 'address'>,
   ): Promise<{ readonly deviceCode: string; readonly userCode: string }>;
   /** The request of a code as a person types it, unless it has expired or is decided. */
   find(typed: string): Promise<(DeviceRequest & { readonly userCode: string }) | undefined>;
