@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Files that stand for one release. */
@@ -36,6 +36,13 @@ export function sumsOfFolder(folder: string): ReadonlyMap<string, string> {
         .digest('hex'),
     ]),
   );
+}
+
+/** Of all files in a folder, in bytes. */
+export function sizeOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .map((file) => lstatSync(join(file.parentPath, file.name)).size)
+    .reduce((sum, size) => sum + size, 0);
 }
 
 /** Files that are not the same in both, by their sums. */

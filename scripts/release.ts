@@ -1,10 +1,11 @@
 /**
- * Makes what a release consists of, in `release/`: the packages for npm, the chart, a list of what is in the hub
+ * Makes what a release consists of, in `release/`: the packages for npm and Debian, the chart, a list of what is in the hub
  * (CycloneDX) and `SHA256SUMS`. Builds twice, and refuses what differs. Run with `npm run release`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeDebianPackage } from './debian-package.ts';
 import { chart, helm } from './helm.ts';
 import { readJson } from './program.ts';
 import { differingFiles, sumsOfFolder, versionProblems } from './release-checks.ts';
@@ -13,8 +14,9 @@ const root = join(import.meta.dirname, '..');
 const release = join(root, 'release');
 const built = ['dist', 'dist-client'];
 
+const version = String(readJson(join(root, 'package.json'))['version']);
 const problems = versionProblems({
-  version: String(readJson(join(root, 'package.json'))['version']),
+  version,
   chart: readFileSync(join(chart, 'Chart.yaml'), 'utf8'),
   changelog: readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
 });
@@ -27,6 +29,7 @@ rmSync(release, { recursive: true, force: true });
 mkdirSync(release);
 for (const folder of built)
   npm(['pack', join(root, folder), '--silent', '--pack-destination', release]);
+writeDebianPackage({ dist: join(root, 'dist'), folder: release, version });
 await helm('package', chart, '--destination', release);
 const bom = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
 writeFileSync(join(release, 'sbom.cdx.json'), npm(bom, join(root, 'dist')));

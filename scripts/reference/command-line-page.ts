@@ -32,6 +32,10 @@ function inside(parent: Command, prefix: string): { name: string; command: Comma
     });
 }
 
+export const signalsAndExitCodes = `A running hub takes these signals: SIGTERM and SIGINT stop it (requests in flight get
+\`Hub.shutdown_timeout\` seconds), SIGHUP reloads the configuration. Exit codes: 0 for success, 2 for a
+configuration that is wrong, 1 for everything else.`;
+
 /** The reference page of the commands. */
 export function commandLinePage(): string {
   const sections = listCommands().map(
@@ -48,9 +52,7 @@ In a checkout, \`npm run hub -- COMMAND\`; where the package is installed, \`hub
 FILE\` is \`hub start --config FILE\`. Commands for accounts, tokens and lock-outs are performed by the running hub, and by
 themselves while none runs.
 
-A running hub takes these signals: SIGTERM and SIGINT stop it (requests in flight get
-\`Hub.shutdown_timeout\` seconds), SIGHUP reloads the configuration. Exit codes: 0 for success, 2 for a
-configuration that is wrong, 1 for everything else.
+${signalsAndExitCodes}
 
 ${sections.join('\n')}
 ## hub-singleuser
@@ -61,13 +63,14 @@ ${helpOf(singleuser)}
 `;
 }
 
-function helpOf(command: Command): string {
+/** What `--help` prints, in lines of so many characters. */
+export function helpOf(command: Command, width = 100): string {
   let help = '';
   command.configureOutput({
     writeOut: (text) => {
       help += text;
     },
-    getOutHelpWidth: () => 100,
+    getOutHelpWidth: () => width,
     getOutHasColors: () => false,
   });
   command.outputHelp();

@@ -54,12 +54,15 @@ export interface Hub extends AsyncDisposable {
 export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
   const { branding, ...rest } = options;
-  const { config, version, log, signal } = options;
+  const { config, environment, version, log, signal } = options;
 
   const site = await openSite({ config, log }, version);
   site.setBranding(branding);
   const secured = await openCertificates({ config, log, disposables: building });
-  const listeners = await openListeners({ config, log, disposables: building, ...secured }, site);
+  const listeners = await openListeners(
+    { config, environment, log, disposables: building, ...secured },
+    site,
+  );
   await takeInstanceLocks(config, building);
   signal?.throwIfAborted();
   const ending = new AbortController();

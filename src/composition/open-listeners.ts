@@ -9,6 +9,7 @@ import {
   createInternalListener,
   listen,
 } from '../platform/http/server/listener.ts';
+import { passedSockets } from '../platform/http/server/passed-sockets.ts';
 import { createRedirectServer } from '../platform/http/tls/redirect-server.ts';
 import { text } from '../platform/texts/text.ts';
 import { createHopReceiver, isHop } from '../traffic/gateway/gateway.ts';
@@ -53,10 +54,12 @@ export async function openListeners(
     log,
     disposables,
     certificates,
-  }: Pick<Foundation, 'config' | 'log' | 'disposables' | 'certificates'>,
+    environment,
+  }: Pick<Foundation, 'config' | 'log' | 'disposables' | 'certificates' | 'environment'>,
   { urls, apiPath, errorAnswers }: Site,
 ): Promise<Listeners> {
   const { Hub, Proxy: proxyConfig } = config;
+  const passed = passedSockets(environment);
   const refuse: Answer = (req, res) =>
     errorAnswers.respond(req, res, starting(), { isExpected: true });
   let answerPublic = refuse;
@@ -81,18 +84,22 @@ export async function openListeners(
   });
   // What is closed in order further below is closed already when these have their turn.
   disposables.defer(() => internalServer.close(0));
-  await listen(internalServer.server, Hub.hub_bind_url, { key: 'Hub.hub_bind_url' });
+  await listen(internalServer.server, Hub.hub_bind_url, { key: 'Hub.hub_bind_url', passed });
   disposables.defer(() => publicServer.close(0));
   // Otherwise gateway processes do.
   if (Hub.gateways === 0) {
     await listen(publicServer.server, Hub.bind_url, {
       key: 'Hub.bind_url',
+      passed,
       socketMode: Hub.bind_socket_mode,
     });
   }
   if (Hub.redirect_bind_url !== undefined && certificates !== undefined) {
     const redirecting = createRedirectServer({ config, certificates, log });
-    await listen(redirecting.server, Hub.redirect_bind_url, { key: 'Hub.redirect_bind_url' });
+    await listen(redirecting.server, Hub.redirect_bind_url, {
+      key: 'Hub.redirect_bind_url',
+      passed,
+    });
     disposables.defer(() => redirecting.close(0));
   }
 

@@ -27,7 +27,7 @@ describe.runIf(hasSystemd())(
         },
         Spawner: { cmd: 'perl /opt/hub/fixtures/apps/trivial.pl' },
       };
-      await systemd.follow(page, 'Install', 0);
+      await systemd.follow(page, 'Install from a checkout', 0);
       await systemd.write('hub.config.json', JSON.stringify(config));
       // Lets the hub hang, in the way that only a bug can: the event loop does not turn any more.
       await systemd.write(
@@ -73,7 +73,7 @@ describe.runIf(hasSystemd())(
     });
 
     test('is started when it is ready, not before, and says so', async () => {
-      await systemd.follow(page, 'Install', 1);
+      await systemd.follow(page, 'Install from a checkout', 1);
       expect((await fetch(`${url}hub/health`)).status).toBe(200);
       await until(() => systemd.output().includes('The hub is ready'), 'the hub says so itself');
       expect(await systemd.property('StatusText')).toBe(`Ready at ${url}`);
@@ -197,6 +197,39 @@ describe.runIf(hasSystemd())(
       expect((await api('/users/games/server', 'DELETE')).status).toBe(204);
       expect((await folders()).code).not.toBe(0);
     });
+
+    test('answers on the socket of its unit, hardened as the package for Debian has it', async () => {
+      const Spawner = { cmd: 'perl /opt/hub/fixtures/apps/trivial.pl' };
+      await systemd.write('hub.config.json', JSON.stringify({ ...config, Spawner }));
+      await install(`rm /etc/systemd/system/hub.service.d/*
+        cp /opt/hub/deploy/debian/hardening.conf /etc/systemd/system/hub.service.d/
+        sed s/:8000/:${new URL(url).port}/ /opt/hub/deploy/debian/hub.socket >/etc/systemd/system/hub.socket`);
+      expect((await systemctl('start', 'hub.socket', 'hub')).code).toBe(0);
+      await api('/users/carol', 'POST');
+      expect((await api('/users/carol/server', 'POST')).status).toBe(201);
+      const restarted = systemctl('restart', 'hub');
+      // Never refused, whether the hub listens at this moment or does not.
+      let isOver = false;
+      const over = restarted.finally(() => {
+        isOver = true;
+      });
+      while (!isOver) expect((await fetch(`${url}hub/health`)).status).toBeLessThan(504);
+      expect((await over).code).toBe(0);
+      expect(await (await fetch(`${url}user/carol/`)).text()).toBe('ok\n');
+      expect((await api('/users/carol/server', 'DELETE')).status).toBe(204);
+    });
+
+    test('refuses a socket that is not where the configuration says', async () => {
+      await install('sed -i s/127.0.0.1:/[::]:/ /etc/systemd/system/hub.socket');
+      await systemctl('restart', 'hub.socket');
+      expect((await systemctl('start', 'hub')).code).not.toBe(0);
+      expect(systemd.output()).toMatch(/the socket of the service manager is at :: port/);
+    });
+
+    async function install(script: string): Promise<void> {
+      const commands = `systemctl stop hub.socket hub || systemctl stop hub\n${script}\nsystemctl daemon-reload`;
+      expect(await systemd.run('sh', '-ec', commands)).toMatchObject({ code: 0 });
+    }
 
     async function ownerOf(path: string): Promise<string> {
       return (await systemd.run('stat', '-c', '%U', path)).output.trim();

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 
 /** Options of V8, which takes them when a process starts and not later. */
-const v8Options = [
+export const v8Options = [
   /*
    * In MiB, for objects that are young. By default their part of the heap grows to 128 MiB under load, stays so,
    * and no longer fits the caches of the processor.
@@ -14,7 +14,7 @@ const v8Options = [
   '--no-memory-reducer',
 ];
 /** By default glibc keeps memory that is not in use for each thread (mallopt(3), M_ARENA_MAX). */
-const arenas = { MALLOC_ARENA_MAX: '2' };
+export const arenas = { MALLOC_ARENA_MAX: '2' };
 
 /**
  * Makes the process begin once more under settings that keep its memory small, with the same pid and arguments; returns
@@ -26,8 +26,9 @@ export function restartWithMemorySettings(
   const { platform, execPath, execArgv, argv, execve } = process;
   const options = [...execArgv, environment['NODE_OPTIONS'] ?? ''].join(' ');
   if (/--(?:max[-_]semi[-_]space[-_]size|inspect)/.test(options)) return;
-  // A parent that talks with the process, such as `node --watch`, would lose it.
+  // A parent that talks with the process, such as `node --watch`, would lose it, as the process its passed sockets.
   if (platform === 'win32' || execve === undefined || process.connected) return;
+  if (environment['LISTEN_FDS'] !== undefined) return;
   execve(execPath, [execPath, ...v8Options, ...execArgv, ...argv.slice(1)], {
     ...arenas,
     ...environment,

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { connect, type Server as SocketServer } from 'node:net';
+import { type AddressInfo, connect, type Server as SocketServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { geteuid } from 'node:process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isLoopback, portOf } from '../../addresses/host-address.ts';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createEventLoopYield } from '../../concurrency/turns.ts';
 import { socketPathOf } from '../../config/bind-address.ts';
@@ -15,7 +16,8 @@ import { canonicalPath, hostProblem } from '../request-address.ts';
 
 /**
  * Listens at a URL such as `http://127.0.0.1:8000/` or `http+unix://%2Frun%2Fhub.sock/`; a socket gets the
- * mode. Throws StartupError when it cannot.
+ * mode. Where the service manager passed a socket by the last word of the key, listens with that. Throws StartupError
+ * when it cannot.
  */
 export async function listen(
   server: SocketServer,
@@ -24,16 +26,20 @@ export async function listen(
     key,
     socketMode = '0600',
     isShared = false,
+    passed,
   }: {
     readonly key: string;
     readonly socketMode?: string;
     /** Whether other processes of this account may listen on the same port (`SO_REUSEPORT`). */
     readonly isShared?: boolean;
+    readonly passed?: ReadonlyMap<string, number>;
   },
 ): Promise<void> {
   const path = socketPathOf(url);
+  const descriptor = passed?.get(key.split('.').at(-1) ?? '');
   try {
-    if (path === undefined) await listenOnPort(server, url, isShared);
+    if (descriptor !== undefined) await listenWithPassed(server, descriptor, url);
+    else if (path === undefined) await listenOnPort(server, url, isShared);
     else await listenOnSocket(server, path, Number.parseInt(socketMode, 8));
   } catch (error) {
     if (error instanceof StartupError) throw error;
@@ -59,13 +65,31 @@ const reasons: Readonly<Record<'port' | 'socket', Readonly<Record<string, string
 };
 
 async function listenOnPort(server: SocketServer, url: string, reusePort: boolean): Promise<void> {
-  const { hostname, port, protocol } = new URL(url);
-  server.listen({
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || (protocol === 'https:' ? 443 : 80)),
-    reusePort,
-  });
+  const target = new URL(url);
+  const host = target.hostname.replace(/^\[|\]$/g, '');
+  server.listen({ host, port: portOf(target), reusePort });
   await once(server, 'listening');
+}
+
+/** What is derived from the setting, such as who may be believed, has to hold for the socket. */
+async function listenWithPassed(
+  server: SocketServer,
+  descriptor: number,
+  url: string,
+): Promise<void> {
+  server.listen({ fd: descriptor });
+  await once(server, 'listening');
+  const { address, port } = server.address() as Partial<AddressInfo>;
+  const target = new URL(url);
+  if (
+    address === undefined ||
+    port !== portOf(target) ||
+    isLoopback(address) !== isLoopback(target.hostname)
+  ) {
+    throw new StartupError(
+      `cannot listen at ${url}: the socket of the service manager is at ${address} port ${port}; let ListenStream= say the same`,
+    );
+  }
 }
 
 /** Node removes the socket when the server closes; one of a hub that was killed is in the way. */
