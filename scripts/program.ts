@@ -1,6 +1,6 @@
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type RolldownOutput, rolldown } from 'rolldown';
+import { type RolldownOptions, type RolldownOutput, rolldown } from 'rolldown';
 import { type LockFile, shrinkwrapOf } from './lock-file.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -56,8 +56,10 @@ export async function bundleProgram(folder: string): Promise<ReadonlySet<string>
     shrinkwrapOf(lock, published, compiledAtInstallation),
   );
   for (const [name, file] of Object.entries(manifest.bin)) {
-    writeFileSync(join(folder, entryFile(name)), entryText(name, compiled(file)), { mode: 0o755 });
+    const start = `import('../${compiled(file).replace(/^\.\//, '')}');`;
+    writeFileSync(join(folder, entryFile(name)), entryText(name, start), { mode: 0o755 });
   }
+  await bundleSingleuser(folder);
   return bundled;
 }
 
@@ -66,8 +68,41 @@ function entryFile(name: string): string {
   return `bin/${name}.cjs`;
 }
 
+const common: RolldownOptions = {
+  cwd: root,
+  platform: 'node',
+  external: isImported,
+  // Packages that have modules beside what they had before them.
+  resolve: { mainFields: ['module', 'main'] },
+  transform: { target: 'esnext' },
+  // What packages do in their own code is theirs.
+  onLog: (level, log, report) => {
+    if (!log.id?.includes('/node_modules/')) report(level, log);
+  },
+};
+
+/** `hub-singleuser` with all that it needs, for images of users' servers. */
+export const singleuserFile = 'hub-singleuser.cjs';
+
+/**
+ * Writes `hub-singleuser` to a folder as one file, which needs nothing but Node.js: its program is text in it, so that
+ * an old Node.js can read the file, and says what it needs.
+ */
+async function bundleSingleuser(folder: string): Promise<void> {
+  const program = await rolldown({ ...common, input: 'src/singleuser/run.ts' });
+  const options = { format: 'cjs', keepNames: true, comments: { legal: true } } as const;
+  const { output } = await program.generate({ ...options, codeSplitting: false });
+  const text = `var vm = require('vm');
+var code = ${JSON.stringify(output[0].code)};
+var importModuleDynamically = vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+var options = { filename: __filename, importModuleDynamically: importModuleDynamically };
+vm.compileFunction(code, ['require', 'module', 'exports', '__filename'], options)(require, module, exports, __filename);
+exports.run();`;
+  writeFileSync(join(folder, singleuserFile), entryText('hub-singleuser', text), { mode: 0o755 });
+}
+
 /** An old Node.js fails on the syntax of the program itself, and says nothing of what is needed. */
-function entryText(name: string, file: string): string {
+function entryText(name: string, start: string): string {
   const needed = engines.node.slice(2);
   return `#!/usr/bin/env node
 var needed = '${needed}'.split('.').map(Number);
@@ -76,7 +111,7 @@ if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
   console.error('${name} needs Node.js ${needed} or newer, and this is ' + process.versions.node + ' (' + process.execPath + ').');
   process.exit(1);
 }
-import('../${file.replace(/^\.\//, '')}');
+${start}
 `;
 }
 
@@ -120,17 +155,8 @@ async function writeModules(
     ...startedByPath(),
   ].map((file) => file.replace(/^\.\//, ''));
   const program = await rolldown({
-    cwd: root,
-    platform: 'node',
+    ...common,
     input: Object.fromEntries(entries.map((file) => [file.replace(/\.ts$/, ''), file])),
-    external: isImported,
-    // Packages that have modules beside what they had before them.
-    resolve: { mainFields: ['module', 'main'] },
-    transform: { target: 'esnext' },
-    // What packages do in their own code is theirs.
-    onLog: (level, log, report) => {
-      if (!log.id?.includes('/node_modules/')) report(level, log);
-    },
   });
   const { output } = await program.write({
     dir: folder,

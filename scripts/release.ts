@@ -1,13 +1,13 @@
 /**
- * Makes what a release consists of, in `release/`: the packages for npm and Debian, the chart, a list of what is in the hub
+ * Makes what a release consists of, in `release/`: the packages for npm and Debian, `hub-singleuser` as one file, the chart, a list of what is in the hub
  * (CycloneDX) and `SHA256SUMS`. Builds twice, and refuses what differs. Run with `npm run release`.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDebianPackage } from './debian-package.ts';
 import { chart, helm } from './helm.ts';
-import { readJson } from './program.ts';
+import { readJson, singleuserFile } from './program.ts';
 import { differingFiles, sumsOfFolder, versionProblems } from './release-checks.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -29,10 +29,12 @@ rmSync(release, { recursive: true, force: true });
 mkdirSync(release);
 for (const folder of built)
   npm(['pack', join(root, folder), '--silent', '--pack-destination', release]);
-writeDebianPackage({ dist: join(root, 'dist'), folder: release, version });
+const dist = join(root, 'dist');
+copyFileSync(join(dist, singleuserFile), join(release, singleuserFile));
+writeDebianPackage({ dist, folder: release, version });
 await helm('package', chart, '--destination', release);
 const bom = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
-writeFileSync(join(release, 'sbom.cdx.json'), npm(bom, join(root, 'dist')));
+writeFileSync(join(release, 'sbom.cdx.json'), npm(bom, dist));
 const sums = [...sumsOfFolder(release)].map(([file, sum]) => `${sum}  ${file}\n`);
 writeFileSync(join(release, 'SHA256SUMS'), sums.join(''));
 console.log(sums.join(''));

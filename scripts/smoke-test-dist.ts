@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { FakeBrowser } from '../test/support/fake-browser.ts';
@@ -16,6 +16,7 @@ import {
   type PluginFolderConfig,
 } from '../test/support/plugin-folder.ts';
 import { submitForm, until } from '../test/support/test-hub.ts';
+import { singleuserFile } from './program.ts';
 import { sizeOf } from './release-checks.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -69,6 +70,7 @@ async function tryProgram(program: string): Promise<void> {
   assert.match((await site.hub('--version')).stdout, /^\d+\.\d+\.\d+$/m);
   const guard = execFileSync(`${program}-singleuser`, ['--help'], { encoding: 'utf8' });
   assert.match(guard, /in front of any web app/);
+  assert.ok(statSync(join(root, 'dist', singleuserFile)).size <= 1.5e6);
 
   const hub = await site.start({});
   const health = await fetch(new URL('hub/health', site.url));

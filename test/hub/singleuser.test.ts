@@ -1,10 +1,14 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { kill } from 'node:process';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { singleuserFile } from '../../scripts/program.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
+import { programFile } from '../support/program-file.ts';
 import {
   adminToken,
   createServerHub,
@@ -139,6 +143,29 @@ test('the app gets a port of its own, and placeholders behind the guard stand fo
   expect(words).toEqual(['--port', environment['PORT'], '/user/alice/']);
   const { url } = await stateOf(hub);
   expect(url).not.toContain(String(environment['PORT']));
+});
+
+test('is one file too, which an old Node.js reads, and then says what is needed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'hub-singleuser-'));
+  const file = join(folder, singleuserFile);
+  await copyFile(join(dirname(dirname(programFile('main'))), singleuserFile), file);
+  const old = "Object.defineProperty(process.versions, 'node', { value: '12.22.12' });";
+  await writeFile(join(folder, 'old.cjs'), old);
+  const { status, stderr } = spawnSync(process.execPath, ['-r', join(folder, 'old.cjs'), file]);
+  expect([status, String(stderr)]).toEqual([
+    1,
+    expect.stringMatching(/needs Node\.js 24.* 12\.22/),
+  ]);
+  // Beside its program, which is text, the file has nothing that came after ES5.
+  const rest = (await readFile(file, 'utf8')).replace(/^var code = .*$/m, '');
+  expect(rest).not.toMatch(/=>|`|\b(?:const|let|import|class|async)\b(?!M)/);
+
+  const cmd = [process.execPath, file, '--strip-prefix', '--', ...app];
+  await using hub = await createGuardedHub({ cmd });
+  const alice = await hub.logIn('alice');
+  await start(hub);
+  expect((await echoOf(hub, alice)).url).toBe('/');
+  await rm(folder, { recursive: true });
 });
 
 test('a shell, or any other program, finds hub-singleuser, and its placeholders stay its own', async () => {
