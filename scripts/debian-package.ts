@@ -80,8 +80,13 @@ export function writeDebianPackage({
   write('usr/bin/hub', template('program'), 0o755);
   symlinkSync('hub', at('usr/bin/hub-singleuser'));
 
-  const answers = { title: 'Hub', url: new URL('http://127.0.0.1:8000/'), login: 'password' };
-  const settings = { loginSettings: {}, admins: [], server: 'none' };
+  const answers = {
+    title: 'Hub',
+    url: new URL('http://127.0.0.1:8000/'),
+    login: 'password',
+    tls: 'proxy',
+  };
+  const settings = { tlsSettings: {}, loginSettings: {}, admins: [], server: 'none' };
   const schema = `${lib}/hub.schema.json`;
   write('etc/hub/hub.config.json', initConfigText({ ...answers, ...settings }, schema));
   write('lib/systemd/system/hub.service', unitOf(lib));

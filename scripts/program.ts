@@ -29,6 +29,7 @@ export const programSources = [
   'package.json',
   'package-lock.json',
   'bin/*',
+  'deploy/hub.service',
   '{src,plugins}/**/*',
   'examples/workspace/*',
   'test/contract/*',
@@ -41,7 +42,7 @@ export const programSources = [
 export async function bundleProgram(folder: string): Promise<ReadonlySet<string>> {
   const { imported, bundled } = await writeModules(folder);
   for (const file of globSync(
-    ['src/**/*.{css,svg,js,json}', 'examples/workspace/*.{css,js}', 'bin/*'],
+    ['src/**/*.{css,svg,js,json}', 'examples/workspace/*.{css,js}', 'bin/*', 'deploy/hub.service'],
     {
       cwd: root,
     },

@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { initConfigText, logins, serverKinds } from '../../src/entrances/cli/init-config.ts';
+import { requires } from '../support/requires.ts';
 import { runCommand } from '../support/run-command.ts';
+import { selfSigned } from '../support/tls-front.ts';
 
 const emptyFolder = () => mkdtempSync(join(tmpdir(), 'hub-init-'));
 const env = { PATH: '/nowhere', HUB_CLIENT_SECRET: 'of-the-provider' };
@@ -25,6 +28,8 @@ describe('hub init', () => {
     const typed = [
       'Lab',
       'https://hub.example.org/lab',
+      'acme',
+      'ops@example.org',
       'oidc',
       'https://login.example.org',
       'the-hub',
@@ -38,6 +43,8 @@ describe('hub init', () => {
     const text = readFileSync(join(folder, 'hub.config.json'), 'utf8');
     for (const part of [
       '"public_url": "https://hub.example.org/lab/"',
+      '"bind_url": "https://0.0.0.0:443/lab/"',
+      '"acme": { "accept_terms": true, "email": "ops@example.org" }',
       '"issuer": "https://login.example.org"',
       '"admin_users": ["ada"]',
       '"cmd": "my-app --port {port}"',
@@ -58,6 +65,8 @@ describe('hub init', () => {
       [['--url', 'hub.example.org'], 'is no address'],
       [['--login', 'facebook'], 'no login that is set up here'],
       [['--login', 'github'], '--set client_id='],
+      [['--url', 'https://h.example.org/', '--tls', 'files'], '--set certificate='],
+      [['--url', 'https://h.example.org/', '--tls', 'magic'], 'does not end TLS'],
     ] as const) {
       const other = emptyFolder();
       const init = await runCommand(other, ['init', '--yes', ...args], { env });
@@ -69,6 +78,30 @@ describe('hub init', () => {
     expect(left.stderr).toContain('nothing was written');
   });
 
+  const canVerify = requires('openssl', 'systemd');
+  test.skipIf(!canVerify)(
+    'takes certificates of files, and writes a unit that systemd understands',
+    async () => {
+      const folder = emptyFolder();
+      const { cert, key } = selfSigned(['hub.example.org']);
+      writeFileSync(join(folder, 'hub.pem'), cert);
+      writeFileSync(join(folder, 'hub.key'), key, { mode: 0o600 });
+      const tls = ['--tls', 'files', '--set', 'certificate=hub.pem', '--set', 'key=hub.key'];
+      const args = ['init', '--yes', '--url', 'https://hub.example.org/', ...tls, '--systemd'];
+      const init = await runCommand(folder, args, { env });
+      const unit = join(folder, 'hub.service');
+      expect(init).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(init.stdout).toContain(`Next: sudo systemctl enable --now ${unit}\n`);
+      expect(await runCommand(folder, ['check'], { env })).toMatchObject({ exitCode: 0 });
+      const text = readFileSync(unit, 'utf8');
+      expect(text).toContain(`start --config ${folder}/hub.config.json\n`);
+      expect(text).toMatch(/^AmbientCapabilities=CAP_NET_BIND_SERVICE$/m);
+      expect(text).not.toMatch(/\/opt\/hub|\/var\/lib\/hub/);
+      const found = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' });
+      expect(found.stderr.split('\n').filter((line) => line.includes('hub.service'))).toEqual([]);
+    },
+  );
+
   const choices = Object.keys(logins).flatMap((login) =>
     [...Object.keys(serverKinds), 'none'].map((server) => [login, server] as const),
   );
@@ -79,6 +112,8 @@ describe('hub init', () => {
       {
         title: 'Hub',
         url: new URL('http://127.0.0.1:8000/'),
+        tls: 'proxy',
+        tlsSettings: {},
         login,
         loginSettings: given,
         admins: ['ada'],

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { HubError } from '../../platform/errors.ts';
 import { hubCommand, programFolder } from '../../platform/files/program-folder.ts';
@@ -12,16 +12,20 @@ import {
   initConfigText,
   logins,
   serverKinds,
+  tlsKinds,
 } from './init-config.ts';
+import { unitText } from './init-unit.ts';
 
 interface InitFlags {
   readonly config: string;
   readonly title?: string;
   readonly url?: string;
+  readonly tls?: string;
   readonly login?: string;
   readonly set: readonly string[];
   readonly admin: readonly string[];
   readonly server?: string;
+  readonly systemd?: boolean;
   readonly yes?: boolean;
 }
 
@@ -34,13 +38,20 @@ export function addInitCommand(program: Command, io: CliIo): void {
     .option('-c, --config <file>', 'file to write', 'hub.config.json')
     .option('--title <text>', 'name of the hub on its pages')
     .option('--url <url>', 'where people find the hub')
+    .option('--tls <who>', `who ends TLS at an https address: ${Object.keys(tlsKinds).join(', ')}`)
     .option('--login <kind>', `who logs people in: ${Object.keys(logins).join(', ')}`)
-    .option('--set <name=value>', 'setting of the login, such as issuer=https://…', collect, [])
+    .option(
+      '--set <name=value>',
+      'setting of the login or of TLS, such as issuer=https://… or certificate=hub.pem',
+      collect,
+      [],
+    )
     .option('--admin <name>', 'administrator, by the name at the login', collect, [])
     .option(
       '--server <what>',
       `what each user gets: ${Object.keys(serverKinds).join(', ')}, none, or a command`,
     )
+    .option('--systemd', 'write hub.service for systemd too, beside the configuration')
     .option('-y, --yes', 'ask nothing: take the default of what is left open')
     .action(async (_: InitFlags, command: Command) => {
       // The program takes every --url for its own.
@@ -53,7 +64,10 @@ export function addInitCommand(program: Command, io: CliIo): void {
       // A secret that is not there yet is no fault of the file.
       const env = { [clientSecretVariable]: 'later', ...io.env };
       await loadCheckedConfig({ file, env, directory });
-      io.stdout.write(`${describe(answers, relative(directory, file))}\n`);
+      const unit = flags.systemd === true ? join(dirname(file), 'hub.service') : undefined;
+      const lowPorts = answers.tls !== 'proxy' && answers.url.protocol === 'https:';
+      if (unit !== undefined) write(unit, unitText(file, lowPorts));
+      io.stdout.write(`${describe(answers, relative(directory, file), unit)}\n`);
     });
 }
 
@@ -68,16 +82,27 @@ async function ask(flags: InitFlags, io: CliIo, directory: string): Promise<Init
   const url = readUrl(
     await answer(flags.url, 'Where do people find it?', 'http://127.0.0.1:8000/'),
   );
+  const given = Object.fromEntries(flags.set.map((each) => each.split(/=(.*)/s).slice(0, 2)));
+  const settingsOf = async (what: string, asks: readonly string[]) => {
+    const settings: Record<string, string> = {};
+    for (const name of asks) {
+      const value = given[name] ?? (await questions?.ask(`${name}: `)) ?? '';
+      if (value === '') refuse(`${what} needs ${name}`, `--set ${name}=…`);
+      settings[name] = value;
+    }
+    return settings;
+  };
+  const ends = Object.keys(tlsKinds).join(', ');
+  const tls =
+    url.protocol === 'https:'
+      ? await answer(flags.tls, `Who has the certificate? (${ends})`, 'proxy')
+      : 'proxy';
+  const tlsAsks = tlsKinds[tls] ?? refuse(`"${tls}" does not end TLS here`, `--tls ${ends}`);
+  const tlsSettings = await settingsOf(`TLS by ${tls}`, tlsAsks);
   const kinds = Object.keys(logins).join(', ');
   const login = await answer(flags.login, `Who logs people in? (${kinds})`, 'password');
   const { asks } = logins[login] ?? refuse(`"${login}" is no login that is set up here`, kinds);
-  const given = Object.fromEntries(flags.set.map((each) => each.split(/=(.*)/s).slice(0, 2)));
-  const loginSettings: Record<string, string> = {};
-  for (const name of asks) {
-    const value = given[name] ?? (await questions?.ask(`${name}: `)) ?? '';
-    if (value === '') refuse(`The login ${login} needs ${name}`, `--set ${name}=…`);
-    loginSettings[name] = value;
-  }
+  const loginSettings = await settingsOf(`The login ${login}`, asks);
   const admins = [...flags.admin];
   if (login !== 'password' && admins.length === 0) {
     const name = (await questions?.ask('Your name there, to be the administrator: ')) ?? '';
@@ -95,7 +120,7 @@ async function ask(flags: InitFlags, io: CliIo, directory: string): Promise<Init
     `What does each user get? (${servers})`,
     installed.flat()[0] ?? 'none',
   );
-  return { title, url, login, loginSettings, admins, server };
+  return { title, url, tls, tlsSettings, login, loginSettings, admins, server };
 }
 
 interface Questions extends Disposable {
@@ -143,7 +168,11 @@ function write(file: string, text: string): void {
   }
 }
 
-function describe({ login, server, url }: InitAnswers, file: string): string {
+function describe(
+  { login, server, url }: InitAnswers,
+  file: string,
+  unit: string | undefined,
+): string {
   const secret =
     login === 'password' ? [] : [`Set ${clientSecretVariable} to the secret of the provider.`];
   const kind = serverKinds[server];
@@ -154,6 +183,8 @@ function describe({ login, server, url }: InitAnswers, file: string): string {
       ? []
       : [`Redirect URI for the provider: ${new URL('hub/oauth_callback', url).href}`]),
     ...secret,
-    `Next: ${hubCommand('start')}${file === 'hub.config.json' ? '' : ` --config ${file}`}`,
+    unit === undefined
+      ? `Next: ${hubCommand('start')}${file === 'hub.config.json' ? '' : ` --config ${file}`}`
+      : `Next: sudo systemctl enable --now ${unit}`,
   ].join('\n');
 }

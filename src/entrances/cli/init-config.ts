@@ -1,3 +1,5 @@
+import { portOf } from '../../platform/addresses/host-address.ts';
+
 /** Who logs people in: what its section of the configuration is called, and what it has to be given. */
 interface Login {
   readonly section?: string;
@@ -13,6 +15,13 @@ export const logins: Readonly<Record<string, Login>> = {
   gitlab: { section: 'GitLabAuthenticator', asks: ['client_id'] },
   google: { section: 'GoogleAuthenticator', asks: ['client_id'] },
   microsoft: { section: 'MicrosoftAuthenticator', asks: ['tenant', 'client_id'] },
+};
+
+/** Who ends TLS for an https address, and what has to be known for it. */
+export const tlsKinds: Readonly<Record<string, readonly string[]>> = {
+  proxy: [],
+  acme: ['email'],
+  files: ['certificate', 'key'],
 };
 
 const jupyter = (program: string, token: string) =>
@@ -49,6 +58,10 @@ export interface InitAnswers {
   readonly login: string;
   /** What the login asks for, by the names of its settings. */
   readonly loginSettings: Readonly<Record<string, string>>;
+  /** A key of `tlsKinds`; without meaning where the address is no https. */
+  readonly tls: string;
+  /** What that asks for. */
+  readonly tlsSettings: Readonly<Record<string, string>>;
   /** Names at the login; empty where the first start makes an administrator. */
   readonly admins: readonly string[];
   /** A key of `serverKinds`, a command of its own, or `none`. */
@@ -61,20 +74,13 @@ export const clientSecretVariable = 'HUB_CLIENT_SECRET';
 /** The text of a commented configuration file. */
 export function initConfigText(answers: InitAnswers, schema: string): string {
   const { title, url, login, loginSettings, admins, server } = answers;
-  const isHttps = url.protocol === 'https:';
   const { section, asks } = logins[login] ?? { asks: [] };
   const hasServers = server !== 'none';
   const settings = serverKinds[server]?.settings ?? { cmd: server };
   const hub = [
     `"title": ${json(title)},`,
-    ...(isHttps
-      ? [
-          '// Where people find the hub, and where the proxy with the certificate reaches it:',
-          '// the how-to "Run behind TLS". A proxy on another machine is named in "trusted_proxies".',
-          `"public_url": ${json(url.href)},`,
-          `"bind_url": ${json(`http://127.0.0.1:8000${url.pathname}`)},`,
-          '"trusted_proxies": ["127.0.0.1"],',
-        ]
+    ...(url.protocol === 'https:'
+      ? httpsLines(answers)
       : ['// Where people find the hub.', `"bind_url": ${json(url.href)},`]),
     '// Where servers and services reach the hub. Keep it off the network.',
     '"hub_bind_url": "http://127.0.0.1:8080",',
@@ -123,6 +129,34 @@ export function initConfigText(answers: InitAnswers, schema: string): string {
 ${sections.join(',\n\n')}
 }
 `;
+}
+
+function httpsLines({ url, tls, tlsSettings }: InitAnswers): string[] {
+  if (tls === 'proxy') {
+    return [
+      '// Where people find the hub, and where the proxy with the certificate reaches it:',
+      '// the how-to "Run behind TLS". A proxy on another machine is named in "trusted_proxies".',
+      `"public_url": ${json(url.href)},`,
+      `"bind_url": ${json(`http://127.0.0.1:8000${url.pathname}`)},`,
+      '"trusted_proxies": ["127.0.0.1"],',
+    ];
+  }
+  return [
+    '// Where people find the hub, and where it listens. For ports below 1024 it needs a right: the how-to "Run behind TLS".',
+    `"public_url": ${json(url.href)},`,
+    `"bind_url": ${json(`https://0.0.0.0:${portOf(url)}${url.pathname}`)},`,
+    '// Sends those who come by plain http to https.',
+    '"redirect_bind_url": "http://0.0.0.0:80/",',
+    ...(tls === 'acme'
+      ? [
+          "// Gets a certificate from Let's Encrypt, whose terms are accepted by this, and renews it.",
+          `"acme": { "accept_terms": true, "email": ${json(tlsSettings['email'])} },`,
+        ]
+      : [
+          '// Read again when they change.',
+          `"certificates": [{ "certificate": ${json(tlsSettings['certificate'])}, "key": ${json(tlsSettings['key'])} }],`,
+        ]),
+  ];
 }
 
 /** The scopes of `self` but for those of servers. */
