@@ -447,8 +447,24 @@ describe('the pages', () => {
     const { body } = await ask('GET', 'by-page');
     expect(body).toMatchObject({ access: 'public', display: false, info: {}, url: appUrl });
     const bare = await ada.request(at('/services/by-page/edit'));
+    expect(bare.body).toContain('<details class="more"><summary>Limits');
     expect(bare.body).not.toContain('a.example.org');
     expect((await whoami(token)).name).toBe('by-page');
+    const limits = { 'limits.requests_per_second': '0.001', 'limits.per': 'address' };
+    const open = { title: '', url: appUrl, access: 'public' };
+    const wrong = await submitMain(ada, bare, { ...open, 'limits.allow_addresses': 'here' });
+    expect([wrong.status, wrong.body.includes('\nhere</textarea>')]).toEqual([400, true]);
+    expect((await submitMain(ada, bare, { ...open, ...limits })).status).toBe(303);
+    const visit = () => fetch(`${hub.url}services/by-page/`);
+    expect((await visit()).status).toBe(200);
+    expect((await visit()).status).toBe(429);
+    const limited = await ada.request(at('/services/by-page/edit'));
+    expect(limited.body).toMatch(/<details class="more" open><summary>Limits[\s\S]*value="0.001"/);
+    const shown = await ada.request(at('/services/by-page'));
+    expect(shown.body).toContain('<dt>One visitor is</dt><dd>An address</dd>');
+    const without = { 'limits.requests_per_second': '' };
+    expect((await submitMain(ada, limited, { ...open, ...without })).status).toBe(303);
+    expect((await visit()).status).toBe(200);
     // The form has no field for a title in languages, and leaves it as it is.
     const title = { en: 'Ours', de: 'Unseres' };
     await ask('PATCH', 'by-page', { info: { title } });

@@ -36,6 +36,7 @@ import {
   adminServiceFormPage,
   newServicePage,
 } from '../../src/entrances/pages/admin/service-form-page.ts';
+import { limitsFormOf } from '../../src/entrances/pages/admin/service-limits.ts';
 import { adminServicePage } from '../../src/entrances/pages/admin/service-page.ts';
 import { adminServicesPage } from '../../src/entrances/pages/admin/services-page.ts';
 import { usagePage } from '../../src/entrances/pages/admin/usage-page.ts';
@@ -1798,6 +1799,7 @@ export function samplePages(
         access: 'gateway',
         isDisplayed: true,
         redirectUris: text('https://labels.example.org/oauth/callback'),
+        limits: limitsFormOf(undefined),
         launch: undefined,
       },
       problem: text('url: is an address of the hub itself.'),
@@ -1812,6 +1814,11 @@ export function samplePages(
         access: 'gateway',
         isDisplayed: true,
         redirectUris: text('https://labels.example.org/oauth/callback'),
+        limits: limitsFormOf({
+          requests_per_second: 20,
+          per: 'user',
+          allow_addresses: [text('10.0.0.0/8')],
+        }),
         launch: {
           command: text('label-studio start --port 8080'),
           environment: '',

@@ -16,6 +16,7 @@ import {
   type ServiceForm,
   serviceFacts,
 } from './service-form-page.ts';
+import { limitsFormOf, limitsOf, readLimits } from './service-limits.ts';
 
 /** `/hub/admin/new-service` and `/hub/admin/services/<name>/…`: services that are added at run time. */
 export function adminRuntimeServiceRoutes(bound: BoundPages): void {
@@ -70,6 +71,7 @@ export function adminRuntimeServiceRoutes(bound: BoundPages): void {
         title,
         changes: {
           url: null,
+          limits: null,
           oauth_redirect_uri: null,
           oauth_redirect_uris: null,
           ...emptiedBy(typed.launch),
@@ -117,6 +119,7 @@ const emptyForm = {
   access: 'gateway',
   isDisplayed: true,
   redirectUris: '',
+  limits: limitsFormOf(undefined),
 };
 
 const emptyLaunch: LaunchForm = {
@@ -138,6 +141,7 @@ function formOf({ definition }: RuntimeService): ServiceForm {
     access,
     isDisplayed: display,
     redirectUris: [oauth_redirect_uri ?? [], oauth_redirect_uris].flat().join('\n'),
+    limits: limitsFormOf(definition.limits),
     launch: command && { ...emptyLaunch, command: command.map(quoteWord).join(' '), cwd, user },
   };
 }
@@ -158,6 +162,7 @@ function readForm(form: URLSearchParams, name: string): ServiceForm {
     access: typed('access'),
     isDisplayed: form.has('display'),
     redirectUris: typed('redirect_uris'),
+    limits: readLimits(form),
     launch: form.has('command')
       ? {
           command: typed('command'),
@@ -176,7 +181,9 @@ function emptiedBy(launch: LaunchForm | undefined) {
   return { cwd: null, user: null, ...(launch.isEnvironmentCleared && { environment: null }) };
 }
 
-function membersOf({ title, url, access, isDisplayed, redirectUris, launch }: ServiceForm) {
+function membersOf(form: ServiceForm) {
+  const { title, url, access, isDisplayed, redirectUris, launch } = form;
+  const limits = limitsOf(form.limits);
   const uris = redirectUris.split(/\s+/).filter((uri) => uri !== '');
   return {
     title,
@@ -184,6 +191,7 @@ function membersOf({ title, url, access, isDisplayed, redirectUris, launch }: Se
     // Without an address there are no visitors, whatever is chosen for them.
     access: url === '' ? 'service' : access,
     display: isDisplayed,
+    ...(limits !== undefined && { limits }),
     ...(uris.length > 0 && { oauth_redirect_uris: uris }),
     ...(launch !== undefined && launchMembersOf(launch)),
   };

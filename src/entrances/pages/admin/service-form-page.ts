@@ -15,6 +15,7 @@ import { notice } from '../elements/notice.ts';
 import { copyableText } from '../elements/secret.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
+import { type LimitsForm, limitFacts, limitFields } from './service-limits.ts';
 
 /** What the form of a service says. */
 export interface ServiceForm {
@@ -25,6 +26,7 @@ export interface ServiceForm {
   readonly isDisplayed: boolean;
   /** Where logins lead, one on each line. */
   readonly redirectUris: string;
+  readonly limits: LimitsForm;
   /** How the hub runs it, of a managed service; undefined where that cannot be said here. */
   readonly launch: LaunchForm | undefined;
 }
@@ -54,7 +56,7 @@ const accessChoices = Object.entries(accessLabels).map(([value, label]) => ({ va
 
 /**
  * The form that adds a service or changes one: `name` (of a new one), `title`, `url`, `access`, `display`,
- * `redirect_uris` and `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
+ * `redirect_uris`, `limits.…` and `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
  */
 export function adminServiceFormPage({
   layout,
@@ -102,6 +104,7 @@ ${selectField({ name: 'access', label: text`Visitors`, choices: accessChoices, v
 ${checkBox({ name: 'display', label: text`Show it to users`, isChecked: form.isDisplayed })}
 ${textArea({ name: 'redirect_uris', label: text`Addresses after a login`, value: form.redirectUris, isOptional: true, placeholder: 'https://app.example.org/callback', help: text`Of an app that logs people in by itself (OAuth, OpenID Connect): where it wants them back, one on each line.` })}
 ${form.launch !== undefined && launchFields(form.launch, isNew)}
+${limitFields(form.limits)}
 <div class="actions"><button class="button primary">${isNew ? text`Add service` : text`Save`}</button> <a class="button" href="${back}">${text`Cancel`}</a></div>
 </form>`,
   });
@@ -109,7 +112,7 @@ ${form.launch !== undefined && launchFields(form.launch, isNew)}
 
 /** What a service is now, by the labels of its form. */
 export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
-  const { title, url, access, isDisplayed, redirectUris, launch } = form;
+  const { title, url, access, isDisplayed, redirectUris, limits, launch } = form;
   return [
     { label: text`Title`, value: title },
     { label: text`Address`, value: url },
@@ -119,6 +122,7 @@ export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
     },
     { label: text`Show it to users`, value: isDisplayed ? text`Yes` : text`No` },
     { label: text`Addresses after a login`, value: redirectUris },
+    ...limitFacts(limits),
     ...(launch === undefined
       ? []
       : [
