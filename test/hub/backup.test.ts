@@ -11,9 +11,11 @@ import { programFile } from '../support/program-file.ts';
 import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
 
-const manual = readFileSync(join(projectDirectory, 'docs/how-to/backup-and-upgrade.md'), 'utf8');
+const manual = ['backup-and-upgrade', 'recover-from-disaster']
+  .map((page) => readFileSync(join(projectDirectory, `docs/how-to/${page}.md`), 'utf8'))
+  .join('');
 
-/** The commands under a heading of the manual, word by word. */
+/** The commands under a heading of the manuals, word by word. */
 function commandsUnder(heading: string): string {
   const [, section = ''] = manual.split(`\n## ${heading}\n`);
   return /^```sh\n([\s\S]*?)^```$/m.exec(section)?.[1] ?? '';
@@ -201,7 +203,14 @@ describe('backups that the hub makes by itself', () => {
     expect((await folder.command(restore)).stderr).toContain('set Hub.backup.passphrase');
     expect(userNames(database(folder))).toContain('after');
     await folder.configure({ Hub: { backup } });
-    expect((await folder.command(restore)).code).toBe(0);
+    const follows = (heading: string) =>
+      follow(
+        folder,
+        commandsUnder(heading).replace('backup/hub-2026-01-31.sqlite', join('safe', made)),
+      );
+    const stolen = await follows('Keys, tokens or a backup were stolen');
+    expect(stolen).toMatchObject({ code: 0, output: expect.stringContaining('were ended') });
+    expect((await follows('The database is lost')).code).toBe(0);
     expect(userNames(database(folder))).not.toContain('after');
     expect(readdirSync(safe).filter((name) => name.endsWith('.plain'))).toEqual([]);
   });

@@ -35,15 +35,26 @@ export function addBackupCommands(program: Command, io: CliIo): void {
     .description(
       'replace the database of a hub that does not run by a backup, of SQLite or PostgreSQL',
     )
-    .action(async (file: string, _flags: unknown, command: Command) => {
-      const { database, Hub } = await location(command);
-      const { restoreDatabase } = await import('../../platform/store/database-backup.ts');
-      const kept = await restoreDatabase(database, pathOf(file, io), Hub.backup?.passphrase);
-      const note = kept === undefined ? '' : ` What was there is now ${kept}.`;
-      io.stdout.write(
-        `The database is as it was in ${file}.${note}\nTokens revoked since then are good again: see docs/how-to/backup-and-upgrade.md\n`,
-      );
-    });
+    .option(
+      '--end-tokens',
+      'end all tokens, logins, codes, links and grants of the backup, as after a theft',
+    )
+    .action(
+      async (file: string, { endTokens }: { readonly endTokens?: boolean }, command: Command) => {
+        const { database, Hub } = await location(command);
+        const { restoreDatabase } = await import('../../platform/store/database-backup.ts');
+        const { kept, endedCount } = await restoreDatabase(database, pathOf(file, io), {
+          passphrase: Hub.backup?.passphrase,
+          endsTokens: endTokens === true,
+        });
+        const note = kept === undefined ? '' : ` What was there is now ${kept}.`;
+        const tokens =
+          endTokens === true
+            ? `${endedCount} tokens, logins, codes, links and grants were ended: everybody logs in again.`
+            : 'Tokens revoked since then are good again: see docs/how-to/recover-from-disaster.md';
+        io.stdout.write(`The database is as it was in ${file}.${note}\n${tokens}\n`);
+      },
+    );
 }
 
 /** Against the folder in which the command is given. */

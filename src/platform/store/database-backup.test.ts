@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { inspect } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -69,9 +69,9 @@ describe.skipIf(!hasPostgres())('a backup', () => {
       await makeDatabase(version);
       await backUpDatabase(location('sqlite:hub.sqlite'), at('first'), passphrase);
       const url = await postgres().createEmptyDatabase();
-      await restoreDatabase(location(url), at('first'), passphrase);
+      await restoreDatabase(location(url), at('first'), { passphrase });
       await backUpDatabase(location(url), at('second'), passphrase);
-      await restoreDatabase(location('sqlite:back.sqlite'), at('second'), passphrase);
+      await restoreDatabase(location('sqlite:back.sqlite'), at('second'), { passphrase });
       expect(contentOf('back.sqlite')).toEqual(contentOf('hub.sqlite'));
       expect(readdirSync(folder).filter((name) => /part|plain|replaced/.test(name))).toEqual([]);
       expect(contentOf('back.sqlite')['sqlite_sequence']?.join()).toContain('audit');
@@ -84,6 +84,40 @@ describe.skipIf(!hasPostgres())('a backup', () => {
           'id',
         ]),
       ).toEqual([{ next: 2 }]);
+    },
+  );
+
+  test.each([27, newestVersion()])(
+    'of version %s is restored without its tokens, logins, codes and links',
+    async (version) => {
+      await makeDatabase(version);
+      await backUpDatabase(location('sqlite:hub.sqlite'), at('first'));
+      const url = await postgres().createEmptyDatabase();
+      const toPostgres = await restoreDatabase(location(url), at('first'), { endsTokens: true });
+      await backUpDatabase(location(url), at('second'));
+      await restoreDatabase(location('sqlite:back.sqlite'), at('second'));
+      const toSqlite = await restoreDatabase(location('sqlite:hub.sqlite'), at('first'), {
+        endsTokens: true,
+      });
+      expect(toSqlite).toEqual({ ...toPostgres, kept: expect.stringContaining('replaced') });
+      const { kept = '' } = toSqlite;
+      const before = contentOf(basename(kept));
+      const after = contentOf('hub.sqlite');
+      expect(after).toEqual(contentOf('back.sqlite'));
+      const changed = Object.keys(before).filter(
+        (table) => `${before[table]}` !== `${after[table]}`,
+      );
+      const ended = [
+        'access_tokens',
+        'authorization_codes',
+        'invitations',
+        'login_sessions',
+        'share_codes',
+      ];
+      expect(changed.toSorted()).toEqual([...ended, 'keyv', 'runtime_services'].toSorted());
+      expect(ended.flatMap((table) => after[table])).toEqual([]);
+      const rows = [...ended, 'runtime_services'].flatMap((table) => before[table] ?? []);
+      expect(toSqlite.endedCount).toBe(rows.length);
     },
   );
 

@@ -10,7 +10,13 @@ import { isSealed, openSealed, sealFile } from '../crypto/sealed-file.ts';
 import { StartupError } from '../errors.ts';
 import { type BackupLines, fillSqlite, linesOfFile, linesOfSqlite, textOf } from './backup-rows.ts';
 import { lockDatabase } from './database-lock.ts';
-import { backUpSqlite, checkDatabase, restoreSqlite } from './sqlite-backup.ts';
+import {
+  backUpSqlite,
+  checkDatabase,
+  type Restored,
+  type RestoreOptions,
+  restoreSqlite,
+} from './sqlite-backup.ts';
 
 /** A database as the configuration names it. */
 export interface DatabaseLocation {
@@ -81,23 +87,27 @@ async function compressedRows(url: string): Promise<Readable> {
 }
 
 /**
- * Replaces an SQLite database by a backup, while no hub uses it, and returns where the former one is now; or fills an empty
+ * Replaces an SQLite database by a backup, while no hub uses it; or fills an empty
  * PostgreSQL database. Each takes the backup of the other. Throws StartupError, with nothing changed, also for an encrypted
  * one without its passphrase.
  */
 export async function restoreDatabase(
   location: DatabaseLocation,
   source: string,
-  passphrase?: Secret,
-): Promise<string | undefined> {
+  {
+    passphrase,
+    endsTokens = false,
+  }: Partial<RestoreOptions> & { readonly passphrase?: Secret | undefined } = {},
+): Promise<Restored> {
+  const options = { endsTokens };
   if (!existsSync(source)) throw new StartupError(`there is no file ${source}`);
-  if (!(await isSealed(source))) return await restoreFrom(location, source);
+  if (!(await isSealed(source))) return await restoreFrom(location, source, options);
   if (passphrase === undefined)
     throw new StartupError(`${source} is encrypted: set Hub.backup.passphrase to its passphrase`);
   const plain = `${source}.plain`;
   await openSealed(source, plain, passphrase);
   try {
-    return await restoreFrom(location, plain);
+    return await restoreFrom(location, plain, options);
   } finally {
     await rm(plain, { force: true });
   }
@@ -106,14 +116,15 @@ export async function restoreDatabase(
 async function restoreFrom(
   location: DatabaseLocation,
   source: string,
-): Promise<string | undefined> {
+  options: RestoreOptions,
+): Promise<Restored> {
   const target = sqliteFile(location);
   const isCompressed = await beginsAsGzip(source);
   if (target === undefined) {
     if (!isCompressed) checkDatabase(source);
     const { fillPostgres } = await import('./postgres-backup.ts');
-    await fillPostgres(location.url, isCompressed ? linesOfFile(source) : linesOfSqlite(source));
-    return undefined;
+    const lines = isCompressed ? linesOfFile(source) : linesOfSqlite(source);
+    return await fillPostgres(location.url, lines, options);
   }
   using _lock = await lockDatabase(location.url, {
     directory: location.directory,
@@ -122,16 +133,20 @@ async function restoreFrom(
   // The file itself, where a link leads to it.
   const file = await realpath(target).catch(() => target);
   return isCompressed
-    ? await restoreRows(linesOfFile(source), file)
-    : await restoreSqlite(source, file);
+    ? await restoreRows(linesOfFile(source), file, options)
+    : await restoreSqlite(source, file, options);
 }
 
-async function restoreRows(lines: BackupLines, file: string): Promise<string | undefined> {
+async function restoreRows(
+  lines: BackupLines,
+  file: string,
+  options: RestoreOptions,
+): Promise<Restored> {
   const made = `${file}.${randomBytes(6).toString('hex')}.part`;
   try {
     await (await open(made, 'wx', 0o600)).close();
     await fillSqlite(made, lines);
-    return await restoreSqlite(made, file);
+    return await restoreSqlite(made, file, options);
   } finally {
     await rm(made, { force: true });
   }

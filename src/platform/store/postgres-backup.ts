@@ -2,8 +2,10 @@ import { sql, type Transaction } from 'kysely';
 import { pino } from 'pino';
 import { StartupError } from '../errors.ts';
 import { type BackupLines, replay, rowsAtOnce, tablesOfVersion } from './backup-rows.ts';
+import { endingStatements } from './ending-statements.ts';
 import { createSchema } from './migrate.ts';
 import { openPostgresConnection } from './postgres-connection.ts';
+import type { Restored, RestoreOptions } from './sqlite-backup.ts';
 
 const statementTimeoutMs = 600_000;
 
@@ -88,9 +90,14 @@ async function readSequences(transaction: Transaction<unknown>): Promise<Record<
  * Makes the tables of a backup in an empty PostgreSQL database, in one transaction. Throws StartupError, with nothing changed,
  * also where there are tables already.
  */
-export async function fillPostgres(url: string, lines: BackupLines): Promise<void> {
+export async function fillPostgres(
+  url: string,
+  lines: BackupLines,
+  { endsTokens }: RestoreOptions,
+): Promise<Restored> {
   const { kysely, close, explain } = connect(url);
   let tables: readonly string[] = [];
+  let endedCount = 0;
   try {
     await kysely.transaction().execute((transaction) =>
       replay(lines, {
@@ -109,6 +116,7 @@ export async function fillPostgres(url: string, lines: BackupLines): Promise<voi
           );
         },
         async finish(sequences) {
+          if (endsTokens) endedCount = await endTokens(tables, transaction);
           await switchTriggers('enable', tables, transaction);
           for (const numbered of (await numberedColumns.execute(transaction)).rows) {
             const { table, column, sequence } = numbered;
@@ -120,11 +128,24 @@ export async function fillPostgres(url: string, lines: BackupLines): Promise<voi
         },
       }),
     );
+    return { kept: undefined, endedCount };
   } catch (error) {
     throw explain(error);
   } finally {
     await close();
   }
+}
+
+async function endTokens(
+  tables: readonly string[],
+  transaction: Transaction<unknown>,
+): Promise<number> {
+  const { counted, others } = endingStatements(tables);
+  for (const statement of others) await sql.raw(statement).execute(transaction);
+  let count = 0;
+  for (const statement of counted)
+    count += Number((await sql.raw(statement).execute(transaction)).numAffectedRows ?? 0);
+  return count;
 }
 
 async function switchTriggers(

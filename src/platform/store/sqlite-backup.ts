@@ -4,6 +4,7 @@ import { chmod, chown, link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StartupError } from '../errors.ts';
+import { endingStatements } from './ending-statements.ts';
 import { versionProblem } from './migrate.ts';
 
 /** More pages than a database can have: one step, so that no writer makes it begin again. */
@@ -35,14 +36,31 @@ export async function keepSqlite(source: string, target: string): Promise<void> 
   await syncFolder(target);
 }
 
+/** What a database was restored from a backup with. */
+export interface Restored {
+  /** Where the former database is. */
+  readonly kept: string | undefined;
+  /** How many tokens and the like were ended. */
+  readonly endedCount: number;
+}
+
+export interface RestoreOptions {
+  /** Whether all tokens and the like of the backup are ended. */
+  readonly endsTokens: boolean;
+}
+
 /**
- * Replaces a database that no hub uses by a backup. What was there is kept under another name, which is
- * returned; mode and owner stay. Throws StartupError, with nothing changed, when the backup cannot be used.
+ * Replaces a database that no hub uses by a backup. What was there is kept under another name; mode and owner stay. Throws StartupError, with nothing changed, when the backup cannot be used.
  */
-export async function restoreSqlite(source: string, target: string): Promise<string | undefined> {
+export async function restoreSqlite(
+  source: string,
+  target: string,
+  { endsTokens }: RestoreOptions,
+): Promise<Restored> {
   if (!existsSync(source)) throw new StartupError(`there is no file ${source}`);
   checkDatabase(source);
   await using made = await copyOf(source, target);
+  const endedCount = endsTokens ? endTokens(made.path) : 0;
   const former = await stat(target).catch(() => undefined);
   const owner = former ?? (await stat(dirname(target)));
   if (former !== undefined) await chmod(made.path, former.mode & 0o777);
@@ -55,7 +73,7 @@ export async function restoreSqlite(source: string, target: string): Promise<str
   }
   await rename(made.path, target);
   await syncFolder(target);
-  return former === undefined ? undefined : kept;
+  return { kept: former === undefined ? undefined : kept, endedCount };
 }
 
 /** Disposing of it removes the file, if it still has this name. */
@@ -85,6 +103,15 @@ async function copyOf(source: string, target: string): Promise<TemporaryFile> {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     throw new StartupError(`${source} cannot be copied to ${target}: ${reason}`, { cause: thrown });
   }
+}
+
+function endTokens(path: string): number {
+  using database = new DatabaseSync(path);
+  const tables = database.prepare("select name from sqlite_master where type = 'table'").all();
+  const { counted, others } = endingStatements(tables.map(({ name }) => String(name)));
+  const run = (statement: string) => Number(database.prepare(statement).run().changes);
+  for (const statement of others) run(statement);
+  return counted.reduce((sum, statement) => sum + run(statement), 0);
 }
 
 /** A copy is in the mode of its source, in which not even a reader leaves the folder as it is. */
