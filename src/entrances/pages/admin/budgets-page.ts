@@ -1,4 +1,4 @@
-import { type BudgetAmount, budgetAmounts } from '../../../platform/config/usage-schema.ts';
+import { budgetAmounts } from '../../../platform/config/usage-schema.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import type { Budget } from '../../../workloads/usage/budget.ts';
 import { amountLabels } from '../../../workloads/usage/budgets.ts';
@@ -7,6 +7,7 @@ import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { table } from '../elements/table.ts';
+import { useFigures } from '../elements/use-plots.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 
@@ -24,7 +25,6 @@ const kinds = ['user', 'group', 'profile'] as const;
 /** Budgets, and the form that sets one: `name`, `kind`, `who`, `period`, `sharing`, `when_over`, and amounts. */
 export function budgetsPage({ layout, budgets, currency, typed, problem }: BudgetsView): Html {
   const { urls } = layout;
-  const labelOf = (amount: BudgetAmount) => (amount === 'cost' ? text`Cost` : amountLabels[amount]);
   return adminLayout(layout, {
     title: text`Budgets`,
     tab: 'usage',
@@ -45,8 +45,12 @@ export function budgetsPage({ layout, budgets, currency, typed, problem }: Budge
               },
               {
                 label: text`Whose`,
-                cell: ({ user, group, profile }) =>
-                  user === '*' ? text`Each user` : (user ?? group ?? profile ?? ''),
+                cell({ user, group, profile }) {
+                  if (user !== undefined) return user === '*' ? text`Each user` : user;
+                  return group === undefined
+                    ? text`Profile ${profile ?? ''}`
+                    : text`Group ${group}`;
+                },
               },
               { label: text`Period`, cell: ({ period }) => period },
               {
@@ -71,7 +75,7 @@ export function budgetsPage({ layout, budgets, currency, typed, problem }: Budge
           )
     }</section>
 <section class="block" aria-labelledby="set-title"><h2 id="set-title">${text`Set a budget`}</h2>
-${problem !== undefined && notice('bad', problem)}
+${problem !== undefined && html`<div class="page-notice">${notice('bad', problem)}</div>`}
 <form class="fields" method="post" action="${urls.adminBudgets}">${csrfField(layout)}
 ${textField({ name: 'name', label: text`Name`, value: typed['name'], isLiteral: true, help: text`One of the same name is changed.` })}
 ${selectField({
@@ -86,7 +90,7 @@ ${selectField({
 })}
 ${textField({ name: 'who', label: text`Name of the user, group or profile`, value: typed['who'], isLiteral: true, help: text`* is each user.` })}
 ${textField({ name: 'period', label: text`Period`, value: typed['period'], isLiteral: true, help: text`day, week or month (UTC), or the time that has just passed, such as 48h or 7d.` })}
-${budgetAmounts.map((amount) => textField({ name: amount, label: labelOf(amount), type: 'number', min: 0, isOptional: true, value: typed[amount] }))}
+${useFigures.map(({ sort: name, label }) => textField({ name, label, type: 'number', min: 0, isOptional: true, value: typed[name] }))}
 ${selectField({
   name: 'sharing',
   label: text`Members of a group`,
