@@ -77,7 +77,8 @@ describeEachDatabase('servers over a restart of the hub', (open) => {
     next.gone = async () => {
       recording += 1;
       maxRecording = Math.max(maxRecording, recording);
-      await new Promise((resolve) => setImmediate(resolve));
+      // The first waits for another beside it, however slow the machine.
+      await until(() => maxRecording > 1, 'two are recorded at once');
       recording -= 1;
     };
     const { cleared } = await next.lifecycle.restore();
@@ -85,7 +86,6 @@ describeEachDatabase('servers over a restart of the hub', (open) => {
     ends.release();
     await cleared;
     expect(maxRecording).toBeLessThanOrEqual(4);
-    expect(maxRecording).toBeGreaterThan(1);
     const stored = await Promise.all(servers.map((server) => next.stored(server)));
     expect(new Set(stored.map(({ state }) => state))).toEqual(new Set(['stopped']));
   });
