@@ -45,7 +45,7 @@ export interface CommandResult {
 
 /**
  * Starts systemd as the first process of namespaces of its own, with the project in /opt/hub and an empty
- * /var/lib/hub. Nothing outside is changed.
+ * /var/lib/hub. Nothing outside is changed: no unit may start what a machine does at its boot, which empties /tmp.
  */
 export async function startSystemd(): Promise<Systemd> {
   const folder = await mkdtemp(join(tmpdir(), 'hub-systemd-'));
@@ -63,8 +63,8 @@ StandardOutput=append:/run/hub-test/output.log
 StandardError=append:/run/hub-test/output.log
 `;
   await writeFile(join(folder, 'test.conf'), surroundings);
-  const target = '[Unit]\nDefaultDependencies=no\n';
-  await writeFile(join(folder, 'empty.target'), target);
+  const alone = '[Unit]\nDefaultDependencies=no\n';
+  await writeFile(join(folder, 'alone.conf'), alone);
 
   const cgroup = join(cgroupMount(), `hub-systemd-${process.pid}-${Date.now()}`);
   await mkdir(cgroup);
@@ -76,7 +76,7 @@ mount -t proc proc /proc
 umount -l /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup
 mount -t tmpfs tmpfs /run
-mkdir -p /run/systemd/system/hub.service.d /run/lock /run/hub-test
+mkdir -p /run/systemd/system/hub.service.d /run/systemd/system/hub.socket.d /run/lock /run/hub-test
 mount --bind ${folder} /run/hub-test
 mount -t tmpfs tmpfs /opt
 mkdir /opt/hub
@@ -86,7 +86,10 @@ mkdir /var/lib/hub
 mount --bind ${state} /var/lib/hub
 mkdir /run/etc /run/work
 mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work overlay /etc
-cp /run/hub-test/empty.target /run/systemd/system/
+mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /var/tmp
+cp /run/hub-test/alone.conf /run/systemd/system/empty.target
+cp /run/hub-test/alone.conf /run/systemd/system/hub.socket.d/
 cp /run/hub-test/test.conf /run/systemd/system/hub.service.d/
 exec env container=test ${pathOf('systemd')} --system --unit=empty.target --log-target=null'`;
   const unshare = spawn('sh', ['-c', script], { stdio: ['ignore', 'ignore', 'inherit'] });
