@@ -11,7 +11,7 @@ import { programFile, programFolder } from '../../platform/files/program-folder.
 export function unitText(config: string, lowPorts: boolean): string {
   const program = `${word(execPath)} ${word(programFile('src/main'))}`;
   return readFileSync(join(programFolder, 'deploy', 'hub.service'), 'utf8')
-    .replace(/^(?:#.*\n)+/, '# Made by hub init.\n')
+    .replace(/^(?:#.*\n)+/, '# Written together with its configuration.\n')
     .replace(/^(?:Documentation|StateDirectory).*\n/gm, '')
     .replace(/^User=.*/m, () => `User=${userInfo().username}`)
     .replace(/^WorkingDirectory=.*/m, () => `WorkingDirectory=${specifiersOff(dirname(config))}`)

@@ -155,7 +155,7 @@ export function expandScopes(scopes: Iterable<string>, context: ExpansionContext
 const anyName = '*';
 
 /**
- * Expands with a stand-in for whoever may come to hold the scopes, so that self references can be compared:
+ * Expands with a stand-in for any user who may come to hold the scopes, so that self references can be compared:
  * who holds the same for everything holds it for the stand-in.
  */
 export function expandForAnyHolder(
