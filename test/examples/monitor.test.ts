@@ -114,7 +114,7 @@ ${prometheusConfig.replace(/ +authorization:\n.*\n.*\n/, '').replace('127.0.0.1:
       );
       // Of these a hub that nobody has used has nothing to say.
       const unused =
-        /hub_(forwarded|logins|oauth|signing|server_spawn|service_(cpu|memory|uptime|restarts)|certificate)|instances/;
+        /hub_(forwarded|logins|oauth|signing|server_(spawn|use)|service_(cpu|memory|uptime|restarts)|certificate)|instances/;
       return found.filter(([query, rows]) => rows.length === 0 && !unused.test(query));
     };
     await expect.poll(empty, { timeout: 60_000, interval: 500 }).toEqual([]);
