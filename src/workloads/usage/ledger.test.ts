@@ -181,6 +181,23 @@ describeEachDatabase('the ledger', (open, dialect) => {
     expect(await kysely.selectFrom('server_meters').selectAll().execute()).toEqual([]);
   });
 
+  test('keeps no rows for profiles that are none, which a start may name as it likes', async () => {
+    const database = await open();
+    const { kysely } = database;
+    const { ledgerOf, pass, totals, ids, usages, metered } = await world(database);
+    const one = ledgerOf('one');
+    for (const profile of ['mine', 'mine too']) {
+      const user_options = JSON.stringify({ profile });
+      await kysely.updateTable('servers').set({ user_options }).execute();
+      usages.set(ids[0]!, using(20));
+      await one.run();
+      pass(20_000);
+    }
+    expect(await totals('user')).toMatchObject({ wall: 21 });
+    expect(await totals('profile')).toMatchObject({ wall: 0 });
+    expect(new Set(metered.map(([profile]) => profile))).toEqual(new Set(['']));
+  });
+
   test('counts the memory alone of what is paused', async () => {
     const database = await open();
     const { ledgerOf, pass, now, totals, ids, usages } = await world(database);

@@ -59,7 +59,8 @@ export function createLedger(hub: {
     clock: { readonly nowMs: number; readonly atMs: number },
   ): Counted {
     const usage = hub.usageOfServer(meter.serverId);
-    const gpus = gpusOf(meter.subject.profile, config.Spawner);
+    const profile = knownProfile(meter.subject.profile, config.Spawner);
+    const gpus = gpusOf(profile, config.Spawner);
     const { nowMs, atMs } = clock;
     const last = known.get(meter.serverId);
     let elapsedMs = nowMs - (meter.countedAt ?? meter.startedAt);
@@ -69,12 +70,12 @@ export function createLedger(hub: {
     }
     return {
       meter,
-      subject: { ...meter.subject, engine: engineOf(unit.spawnerState, config) },
+      subject: { ...meter.subject, profile, engine: engineOf(unit.spawnerState, config) },
       uses: countUse(
         meter,
         { usage, gpus, isPaused: meter.isPaused },
         { nowMs, elapsedMs },
-        pricesOf(meter.subject.profile, config.Spawner),
+        pricesOf(profile, config.Spawner),
       ),
       next: {
         cpuSeconds: usage?.cpuSeconds ?? meter.cpuSeconds,
@@ -122,10 +123,8 @@ export function createLedger(hub: {
     if (done === undefined) return;
     const { nowMs: countedAt } = done;
     for (const { subject, uses } of done.counted) {
-      // What a spawner takes for a profile may be any text.
-      const isKnown = config.Spawner.profiles.some(({ name }) => name === subject.profile);
       hub.metrics.countUse(
-        { profile: isKnown ? subject.profile : '', engine: subject.engine },
+        { profile: knownProfile(subject.profile, config.Spawner), engine: subject.engine },
         uses.map(({ amounts }) => amounts).reduce(addAmounts, noUse),
       );
     }
@@ -159,6 +158,11 @@ export function createLedger(hub: {
 function engineOf(state: SpawnerState, { spawners }: Pick<Config, 'spawners'>): string {
   const { spawner: name } = state;
   return (spawners.find((each) => each.name === name) ?? spawners[0])?.class ?? '';
+}
+
+/** What a start names as its profile may be any text, each of which would be another row and another series. */
+function knownProfile(profile: string, { profiles }: Pick<Config['Spawner'], 'profiles'>): string {
+  return profiles.some(({ name }) => name === profile) ? profile : '';
 }
 
 function gpusOf(profile: string, spawner: Config['Spawner']): number {
