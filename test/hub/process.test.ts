@@ -303,7 +303,9 @@ describe('SIGHUP', () => {
       Proxy: { api_body_size: 2_000_000 },
     });
     const changed = await folder.command(['reload']);
-    // At once: it was waited for.
+    // Known at once: the reload was waited for. Whether the service is ready is asked from then on.
+    expect((await fetch(`${folder.url}services/wiki/`)).status).not.toBe(404);
+    await untilReady(folder, 'wiki');
     expect(await (await fetch(`${folder.url}services/wiki/`)).text()).toBe('quick');
     expect(changed.stdout.split('\n').slice(1)).toEqual([
       'In force now: Hub.load_roles, Hub.load_groups, Hub.title, Hub.services',
