@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { UserStore } from '../identity/users/user-store.ts';
-import { budgetAmounts, budgetDefinition } from '../platform/config/usage-schema.ts';
+import { budgetDefinition } from '../platform/config/usage-schema.ts';
 import type { Budgets } from '../workloads/usage/budgets.ts';
 import { time } from './models.ts';
 import { operation, view } from './operation.ts';
@@ -21,7 +21,6 @@ const budgetModel = z
   .meta({ id: 'Budget', description: 'How much a user, a group or a profile may use.' });
 
 const amount = z.number().positive().max(1e9).optional();
-const [server_hours, cpu_hours, gib_hours, gpu_hours, cost] = budgetAmounts;
 
 /** How much more may be used than the configuration says. */
 export const budgetOperations = [
@@ -99,11 +98,11 @@ export const budgetOperations = [
     body: z.strictObject({
       user: z.string().optional().describe('Whom; all who use it unless given.'),
       reason: z.string().trim().min(1).max(500).describe('For the audit log.'),
-      [server_hours]: amount,
-      [cpu_hours]: amount,
-      [gib_hours]: amount,
-      [gpu_hours]: amount,
-      [cost]: amount,
+      server_hours: amount,
+      cpu_hours: amount,
+      gib_hours: amount,
+      gpu_hours: amount,
+      cost: amount,
     }),
     answers: {
       201: { description: 'It can be used at once.', schema: z.object({ expires_at: time }) },

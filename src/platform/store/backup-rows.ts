@@ -138,15 +138,10 @@ export async function fillSqlite(file: string, lines: BackupLines): Promise<void
       for (const line of rows) insert.run(...Object.values(exact.parse(line, readExactly)));
     },
     async finish(sequences) {
-      const numbered = database
-        .prepare(`select name from sqlite_master where sql like '% autoincrement%'`)
-        .all();
-      for (const { name } of numbered) {
-        database.prepare('delete from sqlite_sequence where name = ?').run(name ?? null);
-        database
-          .prepare('insert into sqlite_sequence (name, seq) values (?, ?)')
-          .run(name ?? null, BigInt(sequences[String(name)] ?? 0));
-      }
+      database.exec('delete from sqlite_sequence');
+      const insert = database.prepare(`insert into sqlite_sequence (name, seq)
+        select name, ? from sqlite_master where name = ? and sql like '% autoincrement%'`);
+      for (const [table, last] of Object.entries(sequences)) insert.run(BigInt(last), table);
       database.exec('commit');
     },
   });

@@ -13,7 +13,7 @@ export interface SettingStore {
   take(key: string, value: string): Promise<boolean>;
 }
 
-export function createSettingStore({ kysely }: HubDatabase): SettingStore {
+export function createSettingStore({ kysely }: Pick<HubDatabase, 'kysely'>): SettingStore {
   async function find(key: string): Promise<string | undefined> {
     const row = await kysely
       .selectFrom('settings')

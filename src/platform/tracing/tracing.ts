@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -48,15 +48,13 @@ export function createTracing(options: {
     log,
   });
   const [secret] = options.secrets;
-  const seed = [...Buffer.from(secret?.reveal() ?? '')].reduce(mix, 0);
 
   /** By its id, so that every process decides the same; by the secret, so that no visitor does. */
   function isChosen(traceId: string): boolean {
-    let hash = seed;
-    for (let at = 0; at < traceId.length; at += 8) {
-      hash = mix(hash, Number.parseInt(traceId.slice(at, at + 8), 16));
-    }
-    return hash >>> 0 < config.sample_ratio * 2 ** 32;
+    const hash = createHmac('sha256', secret?.reveal() ?? '')
+      .update(traceId)
+      .digest();
+    return hash.readUInt32BE() < config.sample_ratio * 2 ** 32;
   }
 
   function within(req: IncomingMessage, follow: (trace: Trace) => void, serve: () => void): void {
@@ -108,12 +106,4 @@ function attributesOf(req: IncomingMessage) {
 function traceIdOf(requestId: string): string {
   const digits = requestId.replaceAll('-', '');
   return /^(?!0{32})[0-9a-f]{32}$/.test(digits) ? digits : randomUUID().replaceAll('-', '');
-}
-
-/** Mixes a number into a hash of 32 bits, as MurmurHash3 does in the end. */
-function mix(hash: number, value: number): number {
-  let mixed = hash ^ value;
-  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-  return mixed ^ (mixed >>> 16);
 }

@@ -235,10 +235,8 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     untilConnected,
 
     ask(name, question) {
-      const trace = currentTrace.getStore();
-      return trace === undefined
-        ? asked(name, question, {})
-        : trace.asking(`ask hub: ${name}`, (further) => asked(name, question, further));
+      const ask = (further = {}) => asked(name, question, further);
+      return currentTrace.getStore()?.asking(`ask hub: ${name}`, ask) ?? ask();
     },
 
     async [Symbol.asyncDispose]() {

@@ -94,6 +94,8 @@ for (const [name, fate] of fates) {
   }
 }
 
+const traceNames = new Set(['traceparent', 'tracestate']);
+
 /**
  * Builds the headers a forwarded request carries. The length of the body is left to the caller, who
  * frames it again. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
@@ -103,7 +105,7 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   const headers = route.isHop ? hopRequestHeaders(source) : appRequestHeaders(source);
   return traceHeaders === undefined
     ? headers
-    : [...withoutListed(headers, 'traceparent,tracestate'), ...traceHeaders];
+    : [...withoutNames(headers, traceNames), ...traceHeaders];
 }
 
 function appRequestHeaders(source: RequestHeaderSource): string[] {

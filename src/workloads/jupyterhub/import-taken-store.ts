@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { createSettingStore } from '../../platform/store/setting-store.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import type { ImportNote, ImportPlan, PlannedHolder } from './import-plan.ts';
 
@@ -119,21 +120,12 @@ export async function saveTaken(on: Kysely<Tables>, plan: ImportPlan): Promise<v
       ]),
     ],
   };
-  const value = JSON.stringify(taken);
-  await on
-    .insertInto('settings')
-    .values({ key, value })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
-    .execute();
+  await createSettingStore({ kysely: on }).set(key, JSON.stringify(taken));
 }
 
 async function readTaken(on: Kysely<Tables>): Promise<Taken> {
-  const row = await on
-    .selectFrom('settings')
-    .select('value')
-    .where('key', '=', key)
-    .executeTakeFirst();
-  return row === undefined ? { groups: [], roles: [] } : (JSON.parse(row.value) as Taken);
+  const value = await createSettingStore({ kysely: on }).find(key);
+  return value === undefined ? { groups: [], roles: [] } : (JSON.parse(value) as Taken);
 }
 
 /** Administrators here who have the name of somebody who is none there; but for those who came from there. */

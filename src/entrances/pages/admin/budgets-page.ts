@@ -2,6 +2,7 @@ import { budgetAmounts } from '../../../platform/config/usage-schema.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import type { Budget } from '../../../workloads/usage/budget.ts';
 import { amountLabels } from '../../../workloads/usage/budgets.ts';
+import { useKinds } from '../../../workloads/usage/usage-store.ts';
 import { actionForm, csrfField, selectField, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -19,8 +20,6 @@ export interface BudgetsView {
   readonly typed: Readonly<Record<string, string>>;
   readonly problem?: Phrase | undefined;
 }
-
-const kinds = ['user', 'group', 'profile'] as const;
 
 /** Budgets, and the form that sets one: `name`, `kind`, `who`, `period`, `sharing`, `when_over`, and amounts. */
 export function budgetsPage({ layout, budgets, currency, typed, problem }: BudgetsView): Html {
@@ -117,7 +116,7 @@ ${selectField({
 /** The fields of the form for a budget. */
 export function fieldsOf(budget: Budget): Readonly<Record<string, string>> {
   const { user, group, profile, ...rest } = budget;
-  const kind = kinds.find((each) => budget[each] !== undefined) ?? 'user';
+  const kind = useKinds.find((each) => budget[each] !== undefined) ?? 'user';
   const fields = { ...rest, kind, who: user ?? group ?? profile ?? '' };
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
 }

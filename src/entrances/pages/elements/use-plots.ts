@@ -39,12 +39,18 @@ export function shownFigures(sum: Amounts): readonly UseFigure[] {
   );
 }
 
+/** A sum of money. */
+export function formatSum(
+  sum: number,
+  currency: string,
+  options: Intl.NumberFormatOptions = { minimumFractionDigits: 2, maximumFractionDigits: 2 },
+): Phrase {
+  return written((language) => `${writeNumber(sum, language, options)} ${currency}`.trimEnd());
+}
+
 /** An amount as people read it. */
 export function formatUse(amount: keyof Amounts, value: number, currency: string): Phrase {
-  if (amount === 'cost') {
-    const options = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-    return written((language) => `${writeNumber(value, language, options)} ${currency}`.trimEnd());
-  }
+  if (amount === 'cost') return formatSum(value, currency);
   const hours = value / 3600;
   return formatNumber(hours, hours < 100 ? 1 : 0);
 }

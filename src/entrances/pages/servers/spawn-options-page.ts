@@ -1,16 +1,10 @@
-import {
-  localizedPhrase,
-  type Phrase,
-  type Text,
-  text,
-  writeNumber,
-  written,
-} from '../../../platform/texts/text.ts';
+import { localizedPhrase, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import type { Prices } from '../../../workloads/usage/count-use.ts';
 import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
+import { formatSum } from '../elements/use-plots.ts';
 import { type Html, html } from '../html.ts';
 import { serverTitle } from './server-summary.ts';
 import type { AskedField, AskedForm } from './spawn-form.ts';
@@ -88,10 +82,7 @@ function profileChoices({
 
 function priceLines({ prices }: SpawnProfile, currency: string): readonly Html[] {
   if (prices === undefined) return [];
-  const amount = (price: number): Phrase =>
-    written((language) =>
-      `${writeNumber(price, language, { maximumFractionDigits: 4 })} ${currency}`.trimEnd(),
-    );
+  const amount = (price: number) => formatSum(price, currency, { maximumFractionDigits: 4 });
   const lines = [
     [prices.server_hour, text`${amount(prices.server_hour)} per hour`],
     [prices.cpu_hour, text`${amount(prices.cpu_hour)} per CPU hour`],
