@@ -40,8 +40,7 @@ export const byteSize = z
     z.int().nonnegative(),
     z.string().regex(/^\d+(\.\d+)?[KMGT]?$/, 'use a number of bytes or a suffix K, M, G or T'),
   ])
-  .transform((size) => (typeof size === 'number' ? size : parseByteSize(size)))
-  .refine((size) => size <= Number.MAX_SAFE_INTEGER, 'is more than any machine holds');
+  .transform((size) => (typeof size === 'number' ? size : parseByteSize(size)));
 
 /**
  * A secret as it stands in the file: the text itself, `{"env": "NAME"}` or `{"file": "path"}`.

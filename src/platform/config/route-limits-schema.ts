@@ -14,7 +14,9 @@ export const routeLimits = z
     deny_addresses: addresses.describe(
       'Addresses and ranges from which nobody may come, also where `allow_addresses` has them.',
     ),
+    // Read again as a number, by routes and gateways, which takes none beyond.
     max_body_size: byteSize
+      .refine((size) => size <= Number.MAX_SAFE_INTEGER, 'is more than can be counted')
       .optional()
       .describe('Largest request body, in place of Proxy.max_body_size; 0 for no limit.'),
     requests_per_second: z
