@@ -87,9 +87,8 @@ async function compressedRows(url: string): Promise<Readable> {
 }
 
 /**
- * Replaces an SQLite database by a backup, while no hub uses it; or fills an empty
- * PostgreSQL database. Each takes the backup of the other. Throws StartupError, with nothing changed, also for an encrypted
- * one without its passphrase.
+ * Replaces an SQLite database by a backup, while no hub uses it, or fills an empty PostgreSQL database. Each takes the
+ * backup of the other. Throws StartupError, with nothing changed, also for an encrypted one without its passphrase.
  */
 export async function restoreDatabase(
   location: DatabaseLocation,

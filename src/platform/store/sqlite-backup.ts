@@ -50,7 +50,8 @@ export interface RestoreOptions {
 }
 
 /**
- * Replaces a database that no hub uses by a backup. What was there is kept under another name; mode and owner stay. Throws StartupError, with nothing changed, when the backup cannot be used.
+ * Replaces a database that no hub uses by a backup. What was there is kept under another name; mode and owner stay.
+ * Throws StartupError, with nothing changed, when the backup cannot be used.
  */
 export async function restoreSqlite(
   source: string,
