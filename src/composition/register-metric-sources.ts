@@ -31,7 +31,7 @@ export function registerMetricSources(hub: Served): void {
       for (const { state } of hub.lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
       return totals;
     },
-    serversTogether: hub.serversTogether,
+    serversTogether: hub.serverUsage.together,
     instance: { name: instance.name, version: hub.version },
     instancesByState() {
       const instances = hub.directory.list();

@@ -39,7 +39,7 @@ import { createServerPauses } from '../workloads/servers/server-pauses.ts';
 import { createServerRoutes } from '../workloads/servers/server-routes.ts';
 import { createServerLimitsStore } from '../workloads/servers/server-row-store.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
-import type { UnitEvents } from '../workloads/servers/server-unit.ts';
+import { createServerUsage } from '../workloads/servers/server-usage.ts';
 import { createServerWork } from '../workloads/servers/server-work.ts';
 import {
   joinSpawners,
@@ -48,9 +48,10 @@ import {
 } from '../workloads/servers/spawner-set.ts';
 import { createStartHooks, type NamedSpawnHook } from '../workloads/servers/start-hooks.ts';
 import { createLimitRules } from '../workloads/servers/time-limits.ts';
+import type { UnitEvents } from '../workloads/servers/unit-events.ts';
 import { createUserServers } from '../workloads/servers/user-servers.ts';
 import { type Budgets, createBudgets } from '../workloads/usage/budgets.ts';
-import { createLedger, type Ledger } from '../workloads/usage/ledger.ts';
+import { createLedger } from '../workloads/usage/ledger.ts';
 import { createStopOverBudget } from '../workloads/usage/stop-over-budget.ts';
 import { grow } from './grow.ts';
 import type { Identity } from './identity.ts';
@@ -64,30 +65,15 @@ const parallelProbes = 64;
 export type Working = Awaited<ReturnType<typeof openWork>>;
 
 /** Users' servers, and how busy all is. */
-export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) => {
-  // The ledger knows the servers, which it counts before they end.
-  const meter: Meter = {};
-  return grow(identity)
+export const openWork = (identity: Identity, stopsServersAtEnd: () => boolean) =>
+  grow(identity)
     .with((hub) => ({ budgets: createBudgets(hub) }))
-    .with((hub) => openServers(hub, stopsServersAtEnd, meter))
-    .with(openLoads)
-    .with((hub) => {
-      const ledger = createLedger({ ...hub, onCounted: createStopOverBudget(hub) });
-      Object.assign(meter, { ledger, loads: hub });
-      return { ledger: hub.disposables.use(ledger) };
-    }).grown;
-};
-
-/** What counts the use of servers, once it is there. */
-interface Meter {
-  readonly ledger?: Pick<Ledger, 'count'>;
-  readonly loads?: Pick<ReturnType<typeof openLoads>, 'measureServer' | 'forgetServer'>;
-}
+    .with((hub) => openServers(hub, stopsServersAtEnd))
+    .with(openLoads).grown;
 
 async function openServers(
   hub: Identity & { readonly budgets: Budgets },
   stopsServersAtEnd: () => boolean,
-  meter: Meter,
 ) {
   const { config, database, isShared, instance, metrics, log, disposables, plugins } = hub;
   const { accessTokens, serverStore, systemAccounts, spawnHooks, channel } = hub;
@@ -123,15 +109,14 @@ async function openServers(
     },
     onUnavailable(server) {
       serverRoutes.close(server);
-      void meter.loads?.measureServer(server.id);
+      void serverUsage.measure(server.id);
     },
     async onGone(server) {
       await accessTokens.revokeByServer(server.id);
-      await meter.ledger?.count(server.id);
-      meter.loads?.forgetServer(server.id);
       await spawnHooks.afterStop(server.userName, server.name);
       await startHooks.afterStop(identityOf(server));
     },
+    endRun: (server, endedAtMs, write) => ledger.end(server.id, endedAtMs, write),
     onStartEnded(outcome, seconds) {
       metrics.countSpawn(outcome, seconds);
       currentTrace
@@ -195,6 +180,16 @@ async function openServers(
     onStopAtLimit: metrics.countStopAtLimit,
   });
 
+  const serverUsage = createServerUsage({ lifecycle, spawner, serverWork });
+  const ledger = disposables.use(
+    createLedger({
+      ...hub,
+      lifecycle,
+      usageOfServer: serverUsage.of,
+      onCounted: createStopOverBudget({ ...hub, servers, limitsStore }),
+    }),
+  );
+
   const remoteProgress = createRemoteProgress({
     ...hub,
     lifecycle,
@@ -237,7 +232,7 @@ async function openServers(
     lifecycle,
     spawner,
     store: limitsStore,
-    count: async (serverId) => meter.ledger?.count(serverId),
+    count: ledger.count,
   });
   const limitWatch = disposables.use(
     createLimitWatch({
@@ -265,7 +260,7 @@ async function openServers(
     lifecycle,
     servers,
     serverRoutes,
-    serverWork,
+    serverUsage,
     serverOutput,
     activityLog,
     homeSpaces,

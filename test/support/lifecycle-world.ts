@@ -11,6 +11,7 @@ import {
 import type { LifecycleLimits } from '../../src/workloads/servers/server-ownership-store.ts';
 import type { LaunchPlan } from '../../src/workloads/servers/server-start.ts';
 import { createServerStore, type ServerStore } from '../../src/workloads/servers/server-store.ts';
+import type { UnitEvents } from '../../src/workloads/servers/unit-events.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
 import { createHeldLease, endLease, enterInstance, type HeldLease } from './instances.ts';
 import { createScriptedSpawner, type ScriptedSpawner } from './scripted-spawner.ts';
@@ -27,6 +28,8 @@ export interface LifecycleWorld {
   readonly plan: (server: Server) => () => LaunchPlan;
   /** What the clean-up after a server waits for; nothing unless a test says so. */
   gone: () => Promise<void>;
+  /** Has the end of a run written; with nothing beside it unless a test says so. */
+  endRun: UnitEvents['endRun'];
   /** What readiness waits for; nothing unless a test says so. */
   readiness: (signal: AbortSignal) => Promise<void>;
   startTimeoutMs: number;
@@ -105,6 +108,7 @@ export function createLifecycleWorld(
         await world.gone();
         happened.push(`gone ${userName}/${name}`);
       },
+      endRun: (server, endedAtMs, write) => world.endRun(server, endedAtMs, write),
       onStartEnded: (outcome) => happened.push(outcome),
     },
     limits: { concurrentSpawns: 0, activeServers: 0, ...options.limits },
@@ -121,6 +125,9 @@ export function createLifecycleWorld(
     happened,
     routes,
     gone: async () => undefined,
+    async endRun(_server, _endedAtMs, write) {
+      await write(database.kysely);
+    },
     readiness: async () => undefined,
     startTimeoutMs: 60_000,
     lease,

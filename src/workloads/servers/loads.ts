@@ -18,10 +18,8 @@ import type { Metrics } from '../../platform/metrics/metrics.ts';
 import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import { type RouteLoad, type TakenLoad, takeLoad } from '../../traffic/proxy/route-load.ts';
 import type { RouteTable } from '../../traffic/proxy/route-table.ts';
-import type { ServerLifecycle } from './server-lifecycle.ts';
 import type { ServerRoutes } from './server-routes.ts';
-import type { ServerWork } from './server-work.ts';
-import type { SpawnerSet } from './spawner-set.ts';
+import type { ServerUsage } from './server-usage.ts';
 
 /** How busy everything is, and was: measures every ten seconds what this instance runs and forwards. */
 export function openLoads(
@@ -38,10 +36,8 @@ export function openLoads(
         readonly usage?: ResourceUsage | undefined;
       }[];
     };
-    readonly lifecycle: Pick<ServerLifecycle, 'units' | 'unitOf'>;
-    readonly spawner: Pick<SpawnerSet, 'usage'>;
     readonly serverRoutes: Pick<ServerRoutes, 'loads'>;
-    readonly serverWork: Pick<ServerWork, 'take'>;
+    readonly serverUsage: Pick<ServerUsage, 'measureAll' | 'of'>;
   },
 ) {
   const { metrics, log } = hub;
@@ -49,26 +45,6 @@ export function openLoads(
   const readFigures = createFiguresReader();
   let takenAtMs = monotonicMs();
   let answeredBefore = metrics.answered();
-  let usageByServer = new Map<string, ResourceUsage>();
-
-  async function measureServers(): Promise<Map<string, ResourceUsage>> {
-    // Those that stop, too: they are counted once more at their end.
-    const running = [...hub.lifecycle.units()].flatMap(({ server, spawnerState }) =>
-      spawnerState === undefined ? [] : [{ id: server.id, spawnerState }],
-    );
-    const usages = await hub.spawner.usage(running.map(({ spawnerState }) => spawnerState));
-    const measured = new Map(
-      running.flatMap(({ id }, index) => {
-        const usage = usages[index];
-        return usage === undefined ? [] : [[id, usage] as const];
-      }),
-    );
-    hub.serverWork.take(
-      running.map(({ id }) => id),
-      measured,
-    );
-    return measured;
-  }
 
   /** What the hub answered itself since this was called last. */
   function takeOwn(): TakenLoad {
@@ -80,7 +56,7 @@ export function openLoads(
   }
 
   async function sample(): Promise<void> {
-    usageByServer = await measureServers();
+    await hub.serverUsage.measureAll();
     const elapsedMs = Math.max(1, monotonicMs() - takenAtMs);
     takenAtMs += elapsedMs;
     const record = (key: string, load: LoadSample) => histories.record(key, load, elapsedMs / 1000);
@@ -105,7 +81,7 @@ export function openLoads(
       const own = taken.get(load);
       // The one that runs it measures it; the others only know what passes through them.
       if (!isHere && !isNews(key, own)) continue;
-      const { cpuCores, memoryBytes } = usageByServer.get(serverId) ?? {};
+      const { cpuCores, memoryBytes } = hub.serverUsage.of(serverId) ?? {};
       record(key, { ...(isHere && { cpuCores, memoryBytes }), ...sampleOf(own, elapsedMs) });
     }
     for (const { name, isHere, usage } of hub.registry.statuses()) {
@@ -128,30 +104,7 @@ export function openLoads(
       onError: (error) => log.warn({ err: error }, 'could not measure how busy the hub is'),
     }),
   );
-  return {
-    loads: createLoadReader({ ...hub, histories }),
-    /** What a server of this instance used when it was measured last. */
-    usageOfServer: (serverId: string) => usageByServer.get(serverId),
-    /** Measures a server of this instance once more before it ends; what does not answer keeps what was measured last. */
-    async measureServer(serverId: string): Promise<void> {
-      const { spawnerState } = hub.lifecycle.unitOf(serverId) ?? {};
-      if (spawnerState === undefined) return;
-      const [usage] = await hub.spawner.usage([spawnerState]);
-      if (usage !== undefined) usageByServer.set(serverId, usage);
-    },
-    /** The next run of a server begins without what this one used. */
-    forgetServer: (serverId: string) => usageByServer.delete(serverId),
-    /** What the servers of this instance used when they were measured last. */
-    serversTogether() {
-      let cpuCores = 0;
-      let memoryBytes = 0;
-      for (const usage of usageByServer.values()) {
-        cpuCores += usage.cpuCores;
-        memoryBytes += usage.memoryBytes;
-      }
-      return { cpuCores, memoryBytes };
-    },
-  };
+  return { loads: createLoadReader({ ...hub, histories }) };
 }
 
 const none: TakenLoad = { requests: 0, answers: 0, answerMs: 0, webSocketMs: 0 };

@@ -13,9 +13,10 @@ import type { ServerRoutes } from './server-routes.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
 import { createServerSync } from './server-sync.ts';
-import { createServerUnit, type ServerUnit, type UnitEvents } from './server-unit.ts';
+import { createServerUnit, type ServerUnit } from './server-unit.ts';
 import { createServerWatch } from './server-watch.ts';
 import { runsAlready, unreachable, withoutLease } from './start-refusals.ts';
+import type { UnitEvents } from './unit-events.ts';
 
 /** A start that was accepted. */
 export interface AcceptedStart {

@@ -10,6 +10,7 @@ import type { ClaimOutcome, LifecycleLimits, ServerOwnership } from './server-ow
 import type { StartTime } from './server-row-store.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
+import type { UnitEvents } from './unit-events.ts';
 
 /** What the database says of a server of this instance; of another one's it changes nothing. */
 export interface ServerRecord {
@@ -57,10 +58,7 @@ export interface ServerRecordDeps {
 
 export function createServerRecord(
   server: Server,
-  deps: ServerRecordDeps & {
-    /** Revokes the token of a server that is gone for good, and runs the hooks. */
-    readonly onGone: (server: Server) => Promise<void>;
-  },
+  deps: ServerRecordDeps & Pick<UnitEvents, 'onGone' | 'endRun'>,
 ): ServerRecord {
   const { store, ownership, instance, limits, log } = deps;
   const { id } = server;
@@ -74,10 +72,12 @@ export function createServerRecord(
   let isCleanedUp = false;
   /** Whether the run that ended was this instance's to its end, once that is known. */
   let wasOurs: boolean | undefined;
+  let endedAtMs: number | undefined;
 
   function begin(): void {
     isCleanedUp = false;
     wasOurs = undefined;
+    endedAtMs = undefined;
   }
 
   async function cleanUp(): Promise<void> {
@@ -89,6 +89,7 @@ export function createServerRecord(
   }
 
   async function stopped(failure: ServerFailure | null): Promise<void> {
+    endedAtMs ??= monotonicMs();
     const wasUnreported = unreported !== undefined;
     unreported = undefined;
     const isLate = (error: unknown, message: string): void => {
@@ -106,7 +107,8 @@ export function createServerRecord(
     try {
       const nothing = { url: null, spawnerState: {}, startedAt: null };
       // Of the last failure is told until a start goes well.
-      await store.moveTo(id, 'stopped', { ...(failure && { failure }), ...nothing }, me);
+      const change = { ...(failure && { failure }), ...nothing };
+      await deps.endRun(server, endedAtMs, (on) => store.moveTo(id, 'stopped', change, me, on));
       if (wasUnreported && unreported === undefined) log.info('server stop recorded late');
     } catch (error) {
       isLate(error, 'could not record yet that a server is stopped');

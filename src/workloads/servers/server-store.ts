@@ -47,9 +47,15 @@ export interface ServerStore {
   /**
    * Moves a server to another state in one statement; false when it was not in a state from which
    * that one can be reached, for example because another request was faster, or is another instance's than
-   * `ownedBy`.
+   * `ownedBy`. `on` is a transaction that it is part of.
    */
-  moveTo(id: string, state: ServerState, change?: ServerChange, ownedBy?: string): Promise<boolean>;
+  moveTo(
+    id: string,
+    state: ServerState,
+    change?: ServerChange,
+    ownedBy?: string,
+    on?: HubDatabase['kysely'],
+  ): Promise<boolean>;
   /** Changes a stopped server; false when it is not stopped. Throws `conflict` for a taken name. */
   changeStopped(
     id: string,
@@ -196,11 +202,11 @@ export function createServerStore(database: HubDatabase): ServerStore {
         return ensure(transaction, userId, serverName, displayName);
       }),
 
-    async moveTo(id, state, change = {}, ownedBy) {
+    async moveTo(id, state, change = {}, ownedBy, on = kysely) {
       const formerStates = (Object.keys(nextStates) as ServerState[]).filter((former) =>
         (nextStates[former] as readonly ServerState[]).includes(state),
       );
-      let query = kysely
+      let query = on
         .updateTable('servers')
         .set({
           ...toRowChange(change),

@@ -13,22 +13,13 @@ import { createServerRecord, type ServerRecordDeps } from './server-record.ts';
 import { endMessage, type LaunchPlan, startError, startServer } from './server-start.ts';
 import { createStartDuration, type StartDuration } from './start-duration.ts';
 import { addressTaken, isAlready, serverReady, startCancelled } from './start-texts.ts';
-
-/** What happens outside the unit when a server comes and goes. */
-export interface UnitEvents {
-  /** The server answers: open its route. Returns its public path. */
-  onReady(server: Server, spawned: SpawnedServer): string;
-  /** The server is going or gone: close its route at once. */
-  onUnavailable(server: Server): void;
-  /** The server is gone for good: revoke its token, run the hooks. */
-  onGone(server: Server): Promise<void>;
-  onStartEnded(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
-}
+import type { UnitEvents } from './unit-events.ts';
 
 /** One server's life in this process: at most one transition at a time. */
 export interface ServerUnit {
   readonly server: Server;
   readonly state: ServerState;
+  /** Of what runs or begins to run, also while it does not answer yet and while it ends. */
   readonly spawnerState: SpawnerState | undefined;
   /** Since when the server is this instance's, by the monotonic clock; undefined before. */
   readonly ownedSinceMs: number | undefined;
@@ -96,7 +87,7 @@ export function createServerUnit(
 ): ServerUnit {
   const { spawner, events, stopGraceMs } = deps;
   const log = deps.log.child({ user: server.userName, server: server.name });
-  const record = createServerRecord(server, { ...deps, onGone: events.onGone, log });
+  const record = createServerRecord(server, { ...deps, ...events, log });
   const isSilent = createEngineSilence(log);
   let state: ServerState = 'stopped';
   let isReleased = false;
@@ -106,6 +97,8 @@ export function createServerUnit(
   let transition: Promise<void> = Promise.resolve();
   let ready: Promise<void> = Promise.resolve();
   let start: Start | undefined;
+  let launched: SpawnedServer | undefined;
+  /** What is launched and answers. */
   let spawned: SpawnedServer | undefined;
   const output = createOutputFeed(retainedOutput);
   let lastForeignProcess: Phrase | undefined;
@@ -118,7 +111,7 @@ export function createServerUnit(
 
   function settle(): void {
     state = 'stopped';
-    spawned = undefined;
+    launched = spawned = undefined;
     start = undefined;
     phase = undefined;
     hasKeptState = false;
@@ -153,7 +146,6 @@ export function createServerUnit(
   async function run(plan: LaunchPlan, { cancel, steps, duration }: Start): Promise<void> {
     const startedAt = performance.now();
     const seconds = () => (performance.now() - startedAt) / 1000;
-    let launched: SpawnedServer | undefined;
     try {
       const running = await startServer({
         plan,
@@ -256,7 +248,7 @@ export function createServerUnit(
       return state;
     },
     get spawnerState() {
-      return spawned?.state;
+      return launched?.state;
     },
     get ownedSinceMs() {
       return record.ownedSinceMs;
@@ -340,7 +332,7 @@ export function createServerUnit(
     adopt(running) {
       record.own();
       events.onReady(server, running);
-      spawned = running;
+      launched = spawned = running;
       state = 'running';
       watch(running);
     },

@@ -4,6 +4,7 @@ import { advisoryLocks } from '../../platform/store/advisory-locks.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { jsonRows, textsOf } from '../../platform/store/queries.ts';
 import { profileIn } from '../servers/server-row-store.ts';
+import type { WriteEnd } from '../servers/unit-events.ts';
 import {
   type Amounts,
   addAmounts,
@@ -48,11 +49,12 @@ export interface LedgerStore {
   /**
    * Renews the lease of an instance and writes in the same transaction what its servers used; a fixed number of
    * statements, however many they are. `count` may be called again. Gives the time by the database's clock and how many
-   * runs are still counted; undefined without a lease, where nothing is written. With `serverId`, of one server alone.
+   * runs are still counted; undefined without a lease, where nothing is written. Of one server alone where that is said,
+   * whose end `write` writes in the same transaction, with a lease or without.
    */
   record(
     instanceId: string,
-    serverId: string | undefined,
+    one: { readonly serverId?: string; readonly write?: WriteEnd },
     count: (
       found: { readonly owned: readonly OwnedMeter[]; readonly ended: readonly EndedMeter[] },
       nowMs: number,
@@ -185,7 +187,7 @@ export function createLedgerStore(
   }
 
   return {
-    record: (instanceId, serverId, count) =>
+    record: (instanceId, { serverId, write }, count) =>
       database.transaction(async (transaction) => {
         if (dialect === 'postgres') {
           await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLocks.usage)})`.execute(
@@ -193,12 +195,15 @@ export function createLedgerStore(
           );
         }
         const nowMs = await instances.renewHeld(transaction, instanceId);
-        if (nowMs === undefined) return undefined;
+        if (nowMs === undefined) {
+          await write?.(transaction);
+          return undefined;
+        }
         const owned = await ownedBy(transaction, instanceId, serverId);
-        const over = await ended(transaction, serverId);
-        const counted = count({ owned, ended: over }, nowMs);
+        const counted = count({ owned, ended: await ended(transaction, serverId) }, nowMs);
+        const over = counted.filter(({ next }) => next === undefined);
         if (over.length > 0) {
-          const ids = over.map(({ serverId }) => serverId);
+          const ids = over.map(({ meter }) => meter.serverId);
           await transaction
             .deleteFrom('server_meters')
             .where('server_id', 'in', textsOf(ids, database))
@@ -228,6 +233,7 @@ export function createLedgerStore(
         }
         await add(transaction, 'usage_records', recordsKey, recordsOf(counted));
         await add(transaction, 'usage_totals', totalsKey, totalsOf(counted));
+        await write?.(transaction);
         return { nowMs, counted };
       }),
   };

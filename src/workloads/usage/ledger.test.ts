@@ -3,11 +3,14 @@ import { expect, test } from 'vitest';
 import { createGroup } from '../../../test/support/create-group.ts';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { endLease, enterInstance } from '../../../test/support/instances.ts';
+import { abortable, createLifecycleWorld, hold } from '../../../test/support/lifecycle-world.ts';
 import { addServer } from '../../../test/support/server-rows.ts';
 import { watchStatements } from '../../../test/support/statements.ts';
+import { until } from '../../../test/support/test-hub.ts';
 import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
 import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
+import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import { countUse, hourMs } from './count-use.ts';
@@ -40,7 +43,7 @@ async function world(database: HubDatabase, userNames: readonly string[] = ['ada
   const metered: (readonly [profile: string, engine: string, seconds: number])[] = [];
   const servers = () => kysely.selectFrom('servers').select(['id', 'instance_id']).execute();
   const ids = (await servers()).map(({ id }) => id);
-  const ledgerOf = (instanceId: string) =>
+  const ledgerOf = (instanceId: string, more: Partial<Parameters<typeof createLedger>[0]> = {}) =>
     createLedger({
       database,
       instanceStore: { renewHeld: async (...of) => (await renewHeld(...of)) && now },
@@ -63,6 +66,7 @@ async function world(database: HubDatabase, userNames: readonly string[] = ['ada
       },
       log: pino({ level: 'silent' }),
       monotonicMs: () => monotonic,
+      ...more,
     });
   return {
     ids,
@@ -79,6 +83,7 @@ async function world(database: HubDatabase, userNames: readonly string[] = ['ada
       now += ms;
     },
     now: () => now,
+    monotonicMs: () => monotonic,
     giveTo: (instanceId: string) =>
       kysely.updateTable('servers').set({ instance_id: instanceId }).execute(),
     async totals(kind: string, span = 'month') {
@@ -159,18 +164,24 @@ describeEachDatabase('the ledger', (open, dialect) => {
 
   test('counts all of runs that are shorter than its interval', async () => {
     const database = await open();
-    const { ledgerOf, pass, now, totals, ids, usages, metered } = await world(database);
+    const { ledgerOf, pass, now, monotonicMs, totals, ids, usages, metered } =
+      await world(database);
     const { kysely } = database;
     const one = ledgerOf('one');
+    const stopped = () =>
+      ({ state: 'stopped', instance_id: null, started_at: null, stopped_at: now() }) as const;
     for (let run = 0; run < 5; run++) {
       const started = { state: 'running', instance_id: 'one', started_at: now() };
       await kysely.updateTable('servers').set(started).execute();
       pass(20_000);
       usages.set(ids[0]!, using(20));
-      await one.count(ids[0]!);
+      // What is done after a server has ended, as by hooks, is no use of it; nor is an end that could not be written.
+      const ended = monotonicMs();
+      pass(7_000);
+      const away = one.end(ids[0]!, ended, () => Promise.reject(new Error('no')));
+      await expect(away).rejects.toThrow('no');
+      await one.end(ids[0]!, ended, (on) => on.updateTable('servers').set(stopped()).execute());
       usages.clear();
-      const stopped = { state: 'stopped', instance_id: null, started_at: null, stopped_at: now() };
-      await kysely.updateTable('servers').set(stopped).execute();
     }
     await one.run();
     expect(await totals('user')).toEqual({ wall: 100, cpu: 100, gib: 200, gpu: 200 });
@@ -179,6 +190,34 @@ describeEachDatabase('the ledger', (open, dialect) => {
       new Set(['big local-process']),
     );
     expect(await kysely.selectFrom('server_meters').selectAll().execute()).toEqual([]);
+  });
+
+  test('counts starts that never answer from when their app runs, so that a loop of them is no way round', async () => {
+    const database = await open();
+    const servers = createLifecycleWorld(database);
+    const { lifecycle } = servers;
+    const server = await servers.addServer('ann');
+    const { ledgerOf, totals } = await world(database, []);
+    const ledger = ledgerOf(servers.lease.id, {
+      lifecycle,
+      usageOfServer: (id) => lifecycle.unitOf(id) && using(100),
+      monotonicMs: systemMonotonicMs,
+    });
+    servers.endRun = ({ id }, endedAtMs, write) => ledger.end(id, endedAtMs, write);
+    servers.readiness = () => Promise.reject(new Error('it hangs'));
+    for (let run = 0; run < 3; run++)
+      await expect(servers.start(server)).rejects.toThrow('it hangs');
+    expect(await totals('user')).toMatchObject({ cpu: 300 });
+
+    const answer = hold();
+    servers.readiness = (signal) => abortable(answer.wait(), signal);
+    const starting = expect(servers.start(server)).rejects.toThrow('cancelled');
+    await until(answer.isReached, 'the hub waits for an answer');
+    await ledger.run();
+    expect(await totals('user')).toMatchObject({ cpu: 400 });
+    await Promise.all([starting, servers.stop(server)]);
+    expect(await totals('user')).toMatchObject({ cpu: 400 });
+    expect(await database.kysely.selectFrom('server_meters').selectAll().execute()).toEqual([]);
   });
 
   test('keeps no rows for profiles that are none, which a start may name as it likes', async () => {

@@ -5,6 +5,7 @@ import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
+import type { WriteEnd } from '../servers/unit-events.ts';
 import { type Amounts, addAmounts, countUse, noUse, pricesOf, type Subject } from './count-use.ts';
 import {
   type Counted,
@@ -17,8 +18,13 @@ import {
 export interface Ledger extends AsyncDisposable {
   /** Counts up to now. Never throws. */
   run(): Promise<void>;
-  /** Counts one server up to now, as before its run ends or it is paused. Throws what the database does. */
+  /** Counts one server up to now, as before it is paused. Throws what the database does. */
   count(serverId: string): Promise<void>;
+  /**
+   * Counts one server up to a time of the monotonic clock at which its run ended, and has that end written in the same
+   * transaction. Throws what the database does.
+   */
+  end(serverId: string, endedAtMs: number, write: WriteEnd): Promise<void>;
 }
 
 /** So much of a server's use may be lost when a hub is killed. */
@@ -102,20 +108,34 @@ export function createLedger(hub: {
     };
   }
 
-  async function record(serverId?: string): Promise<void> {
+  async function record(
+    one: {
+      readonly serverId?: string;
+      readonly endedAtMs?: number;
+      readonly write?: WriteEnd;
+    } = {},
+  ): Promise<void> {
+    const { serverId, endedAtMs, write } = one;
     const units = new Map(
       [...hub.lifecycle.units()].flatMap(({ server, spawnerState, ownedSinceMs }) =>
         spawnerState === undefined ? [] : [[server.id, { spawnerState, ownedSinceMs }] as const],
       ),
     );
+    if (write !== undefined && !units.has(serverId ?? '')) {
+      await write(hub.database.kysely);
+      return;
+    }
     if (units.size === 0 && isEmpty) return;
     let atMs = monotonicMs();
-    const done = await store.record(hub.instance.id, serverId, ({ owned, ended }, nowMs) => {
-      atMs = monotonicMs();
+    const done = await store.record(hub.instance.id, one, ({ owned, ended }, nowMs) => {
+      const lateMs = endedAtMs === undefined ? 0 : monotonicMs() - endedAtMs;
+      atMs = monotonicMs() - lateMs;
       return [
         ...owned.flatMap((meter) => {
           const unit = units.get(meter.serverId);
-          return unit === undefined ? [] : [countOwned(meter, unit, { nowMs, atMs })];
+          if (unit === undefined) return [];
+          const counted = countOwned(meter, unit, { nowMs: nowMs - lateMs, atMs });
+          return [endedAtMs === undefined ? counted : { ...counted, next: undefined }];
         }),
         ...ended.map((meter) => countEnded(meter, nowMs)),
       ];
@@ -130,6 +150,7 @@ export function createLedger(hub: {
     }
     const running = done.counted.filter(({ next }) => next !== undefined);
     if (serverId === undefined) known = new Map();
+    else known.delete(serverId);
     for (const { meter } of running) known.set(meter.serverId, { countedAt, atMs });
     isEmpty = serverId === undefined && done.counted.length === 0;
     if (serverId !== undefined) return;
@@ -146,7 +167,8 @@ export function createLedger(hub: {
 
   return {
     run: () => periodic.run(),
-    count: record,
+    count: (serverId) => record({ serverId }),
+    end: (serverId, endedAtMs, write) => record({ serverId, endedAtMs, write }),
     async [Symbol.asyncDispose]() {
       await periodic[Symbol.asyncDispose]();
       await periodic.run();
