@@ -16,8 +16,6 @@ const packages = join(projectDirectory, 'foreign', 'node_modules');
 const packageFolder = (...path: readonly string[]) => join(packages, ...path);
 const foreign = createRequire(join(packages, 'any'));
 const secretOf = (name: string) => `secret-of-the-service-${name}`;
-/** What a client asks for that wants to know who logs in, and leave out OpenID Connect. */
-const scope = 'identify';
 
 /** The parts of Express that the apps use, of which no types are installed. */
 type Handler = (
@@ -27,6 +25,9 @@ type Handler = (
     status(code: number): { send(body: string): void };
   },
 ) => unknown;
+type OpenidRequest = Parameters<Handler>[0] & {
+  readonly oidc?: { readonly user?: { readonly preferred_username: string } };
+};
 type AddHandlers = (path: string, ...handlers: readonly unknown[]) => void;
 interface Express {
   (): ExpressApp;
@@ -58,7 +59,9 @@ describe.runIf(hasChromium() && requires('oauth-libraries'))('in Chromium, a log
       popup: `${otherHost}/popup/cb`,
       redirect: `${otherHost}/redirect/cb`,
       authjs: `${otherHost}/auth/callback/hub`,
+      express: `${otherHost}/express/callback`,
       passport: `${otherPort}/passport/cb`,
+      'passport-openid': `${otherPort}/passport-openid/cb`,
     };
     hub = await createPasskeyHub(['ada', 'bob'], {
       Hub: {
@@ -81,7 +84,8 @@ describe.runIf(hasChromium() && requires('oauth-libraries'))('in Chromium, a log
       addOidcClient(app, { name, callback: callbacks[name], issuer: endpoints.issuer });
     app.use('/oidc', express.static(packageFolder('oidc-client-ts', 'dist/browser')));
     await addAuthJs(app, endpoints);
-    addPassport(app, callbacks.passport, endpoints);
+    addExpressOpenid(app, endpoints);
+    addPassport(app, callbacks, endpoints);
     browser = await startChromium();
   });
 
@@ -96,6 +100,7 @@ describe.runIf(hasChromium() && requires('oauth-libraries'))('in Chromium, a log
     readonly issuer: string;
     readonly authorization_endpoint: string;
     readonly token_endpoint: string;
+    readonly userinfo_endpoint: string;
   }
 
   /** The API lets no page of another origin read its answers: an app in a browser asks its own server. */
@@ -194,15 +199,11 @@ ${run}</script>`);
         {
           id: 'hub',
           name: 'the hub',
-          type: 'oauth',
+          type: 'oidc',
           issuer: endpoints.issuer,
           clientId: 'service-authjs',
           clientSecret: secretOf('authjs'),
-          authorization: { url: endpoints.authorization_endpoint, params: { scope } },
-          token: endpoints.token_endpoint,
-          userinfo: `${hub.apiUrl}/user`,
-          checks: ['pkce', 'state'],
-          profile: ({ name }: { name: string }) => ({ id: name, name }),
+          checks: ['pkce', 'state', 'nonce'],
         },
       ],
     };
@@ -213,44 +214,72 @@ ${run}</script>`);
     }) satisfies Handler);
   }
 
-  function addPassport(app: ExpressApp, callbackURL: string, endpoints: Endpoints): void {
+  function addExpressOpenid(app: ExpressApp, { issuer }: Endpoints): void {
+    const { auth } = foreign('express-openid-connect');
+    const config = {
+      baseURL: `${originOf('app.localhost')}/express`,
+      issuerBaseURL: issuer,
+      clientID: 'service-express',
+      clientSecret: secretOf('express'),
+      secret: 'keys of the sessions of this app',
+      authorizationParams: { response_type: 'code' },
+      authRequired: false,
+    };
+    app.use('/express', auth(config));
+    app.get('/express', ((req: OpenidRequest, res) =>
+      res.send(outcomePage(req.oidc?.user?.preferred_username ?? 'nobody'))) satisfies Handler);
+  }
+
+  /** Once as a plain client of OAuth, and once as one of OpenID Connect, which asks UserInfo. */
+  function addPassport(
+    app: ExpressApp,
+    callbacks: Readonly<Record<'passport' | 'passport-openid', string>>,
+    endpoints: Endpoints,
+  ): void {
+    type Done = (error: unknown, user?: unknown) => void;
     const { Passport } = foreign('passport');
-    const { Strategy } = foreign('passport-oauth2');
-    const passport = new Passport();
-    const options = {
+    const oauth = foreign('passport-oauth2');
+    const openid = foreign('passport-openidconnect');
+    const options = (name: keyof typeof callbacks) => ({
+      issuer: endpoints.issuer,
       authorizationURL: endpoints.authorization_endpoint,
       tokenURL: endpoints.token_endpoint,
-      clientID: 'service-passport',
-      clientSecret: secretOf('passport'),
-      callbackURL,
+      userInfoURL: endpoints.userinfo_endpoint,
+      clientID: `service-${name}`,
+      clientSecret: secretOf(name),
+      callbackURL: callbacks[name],
+      scope: name === 'passport' ? 'identify' : 'profile',
+      skipUserProfile: name === 'passport',
       state: true,
       pkce: true,
+      nonce: true,
+    });
+    const askHub = (token: string, _refresh: unknown, _profile: unknown, done: Done): void => {
+      fetch(`${hub.apiUrl}/user`, { headers: { authorization: `Bearer ${token}` } })
+        .then((answer) => answer.json())
+        .then((user) => done(null, user), done);
     };
-    passport.use(
-      new Strategy(
-        options,
-        (
-          token: string,
-          _refresh: unknown,
-          _profile: unknown,
-          done: (error: unknown, user?: unknown) => void,
-        ) => {
-          fetch(`${hub.apiUrl}/user`, { headers: { authorization: `Bearer ${token}` } })
-            .then((answer) => answer.json())
-            .then((user) => done(null, user), done);
-        },
-      ),
-    );
+    const useProfile = (_issuer: string, { username }: { username: string }, done: Done): void =>
+      done(null, { name: username });
+    const strategies = {
+      passport: new oauth.Strategy(options('passport'), askHub),
+      'passport-openid': new openid.Strategy(options('passport-openid'), useProfile),
+    };
     const session = foreign('express-session');
-    app.use('/passport', session({ secret: 'one', resave: false, saveUninitialized: false }));
-    app.get('/passport/', passport.authenticate('oauth2', { session: false }));
-    app.get('/passport/cb', (...[req, res]: Parameters<Handler>) =>
-      passport.authenticate(
-        'oauth2',
-        (error: Error | null, user: { name: string } | false, info?: { message: string }) =>
-          res.send(outcomePage(user ? user.name : String(error?.message ?? info?.message))),
-      )(req, res),
-    );
+    const sessions = session({ secret: 'one', resave: false, saveUninitialized: false });
+    for (const [name, strategy] of Object.entries(strategies)) {
+      const passport = new Passport();
+      passport.use(name, strategy);
+      app.use(`/${name}`, sessions);
+      app.get(`/${name}/`, passport.authenticate(name, { session: false }));
+      app.get(`/${name}/cb`, (...[req, res]: Parameters<Handler>) =>
+        passport.authenticate(
+          name,
+          (error: Error | null, user: { name: string } | false, info?: { message: string }) =>
+            res.send(outcomePage(user ? user.name : String(error?.message ?? info?.message))),
+        )(req, res),
+      );
+    }
   }
 
   async function logIn(page: Page, userName: string, decision?: 'Allow' | 'Deny'): Promise<void> {
@@ -296,12 +325,20 @@ ${run}</script>`);
       words: 'Try signing in with a different account.',
     },
     {
-      library: 'passport',
+      library: 'express-openid-connect',
       async begin(page: Page) {
-        await page.goto(`${originOf('localhost')}/passport/`);
+        await page.goto(`${originOf('app.localhost')}/express/login`);
         return page;
       },
+      words: 'authorization response from the server is an error',
     },
+    ...['passport', 'passport-openid'].map((name) => ({
+      library: name,
+      async begin(page: Page) {
+        await page.goto(`${originOf('localhost')}/${name}/`);
+        return page;
+      },
+    })),
     {
       library: "Swagger UI's Authorize",
       begin: bySwagger,

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { FakeBrowser } from '../support/fake-browser.ts';
 import { requires } from '../support/requires.ts';
 import {
   createServerHub,
@@ -31,6 +34,9 @@ interface Sdk {
     close(): Promise<void>;
   };
   readonly StreamableHTTPClientTransport: new (url: URL, options: object) => Transport;
+  readonly StdioClientTransport: new (
+    program: object,
+  ) => Transport & { readonly stderr: AsyncIterable<Uint8Array> };
 }
 interface Transport {
   finishAuth(code: string): Promise<void>;
@@ -45,13 +51,15 @@ describe.runIf(requires('mcp-sdk', 'openssl'))('the SDK of the Model Context Pro
     sdk = {
       ...foreign('@modelcontextprotocol/sdk/client/index.js'),
       ...foreign('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+      ...foreign('@modelcontextprotocol/sdk/client/stdio.js'),
     };
     const { key, cert } = selfSigned(['localhost']);
     const known = getCACertificates('default');
     setDefaultCACertificates([...known, cert.toString()]);
     site = createServer({ key, cert }, (_req, res) => {
       const about = { client_id: clientId, client_name: 'Test agent' };
-      res.end(JSON.stringify({ ...about, redirect_uris: [redirectUrl] }));
+      const redirect_uris = [redirectUrl, 'http://localhost/oauth/callback'];
+      res.end(JSON.stringify({ ...about, redirect_uris }));
     });
     await once(site.listen(0, '127.0.0.1'), 'listening');
     clientId = `https://localhost:${(site.address() as AddressInfo).port}/agent.json`;
@@ -66,6 +74,14 @@ describe.runIf(requires('mcp-sdk', 'openssl'))('the SDK of the Model Context Pro
       setDefaultCACertificates(known);
     };
   });
+
+  /** Lets `ada` allow what is asked for; where her browser goes then. */
+  async function allow(browser: FakeBrowser, url: string): Promise<string> {
+    const page = await browser.open(url);
+    expect(page.body).toContain('Test agent');
+    expect(page.body).toContain(new URL(clientId).host);
+    return (await submitForm(browser, page, { decision: 'allow' })).headers.location ?? '';
+  }
 
   /** Keeps what the SDK finds out, as any agent does, and lets `ada` allow it. */
   function provider() {
@@ -87,12 +103,8 @@ describe.runIf(requires('mcp-sdk', 'openssl'))('the SDK of the Model Context Pro
       codeVerifier: () => kept['verifier'],
       saveCodeVerifier: keep('verifier'),
       async redirectToAuthorization(url: URL) {
-        const browser = await hub.logIn('ada');
-        const page = await browser.open(url.href);
-        expect(page.body).toContain('Test agent');
-        expect(page.body).toContain(new URL(clientId).host);
-        const allowed = await submitForm(browser, page, { decision: 'allow' });
-        code = new URL(allowed.headers.location ?? '').searchParams.get('code') ?? undefined;
+        const location = await allow(await hub.logIn('ada'), url.href);
+        code = new URL(location).searchParams.get('code') ?? undefined;
       },
     };
   }
@@ -130,5 +142,36 @@ describe.runIf(requires('mcp-sdk', 'openssl'))('the SDK of the Model Context Pro
     expect(authProvider.kept['tokens']).toMatchObject({
       access_token: expect.not.stringMatching(/^hub_x$/),
     });
+  });
+
+  test('calls it through mcp-remote, for programs that only speak to their own machine', async () => {
+    await using home = await mkdtempDisposable(join(tmpdir(), 'mcp-remote-'));
+    const transport = new sdk.StdioClientTransport({
+      command: process.execPath,
+      args: [
+        join(packages, 'mcp-remote/dist/proxy.js'),
+        `${hub.url}user/ada/mcp`,
+        '--client-metadata-url',
+        clientId,
+      ],
+      // Its browser is the one below, to which it writes the same address.
+      env: { HOME: home.path, PATH: process.env['PATH'], BROWSER: 'true' },
+      stderr: 'pipe',
+    });
+    const client = new sdk.Client({ name: 'program', version: '1.0.0' });
+    const isConnected = client.connect(transport);
+    let said = '';
+    for await (const chunk of transport.stderr) {
+      said += Buffer.from(chunk).toString();
+      const [url] = /http\S+\/authorize\?\S+(?=\s)/.exec(said) ?? [];
+      if (url === undefined) continue;
+      const browser = await hub.logIn('ada');
+      await browser.open(await allow(browser, url));
+      break;
+    }
+    await isConnected;
+    const { content } = await client.callTool({ name: 'whoami', arguments: {} });
+    expect(content, said).toMatchObject([{ text: 'ada' }]);
+    await client.close();
   });
 });

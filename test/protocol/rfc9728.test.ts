@@ -78,6 +78,7 @@ describe.each(['services/wiki/mcp', 'tool/', 'user/ada/a%20b/mcp'])('at %s', (pa
     expect(await response.json()).toEqual({
       resource: hub.url + path,
       authorization_servers: [origin],
+      scopes_supported: ['identify'],
       bearer_methods_supported: ['header'],
     });
   });

@@ -21,8 +21,8 @@ import {
 /** Without these a client could not even tell who logged in, so every grant holds them. */
 export const identifyScopes = ['read:users:name!user', 'read:users:groups!user'] as const;
 
-/** What clients of JupyterHub before 2.0 ask for; identity is part of every grant. */
-export const legacyIdentifyScope = 'identify';
+/** What clients ask for that only want to know who it is, such as those of JupyterHub before 2.0: part of every grant. */
+export const identifyScope = 'identify';
 
 /** Lets a grant last beyond the login (OpenID Connect Core 1.0 §11), for clients that may ask that. */
 export const offlineScope = 'offline_access';
@@ -63,7 +63,7 @@ export async function resolveRequestedScopes(
     requested === undefined
       ? context.client.allowedScopes
       : tokens
-          .filter((name) => name !== legacyIdentifyScope && name !== offlineScope)
+          .filter((name) => name !== identifyScope && name !== offlineScope)
           .filter((name) => !(isOpenid && openidScopes.includes(name)))
           .map((name) => readScopeToken(name, context.client));
   const { resource } = context;
@@ -114,7 +114,7 @@ export function scopesToTell(
   const asked = requested?.split(' ') ?? [];
   const implied = [...requiredScopes(client), ...(isOpenid ? [userInfoScope] : [])];
   const listed = new Set([
-    ...asked.filter((name) => name === legacyIdentifyScope),
+    ...asked.filter((name) => name === identifyScope),
     ...(isOpenid ? openidScopesOf(granted) : []),
     ...granted.filter(
       (scope) =>

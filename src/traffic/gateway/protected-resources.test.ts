@@ -22,6 +22,7 @@ test('metadata of a hub below a path is found before it and behind it, and told 
     expect(JSON.parse(answer?.body ?? '{}')).toMatchObject({
       resource: 'https://hub.test/team/services/app/mcp',
       authorization_servers: ['https://hub.test/team'],
+      scopes_supported: ['identify'],
     });
   }
   for (const path of [`${known}/services/app/`, `${known}s/team/services/app/`, `/x${known}`])

@@ -1,4 +1,5 @@
 import { type Denied, isFromBrowser, type RequestLike } from '../../client/decision.ts';
+import { identifyScope } from '../../identity/oauth/requested-scopes.ts';
 import type { Answer } from '../../platform/http/answer.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import { type CanonicalPath, canonicalPath } from '../../platform/http/request-address.ts';
@@ -65,6 +66,8 @@ export function createProtectedResources(deps: {
       const metadata = {
         resource: origin + path.pathname,
         authorization_servers: [issuer],
+        // What each token has. Without a list some clients ask for all that the hub knows, which is refused.
+        scopes_supported: [identifyScope],
         bearer_methods_supported: ['header'],
       };
       return { status: 200, headers: metadataHeaders, body: JSON.stringify(metadata) };

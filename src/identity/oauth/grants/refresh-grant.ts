@@ -9,7 +9,7 @@ import { scopesForClient } from '../clients/client-access.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { openidGrants, openidScope, userInfoScope } from '../openid/claims.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
-import { boundTo, legacyIdentifyScope, requiredScopes, scopesToTell } from '../requested-scopes.ts';
+import { boundTo, identifyScope, requiredScopes, scopesToTell } from '../requested-scopes.ts';
 import type { RefreshTokenStore } from '../tokens/refresh-token-store.ts';
 import { type GrantedToken, loginNote, shortLifetimeSeconds } from './code-exchange.ts';
 
@@ -88,7 +88,7 @@ function narrowed(
 ): readonly string[] {
   if (requested === undefined) return granted;
   const names = requested.split(' ');
-  const known = [legacyIdentifyScope, ...granted, ...scopesToTell(client, granted)].map((scope) =>
+  const known = [identifyScope, ...granted, ...scopesToTell(client, granted)].map((scope) =>
     formatScopeList([scope]),
   );
   if (!names.every((name) => known.includes(name)))
