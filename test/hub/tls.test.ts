@@ -43,28 +43,55 @@ function frame(type: number, flags: number, stream: number, payload = Buffer.all
   return Buffer.concat([head, payload]);
 }
 
+/** A field of a header block that is in no table (RFC 7541 §6.2.2). */
+const field = (name: string, value: string) =>
+  `\0${String.fromCharCode(name.length)}${name}${String.fromCharCode(value.length)}${value}`;
+
 function* repeated(piece: Buffer, first = piece) {
   yield first;
   for (;;) yield piece;
 }
 
-/** Rapid reset (CVE-2023-44487): requests with these headers, each taken back at once. */
-function* resets(headers: string) {
+/** Requests with these headers, each followed at once by what ends or spoils it. */
+function* requests(headers: string, spoil: (stream: number) => Buffer) {
   for (let stream = 1; ; stream += 2) {
-    const asked = frame(1, 5, stream, Buffer.from(headers, 'latin1'));
-    yield Buffer.concat([asked, frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))]);
+    yield Buffer.concat([frame(1, 5, stream, Buffer.from(headers, 'latin1')), spoil(stream)]);
   }
 }
+const reset = (stream: number) => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]));
+const get = '\x82\x87\x84';
+const echo = '\x83\x87\x04\x09/app/echo\x01\x0dhub.localhost';
 
 /** What floods send on and on. */
-const floods = () => [
-  resets('\x82\x87\x84'),
-  // CONNECT, which is refused.
-  resets('\x02\x07CONNECT\x01\x05a.hub'),
-  // HEADERS without an end (CVE-2024-27983).
-  repeated(frame(9, 0, 1, Buffer.alloc(8, 0x82)), frame(1, 0, 1, Buffer.from([0x82]))),
-  // SETTINGS (CVE-2019-9515) of more entries than a client has.
-  repeated(frame(4, 0, 0, Buffer.from('0003000000ff'.repeat(40), 'hex'))),
+const floods: readonly [string, () => Generator<Buffer>][] = [
+  ['rapid reset (CVE-2023-44487)', () => requests(get, reset)],
+  ['rapid reset of CONNECT', () => requests('\x02\x07CONNECT\x01\x05a.hub', reset)],
+  [
+    'window updates of 0, which the hub resets (CVE-2025-8671)',
+    () => requests(get, (stream) => frame(8, 0, stream, Buffer.alloc(4))),
+  ],
+  ['requests that are none (CVE-2019-9514)', () => requests('\x82', () => Buffer.alloc(0))],
+  [
+    'HEADERS without an end (CVE-2024-27983)',
+    () => repeated(frame(9, 0, 1, Buffer.alloc(8, 0x82)), frame(1, 0, 1, Buffer.from([0x82]))),
+  ],
+  [
+    'HEADERS of empty names (CVE-2019-9516)',
+    () => repeated(frame(1, 5, 1, Buffer.from('\x82\x87\x84\0\0\0'.padEnd(900, '\0'), 'latin1'))),
+  ],
+  [
+    'SETTINGS of more entries than a client has (CVE-2019-9515)',
+    () => repeated(frame(4, 0, 0, Buffer.from('0003000000ff'.repeat(40), 'hex'))),
+  ],
+  ['SETTINGS whose answers are not read', () => repeated(frame(4, 0, 0))],
+  [
+    'PING whose answers are not read (CVE-2019-9512)',
+    () => repeated(frame(6, 0, 0, Buffer.alloc(8))),
+  ],
+  [
+    'DATA without any (CVE-2019-9518)',
+    () => repeated(frame(0, 0, 1), frame(1, 4, 1, Buffer.from(echo, 'latin1'))),
+  ],
 ];
 
 /** The head of a record of 512 bytes, of which none comes. */
@@ -77,7 +104,10 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
   let config: TestHubConfig = {};
   let hub: TestHub;
   let patient: Awaited<ReturnType<typeof waiting>>[];
+  /** The headers of each request that came to the app. */
+  const seen: string[] = [];
   const app = createServer((req, res) => {
+    seen.push(JSON.stringify(req.rawHeaders));
     if (req.url === '/app/echo') req.pipe(res);
     else if (req.url === '/app/odd') {
       res.writeHead(200, [
@@ -131,12 +161,18 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
         })),
       },
       Proxy: {
-        max_connections_per_address: 20,
+        max_connections_per_address: 220,
         client_read_timeout: 5,
         extra_routes: {
           '/app/': {
             target: `http://127.0.0.1:${(app.address() as AddressInfo).port}`,
             access: 'public',
+          },
+          '/limited/': {
+            target: `http://127.0.0.1:${(app.address() as AddressInfo).port}`,
+            access: 'public',
+            limits: { requests_per_second: 2, max_body_size: 1_000 },
+            headers: { request: { set: { 'X-Api-Key': 'of the app' }, remove: ['Accept'] } },
           },
         },
       },
@@ -275,7 +311,7 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
   }
 
   test('handshakes that stall, are garbage or too many cost the client its connection alone', async () => {
-    const stalled = await Promise.all(Array.from({ length: 18 }, () => waiting(partOfHello)));
+    const stalled = await Promise.all(Array.from({ length: 218 }, () => waiting(partOfHello)));
     await (await waiting()).closed;
     for (const { client } of stalled) client.destroy();
     for (const garbage of ['GET / HTTP/1.1\r\nHost: hub\r\n\r\n', Buffer.alloc(70_000, 'x')]) {
@@ -370,6 +406,38 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
       expect(answer.status ?? answer.code).toBe(status);
     });
 
+    test('the limits and headers of a route hold', async () => {
+      await withSession(async (session) => {
+        const asked = { ':path': '/limited/', 'x-api-key': 'forged', accept: 'a/b' };
+        const large = { ...asked, ':method': 'POST' };
+        expect(await ask(session, large, Buffer.alloc(2_000))).toMatchObject({ status: 413 });
+        const { text } = await ask(session, asked);
+        expect(text).toContain('"X-Api-Key","of the app"');
+        expect(text).not.toMatch(/forged|"accept"/);
+        const answers = await Promise.all([1, 2, 3, 4, 5].map(() => ask(session, asked)));
+        expect(answers.map(({ status }) => status)).toContain(429);
+      });
+    });
+
+    test('streams count as connections of their address, on however many connections', async () => {
+      const upload = (session: ClientHttp2Session) =>
+        session
+          .request({ ':authority': 'hub.localhost', ':path': '/app/echo', ':method': 'POST' })
+          .on('error', () => {});
+      const health = (session: ClientHttp2Session) => ask(session, { ':path': '/hub/health' });
+      await withSession((first) =>
+        withSession(async (second) => {
+          for (let index = 0; index < 110; index += 1) {
+            upload(first);
+            upload(second);
+          }
+          await until(async () => (await health(first)).status === 429, 'there is no room');
+          second.destroy();
+          await until(async () => (await health(first)).status === 200, 'there is room again');
+        }),
+      );
+    });
+
     test('a client that takes no answer loses it', async () => {
       const slow = connectHttp2(`https://127.0.0.1:${port}`, {
         rejectUnauthorized: false,
@@ -381,29 +449,85 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
       slow.destroy();
     });
 
-    test('a flood ends its connection, and no other', async () => {
+    async function connectFrames(...first: Buffer[]) {
+      const client = connectSecurely({
+        port,
+        host: '127.0.0.1',
+        rejectUnauthorized: false,
+        ALPNProtocols: ['h2'],
+      });
+      client.on('error', () => {});
+      await once(client, 'secureConnect');
+      const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+      client.write(Buffer.concat([preface, frame(4, 0, 0), ...first]));
+      return client;
+    }
+
+    test.each(floods)('a flood of %s ends its connection, and no other', async (name, flood) => {
       await withSession(async (bystander) => {
-        for (const flood of floods()) {
-          const client = connectSecurely({
-            port,
-            host: '127.0.0.1',
-            rejectUnauthorized: false,
-            ALPNProtocols: ['h2'],
-          });
-          client.on('error', () => {});
-          const closed = new Promise((resolve) => client.resume().once('close', resolve));
-          await once(client, 'secureConnect');
-          client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-          client.write(frame(4, 0, 0));
-          const send = () => {
-            while (client.writable && client.write(flood.next().value ?? '')) {}
-          };
-          client.on('drain', send);
-          send();
-          await closed;
-        }
+        const client = await connectFrames();
+        const closed = new Promise((resolve) => client.once('close', resolve));
+        if (!name.includes('not read')) client.resume();
+        const pieces = flood();
+        const send = () => {
+          while (client.writable && client.write(pieces.next().value ?? '')) {}
+        };
+        client.on('drain', send);
+        send();
+        await closed;
         expect((await ask(bystander, { ':path': '/hub/health' })).status).toBe(200);
       });
+    });
+
+    const long = 'content-length';
+    test.each([
+      [[['x-plain', 'x']], 'answered'],
+      [[['te', 'trailers']], 'answered'],
+      [[['x-a\r\nx-spoilt', 'b']], 'answered'],
+      [[['x-a', 'b\r\nx-spoilt: c']], 'answered'],
+      [[['x-a', 'b\0x-spoilt']], 'answered'],
+      [[['x-spoilt:', 'b']], 'answered'],
+      [[['X-Spoilt', 'b']], 'refused'],
+      [[['te', 'gzip']], 'refused'],
+      [[['connection', 'x-spoilt']], 'refused'],
+      [[['keep-alive', '1']], 'refused'],
+      [[['transfer-encoding', 'chunked']], 'refused'],
+      [[['upgrade', 'websocket']], 'refused'],
+      [
+        [
+          [long, '1'],
+          [long, '1'],
+        ],
+        'refused',
+      ],
+      [[[long, '+1']], 'refused'],
+      [[[long, '5']], 'refused'],
+      [[[':path', '/spoilt']], 'refused'],
+      [
+        [
+          ['x-a', 'b'],
+          [':method', 'PUT'],
+        ],
+        'refused',
+      ],
+    ])('fields %j are %s, and none reaches an app as another', async (fields, outcome) => {
+      const before = seen.length;
+      const block = `${echo}${fields.map(([name = '', value = '']) => field(name, value)).join('')}`;
+      const ending = frame(0, 1, 1, Buffer.from('x'));
+      const client = await connectFrames(frame(1, 4, 1, Buffer.from(block, 'latin1')), ending);
+      // Until the hub answers HEADERS, RST_STREAM or GOAWAY.
+      let received = Buffer.alloc(0);
+      let type: number | undefined;
+      for await (const piece of client) {
+        received = Buffer.concat([received, piece as Buffer]);
+        for (let at = 0; at + 9 <= received.length; at += 9 + received.readUIntBE(at, 3)) {
+          if ([1, 3, 7].includes(received[at + 3] ?? 0)) type ??= received[at + 3];
+        }
+        if (type !== undefined) break;
+      }
+      expect(type === 1).toBe(outcome === 'answered');
+      expect(seen.length - before).toBe(outcome === 'answered' ? 1 : 0);
+      expect(seen.join()).not.toMatch(/spoilt|trailers/i);
     });
 
     test.skipIf(!requires('h2load'))('h2load sees no failed request', async () => {

@@ -362,7 +362,7 @@ export const proxySection = z.strictObject({
   max_connections_per_address: count
     .default(5_000)
     .describe(
-      'Client connections from one address, or one IPv6 /64; 0 for no limit. Not for trusted_proxies.',
+      'Client connections from one address, or one IPv6 /64; 0 for no limit. Of HTTP/2, each further request under way counts as one. Not for trusted_proxies.',
     ),
   max_connections: count
     .optional()

@@ -84,13 +84,17 @@ export function createHubServer(deps: {
   let streamCount = 0;
   const takeHttp2 = createHttp2End({
     config,
-    serve(socket) {
+    serve(socket, isFurther) {
+      // The first of a connection is counted with it.
+      const error = isFurther ? refusalOf(socket) : undefined;
+      if (error !== undefined) return error;
       streamCount += 1;
       socket.once('close', () => {
         streamCount -= 1;
       });
       track(socket);
       serve(socket);
+      return undefined;
     },
   });
   const shakingHands = new WeakSet<Socket>();
@@ -144,7 +148,7 @@ export function createHubServer(deps: {
         }
       },
     });
-  const serve = acceptWithin(server, {
+  const { serve, refusalOf } = acceptWithin(server, {
     limits,
     // One that awaits a handshake understands no answer.
     maxRefusals: tlsEnd === undefined ? maxRefusals : 0,
@@ -237,7 +241,9 @@ export function createHubServer(deps: {
   };
 }
 
-/** Refuses connections beyond the limits. What it returns has Node serve one. */
+/**
+ * Refuses connections beyond the limits. `serve` has Node serve one; `refusalOf` counts one, or says why it is too many.
+ */
 function acceptWithin(
   server: Server,
   options: {
@@ -246,16 +252,24 @@ function acceptWithin(
     readonly log: Logger;
     readonly accepted: (socket: Socket) => void;
   },
-): (socket: Socket) => void {
+): {
+  readonly serve: (socket: Socket) => void;
+  readonly refusalOf: (socket: Socket) => HubError | undefined;
+} {
   const { limits, maxRefusals, log, accepted } = options;
   let refusals = 0;
   let loggedAtMs = Number.NEGATIVE_INFINITY;
 
-  function refuse(socket: Socket, error: HubError): void {
-    if (monotonicMs() - loggedAtMs > refusalsLoggedEveryMs) {
+  function refusalOf(socket: Socket): HubError | undefined {
+    const error = limits?.accept(socket);
+    if (error !== undefined && monotonicMs() - loggedAtMs > refusalsLoggedEveryMs) {
       loggedAtMs = monotonicMs();
       log.warn({ address: socket.remoteAddress, code: error.code }, error.message);
     }
+    return error;
+  }
+
+  function refuse(socket: Socket, error: HubError): void {
     if (refusals >= maxRefusals) {
       socket.destroy();
       return;
@@ -275,12 +289,13 @@ function acceptWithin(
   server.on('error', (error) => {
     if (server.listening) log.error({ err: error }, 'connection could not be accepted');
   });
-  return interceptConnections(server, (socket) => {
+  const serve = interceptConnections(server, (socket) => {
     if (isOnSocket) markUnixPeer(socket);
-    const error = limits?.accept(socket);
+    const error = refusalOf(socket);
     if (error === undefined) accepted(socket);
     else refuse(socket, error);
   });
+  return { serve, refusalOf };
 }
 
 /** Answers what Node could not read as a request (RFC 9110 §15.5). */

@@ -9,6 +9,8 @@ import {
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { ProxyConfig } from '../../config/config.ts';
+import type { HubError } from '../../errors.ts';
+import { retryAfterHeader, toErrorResponse } from '../answer.ts';
 import { connectWithin } from './inner-connection.ts';
 
 const maxStreams = 128;
@@ -30,14 +32,15 @@ const replacedHeaders = new Set([...connectionHeaders, 'host', 'cookie', 'expect
 /**
  * Serves HTTP/2 (RFC 9113) to browsers by a server of HTTP/1.1: each stream becomes a connection within the process, so
  * that every rule for requests is there once, and what is forwarded has passed the same parser. WebSockets are not
- * offered (RFC 8441), which has browsers open them by HTTP/1.1. `serve` gets the connections of the streams.
+ * offered (RFC 8441), which has browsers open them by HTTP/1.1. `serve` gets the connections of the streams, and says why
+ * one is refused; `isFurther`, where the client has others on the connection under it.
  */
 export function createHttp2End({
   config,
   serve,
 }: {
   readonly config: Pick<ProxyConfig, 'max_header_size' | 'idle_timeout' | 'client_read_timeout'>;
-  readonly serve: (socket: Socket) => void;
+  readonly serve: (socket: Socket, isFurther: boolean) => HubError | undefined;
 }): (socket: TLSSocket) => ServerHttp2Session {
   return (socket) => {
     const session = performServerHandshake(socket, {
@@ -71,8 +74,12 @@ export function createHttp2End({
       else if (headers[':method'] === 'CONNECT') refuse(stream, 405);
       else {
         const { client, server } = connectWithin(socket);
-        serve(server);
-        bridge(stream, client, target, rawHeaders);
+        const error = serve(server, open.size > 1);
+        if (error === undefined) bridge(stream, client, target, rawHeaders);
+        else {
+          const refusal = toErrorResponse(error);
+          refuse(stream, refusal.status, retryAfterHeader(refusal));
+        }
       }
     });
     return session;
@@ -103,8 +110,12 @@ function targetOf(headers: IncomingHttpHeaders): Target | undefined {
   return { method, path, host: authority ?? host ?? '', cookie };
 }
 
-function refuse(stream: ServerHttp2Stream, status: number): void {
-  stream.respond({ ':status': status }, { endStream: true });
+function refuse(
+  stream: ServerHttp2Stream,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  stream.respond({ ':status': status, ...headers }, { endStream: true });
   stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
