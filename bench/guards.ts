@@ -2,7 +2,8 @@
  * What the login before a local server costs: guarded by the gateway, and by `hub-singleuser` beside it. How long a start
  * takes beyond that of the app, what the hub computes for one of a thousand, what memory goes beside the app, and
  * how many requests pass. Writes bench/results/guards.md.
- * `node bench/guards.ts --starts=1000`
+ * `node bench/guards.ts --starts=1000`, of the package as it is published with `HUB_TEST_PROGRAM=$PWD/dist` after
+ * `npm run build`.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -59,7 +60,8 @@ async function run(starts: number): Promise<void> {
     name: 'guards',
     heading: 'The login before a local server',
     setting:
-      'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl, on a Unix socket. Hub, servers and the measuring program share the cores.',
+      'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl, on a Unix socket. Hub, servers and the measuring program share the cores. ' +
+      (process.env['HUB_TEST_PROGRAM'] === undefined ? 'The program runs from its sources.' : 'The program is that of `npm run build`.'),
     rows: [
       row('start of the app alone, p50', `${ownMs.toFixed(0)} ms`),
       row('POST to ready beyond it, by the gateway, p50', `${more(gateway).toFixed(0)} ms`, '≤ 40 ms', more(gateway) <= 40),

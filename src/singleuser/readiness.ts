@@ -1,8 +1,7 @@
 import type { Phrase } from '../platform/texts/text.ts';
 import { systemClock } from '../spawning/processes/clock.ts';
-import { probeReadiness } from '../spawning/processes/readiness-probe.ts';
+import { pauseMsAfter, probeReadiness } from '../spawning/processes/readiness-probe.ts';
 
-const intervalMs = 100;
 const timeoutMs = 5_000;
 
 /**
@@ -20,6 +19,7 @@ export async function waitForApp({
   readonly findForeignProcess: (seen: { isAnswered: boolean }) => Promise<Phrase | undefined>;
   readonly signal: AbortSignal;
 }): Promise<{ readonly foreignProcess: Phrase | undefined }> {
+  const sinceMs = systemClock.monotonicMs();
   for (let sightings = 0; ; ) {
     const result = await probeReadiness({ url, path, timeoutMs, signal });
     signal.throwIfAborted();
@@ -30,6 +30,6 @@ export async function waitForApp({
     sightings = foreignProcess === undefined ? 0 : sightings + 1;
     // The second look finds a program that began in the middle of the first.
     if (sightings > 1) return { foreignProcess };
-    await systemClock.sleep(intervalMs, signal);
+    await systemClock.sleep(pauseMsAfter(systemClock.monotonicMs() - sinceMs), signal);
   }
 }

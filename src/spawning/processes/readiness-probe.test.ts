@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { freePort } from '../../../test/support/free-port.ts';
+import { systemClock } from './clock.ts';
 import { probeReadiness, waitUntilReady } from './readiness-probe.ts';
 
 const servers: Server[] = [];
@@ -107,6 +108,26 @@ describe('a readiness probe', () => {
     const result = await waitUntilReady({ url, path: '/', timeoutMs: 10_000, clock });
     expect(result).toMatchObject({ ready: false, problem: 'status' });
     expect(now).toBeLessThanOrEqual(10_000);
+  });
+
+  test('sees a server a quarter of its time late at most', async () => {
+    const seen: number[] = [];
+    for (const readyAt of [10, 90, 400, 3_000]) {
+      let now = 0;
+      const clock = {
+        ...systemClock,
+        monotonicMs: () => now,
+        sleep: async (ms: number) => {
+          now += ms;
+        },
+      };
+      const refused = { ready: false, problem: 'refused', reason: 'a reason' } as const;
+      const probe = async () => (now < readyAt ? refused : ({ ready: true, status: 200 } as const));
+      const url = 'http://127.0.0.1:1';
+      await waitUntilReady({ url, path: '/', timeoutMs: 10_000, clock, probe });
+      seen.push(Math.floor(now));
+    }
+    expect(seen).toEqual([15, 93, 447, 3_330]);
   });
 
   test('tells what it saw before its last moment, which was too short for an answer', async () => {

@@ -82,11 +82,16 @@ export interface WaitOptions extends Omit<ProbeOptions, 'timeoutMs'> {
   readonly probe?: typeof probeReadiness;
 }
 
-const firstPauseMs = 25;
+const minPauseMs = 15;
 const maxPauseMs = 1_000;
 const maxProbeMs = 10_000;
 /** A probe that has less time says nothing of a server that does not answer it. */
 const tellingProbeMs = 1_000;
+
+/** So long after it was looked for first, something is looked for again: it is seen a quarter of its time late at most. */
+export function pauseMsAfter(waitedMs: number): number {
+  return Math.min(Math.max(waitedMs / 4, minPauseMs), maxPauseMs);
+}
 
 /**
  * Polls, with growing pauses, until the server is ready, the time is over or the
@@ -94,14 +99,16 @@ const tellingProbeMs = 1_000;
  */
 export async function waitUntilReady(options: WaitOptions): Promise<ProbeResult> {
   const { timeoutMs, signal, clock = systemClock, probe = probeReadiness } = options;
-  const deadline = clock.monotonicMs() + timeoutMs;
+  const sinceMs = clock.monotonicMs();
+  const deadline = sinceMs + timeoutMs;
   let last: ProbeResult | undefined;
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
+  for (;;) {
     const leftMs = Math.max(1, deadline - clock.monotonicMs());
     const probeMs = Math.min(Math.ceil(leftMs), maxProbeMs);
     const result = await probe({ ...options, timeoutMs: probeMs });
     if (result.ready) return result;
     if (result.problem !== 'timeout' || probeMs >= tellingProbeMs) last = result;
+    const pauseMs = pauseMsAfter(clock.monotonicMs() - sinceMs);
     const isOver = clock.monotonicMs() + pauseMs >= deadline;
     if (isOver || signal?.aborted) return last ?? result;
     await clock.sleep(pauseMs, signal);
