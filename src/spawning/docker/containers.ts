@@ -14,6 +14,8 @@ export interface Containers {
   list(serverId?: string): Promise<readonly ContainerInfo[]>;
   /** Ends a container and what runs in it. Rejects when it is still running after that; idempotent. */
   end(container: string, options: EndOptions): Promise<void>;
+  /** Freezes the processes of a running container, or lets them go on. Rejects where it is not so after that; idempotent. */
+  setPaused(container: string, isPaused: boolean): Promise<void>;
   /** Removes a container, running or not; rejects when it is still there after that. Idempotent. */
   remove(container: string): Promise<void>;
 }
@@ -73,8 +75,23 @@ export function createContainers(engine: Engine, hubId: string, log: PluginLog):
     }
   }
 
+  async function setPaused(container: string, isPaused: boolean): Promise<void> {
+    try {
+      await engine.call((docker, abortSignal) => {
+        const meant = docker.getContainer(container);
+        return isPaused ? meant.pause({ abortSignal }) : meant.unpause({ abortSignal });
+      });
+    } catch (thrown) {
+      if (!isEngineAnswer(thrown) || isMissing(thrown)) throw thrown;
+      // Engines answer with one status or another what is so already.
+      const { info } = await readCondition(engine, container);
+      if (info?.State.Paused !== isPaused) throw thrown;
+    }
+  }
+
   return {
     remove,
+    setPaused,
 
     async list(serverId) {
       const label = [
@@ -88,6 +105,8 @@ export function createContainers(engine: Engine, hubId: string, log: PluginLog):
 
     async end(container, options) {
       let failure: unknown;
+      // It gets its signal only when it goes on.
+      await setPaused(container, false).catch(() => undefined);
       await stop(container, options).catch((thrown: unknown) => {
         if (!isEngineAnswer(thrown)) throw thrown;
         failure = thrown;

@@ -79,6 +79,26 @@ describe.runIf(hasDocker())('a server in a container', () => {
     expect(lines.toSorted()).toEqual(['stderr err', 'stdout out']);
   });
 
+  test('rests and goes on, as often as it is asked for, and ends in its own way while it rests', async () => {
+    const { spawner } = await create();
+    const lines: string[] = [];
+    const command = ['sh', '-c', 'trap "echo bye; exit" TERM; while sleep 0.1; do echo on; done'];
+    const server = await spawner.start(request({ command, onOutput: (line) => lines.push(line) }));
+    const { state } = server;
+    for (const isPaused of [true, true, false, false, true]) {
+      if (isPaused) expect(await spawner.pause?.(state)).toBe(true);
+      else await spawner.unpause?.(state);
+      expect((await inspect(state)).State.Paused).toBe(isPaused);
+      expect(await spawner.poll(state)).toEqual({ running: true });
+    }
+    const next = await create();
+    expect(await next.spawner.restore(state, { onOutput: () => undefined })).toBeDefined();
+    await spawner.stop(state, { graceMs: 10_000, signal: signal() });
+    await server.exited;
+    expect(lines.at(-1)).toBe('bye');
+    await expect(spawner.pause?.(state)).rejects.toThrow('No such container');
+  });
+
   test('in a flood of output is read at a bounded rate', async () => {
     const { spawner } = await create();
     let characters = 0;

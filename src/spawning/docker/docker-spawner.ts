@@ -71,7 +71,8 @@ export function createDockerSpawner(
   async function removeOrphans(): Promise<void> {
     const all = await containers.list();
     const unknown = all.filter(
-      ({ Id, State }) => !live.has(Id) && (options.remove || State === 'running'),
+      ({ Id, State }) =>
+        !live.has(Id) && (options.remove || State === 'running' || State === 'paused'),
     );
     if (unknown.length === 0) return;
     const serverIdOf = (each: (typeof unknown)[number]) => each.Labels[hubLabels.serverId] ?? '';
@@ -304,6 +305,17 @@ export function createDockerSpawner(
     },
 
     examine: (asked) => examineEngine({ engine, images, limits, options }, asked),
+
+    async pause(spawnerState) {
+      const state = readContainerState(spawnerState);
+      if (state !== undefined) await containers.setPaused(state.container, true);
+      return state !== undefined;
+    },
+
+    async unpause(spawnerState) {
+      const state = readContainerState(spawnerState);
+      if (state !== undefined) await containers.setPaused(state.container, false);
+    },
 
     usage: (states) => measureUsage(states.map((state) => readContainerState(state)?.container)),
 

@@ -46,6 +46,8 @@ export interface SlurmCommands {
     id: string,
     options: { readonly account: string | undefined; readonly kill: boolean },
   ): Promise<void>;
+  /** Suspends a running job or lets it go on (scontrol(1)), which Slurm lets its operators do; idempotent. */
+  setSuspended(id: string, isSuspended: boolean): Promise<void>;
   /** Makes a folder and those above it under an account, where it is missing. */
   makeFolder(folder: string, account: string | undefined): Promise<void>;
   /** The last lines of a file, read under the account that owns the job. */
@@ -162,6 +164,16 @@ export function createSlurmCommands(options: {
     return /^JobAcctGatherType\s*=\s*(jobacct_gather\/none|\(null\))\s*$/m.test(configuration);
   }
 
+  async function listJobs(ids: readonly string[]): Promise<Job[]> {
+    const jobs: Job[] = [];
+    for (let from = 0; from < ids.length; from += largestQuery) {
+      const list = ids.slice(from, from + largestQuery).join(',');
+      const words = [program('squeue'), '--noheader', '--states=all', `--format=${jobFormat}`];
+      jobs.push(...readJobs(await unlessUnknown(run([...words, `--jobs=${list}`]))));
+    }
+    return jobs;
+  }
+
   return {
     async submit(script, args, { account, signal }) {
       const words = [program('sbatch'), '--parsable', ...args];
@@ -171,15 +183,7 @@ export function createSlurmCommands(options: {
       return id;
     },
 
-    async listJobs(ids) {
-      const jobs: Job[] = [];
-      for (let from = 0; from < ids.length; from += largestQuery) {
-        const list = ids.slice(from, from + largestQuery).join(',');
-        const words = [program('squeue'), '--noheader', '--states=all', `--format=${jobFormat}`];
-        jobs.push(...readJobs(await unlessUnknown(run([...words, `--jobs=${list}`]))));
-      }
-      return jobs;
-    },
+    listJobs,
 
     async listCommented() {
       // A comment may hold lines that look like those of other jobs, but not what nobody knew when it was written.
@@ -260,6 +264,15 @@ export function createSlurmCommands(options: {
     async cancel(id, { account, kill }) {
       const how = kill ? ['--signal=KILL', '--full'] : [];
       await unlessUnknown(run([program('scancel'), ...how, id], { account }));
+    },
+
+    async setSuspended(id, isSuspended) {
+      try {
+        await run([program('scontrol'), isSuspended ? 'suspend' : 'resume', id]);
+      } catch (error) {
+        const [job] = await listJobs([id]);
+        if (job === undefined || (job.state === 'SUSPENDED') !== isSuspended) throw error;
+      }
     },
 
     async makeFolder(folder, account) {

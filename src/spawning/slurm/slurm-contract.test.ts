@@ -34,6 +34,27 @@ describe.skipIf(!hasSlurm())('slurm', () => {
     return spawner;
   }
 
+  test('a job rests and goes on, as often as it is asked for, and ends while it rests', async () => {
+    const spawner = await create('/usr/bin');
+    const { state, exited } = await spawner.start(
+      createSpawnRequest({
+        command: ['sleep', '1000'],
+        awaitAddress: async () => 'http://127.0.0.1:1',
+      }),
+    );
+    const job = async () => (await listed()).find((line) => line.startsWith(`${state['jobId']} `));
+    await until(async () => (await job())?.endsWith(' RUNNING') === true, 'the job runs');
+    for (const isPaused of [true, true, false, false, true]) {
+      if (isPaused) expect(await spawner.pause?.(state)).toBe(true);
+      else await spawner.unpause?.(state);
+      expect(await job()).toMatch(isPaused ? / SUSPENDED$/ : / RUNNING$/);
+      expect(await spawner.poll(state)).toEqual({ running: true });
+    }
+    await spawner.stop(state, { graceMs: 20_000, signal: AbortSignal.timeout(30_000) });
+    await exited;
+    await expect(spawner.pause?.(state)).rejects.toThrow();
+  });
+
   test('a job that survives scancel is told of, and its server does not run a second time', async () => {
     const programs = mkdtempSync(join(tmpdir(), 'hub-slurm-programs-'));
     onTestFinished(() => rmSync(programs, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
 import { text } from '../../platform/texts/text.ts';
-import type { OptionsForm, SpawnerPlugin } from '../../plugin/host/spawner.ts';
+import type { OptionsForm, SpawnerPlugin, SpawnerState } from '../../plugin/host/spawner.ts';
 import { examineSlurm } from './examine-slurm.ts';
 import { createJobUsage } from './job-usage.ts';
 import { createSlurmCommands } from './slurm-commands.ts';
@@ -9,7 +9,7 @@ import {
   type SlurmOptions,
   type SlurmProfile,
 } from './slurm-options.ts';
-import { createSlurmSpawner } from './slurm-spawner.ts';
+import { createSlurmSpawner, readState } from './slurm-spawner.ts';
 
 /** Servers as batch jobs of Slurm. */
 export const slurmPlugin: SpawnerPlugin<SlurmOptions, SlurmProfile> = {
@@ -36,9 +36,23 @@ export const slurmPlugin: SpawnerPlugin<SlurmOptions, SlurmProfile> = {
     const commands = createSlurmCommands({ directory, sudo, environment });
     const spawner = createSlurmSpawner({ options, commands, hubTag: hubId, activeServers, log });
     const form = formOf(options);
+    const suspend = async (stored: SpawnerState, isSuspended: boolean): Promise<boolean> => {
+      const state = readState(stored);
+      if (state !== undefined) await commands.setSuspended(state.jobId, isSuspended);
+      return state !== undefined;
+    };
     return {
       ...spawner,
       ...(form === undefined ? {} : { optionsForm: form }),
+      pause: (state) => suspend(state, true),
+      async unpause(state) {
+        await suspend(state, false);
+      },
+      async stop(state, how) {
+        // It gets its signal only when it goes on; most jobs are not suspended.
+        await suspend(state, false).catch(() => undefined);
+        await spawner.stop(state, how);
+      },
       usage: createJobUsage(commands, { log }),
       examine: (asked) => examineSlurm({ options, commands }, asked),
     };

@@ -366,7 +366,7 @@ export function createSlurmSpawner(deps: {
 }
 
 /** Reads a stored state; undefined when it is not one of this spawner. */
-function readState(state: SpawnerState): JobState | undefined {
+export function readState(state: SpawnerState): JobState | undefined {
   return stateSchema.safeParse(state).data;
 }
 
