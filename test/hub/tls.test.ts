@@ -123,6 +123,13 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
         'b',
       ]);
       res.end('odd');
+    } else if (req.url === '/app/hints') {
+      res.writeProcessing();
+      res.writeEarlyHints({
+        link: ['</a.css>; rel=preload', '</b.js>; rel=preload'],
+        'x-more': '1',
+      });
+      res.end('with hints');
     } else if (req.url === '/app/999') {
       res.statusCode = 999;
       res.end();
@@ -404,6 +411,31 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     ])('%j is answered with %i', async (headers, status) => {
       const answer = await withSession((session) => ask(session, headers));
       expect(answer.status ?? answer.code).toBe(status);
+    });
+
+    test.each(['navigate', 'cors'])('early hints reach who is to %s', async (mode) => {
+      const links = '</a.css>; rel=preload, </b.js>; rel=preload';
+      const expected = mode === 'navigate' ? links : undefined;
+      await withSession(async (session) => {
+        const stream = session.request({
+          ...{ ':authority': 'hub.localhost', ':path': '/app/hints', 'sec-fetch-mode': mode },
+        });
+        const hints: OutgoingHttpHeaders[] = [];
+        stream.on('headers', (headers) => hints.push(headers));
+        expect(await text(stream)).toBe('with hints');
+        expect(hints).toEqual(
+          expected === undefined ? [] : [expect.objectContaining({ ':status': 103, link: links })],
+        );
+        expect(hints[0]?.['x-more']).toBeUndefined();
+      });
+      const resolved = ['--connect-to', `::127.0.0.1:${port}`];
+      const asked = ['--http1.1', '-i', '-H', `Sec-Fetch-Mode: ${mode}`, `${hub.url}app/hints`];
+      const heads = (await curl(...resolved, ...asked)).split('\r\n\r\n');
+      expect(heads.map((head) => head.split('\r\n', 1)[0])).toEqual([
+        ...(expected === undefined ? [] : ['HTTP/1.1 103 Early Hints']),
+        'HTTP/1.1 200 OK',
+        'with hints',
+      ]);
     });
 
     test('the limits and headers of a route hold', async () => {

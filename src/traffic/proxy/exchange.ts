@@ -11,6 +11,7 @@ import type {
 } from './http1/upstream-message.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { discardBody, type RequestBody } from './request-body.ts';
+import { toHeaderObject } from './request-headers.ts';
 import { clientResponseHeaders } from './response-headers.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import { takesTooLong, toCloseError, toUpstreamError, uploadTooSlow } from './upstream-error.ts';
@@ -121,6 +122,24 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   onResponseStarted(): void {
     this.#hasUpstreamAnswered = true;
     this.request.body?.forget();
+  }
+
+  /**
+   * To browsers that open a page, which alone use them: there are clients of HTTP/1.1 that take an interim answer for the
+   * final one (RFC 8297 §3).
+   */
+  onEarlyHints(headers: ResponseHeaders): void {
+    if (this.#isOver || this.req.headers['sec-fetch-mode'] !== 'navigate') return;
+    const { link } = toHeaderObject(
+      clientResponseHeaders({ link: headers['link'] }, this.tags.route),
+    );
+    if (link === undefined) return;
+    try {
+      // One by one, as Node checks them.
+      this.#res.writeEarlyHints({ link: String(link).split(/,\s*(?=<)/) });
+    } catch {
+      // Links that Node takes for none.
+    }
   }
 
   onResponseStart(status: number, headers: ResponseHeaders, reason: string): void {

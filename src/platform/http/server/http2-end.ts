@@ -153,6 +153,9 @@ function bridge(
     refuse(stream, 400);
     return;
   }
+  sent.on('information', ({ statusCode: status, headers: { link } }) => {
+    if (status === 103 && !stream.destroyed) stream.additionalHeaders({ ':status': status, link });
+  });
   sent.once('response', (answer) => respond(stream, answer, method));
   sent.on('error', (error) => {
     // The answer may be whole, and only the rest of the body not wanted.

@@ -7,8 +7,10 @@ import {
 
 /** What a reader tells of an answer. */
 export interface ResponseListener {
-  /** The head of the final answer; interim ones (RFC 9110 §15.2) are left out. */
+  /** The head of the final answer. */
   onHead(head: ResponseHead): void;
+  /** An interim answer of status 103 (RFC 8297); others (RFC 9110 §15.2) are left out. */
+  onEarlyHints?(head: ResponseHead): void;
   /** What one read holds of the body, all its chunks together; the memory is only lent until the call returns. */
   onBody(piece: Buffer): void;
   onEnd(): void;
@@ -150,6 +152,7 @@ export class ResponseReader {
       if (head.status === 101 || this.#interimAnswers > maxInterimAnswers) {
         throw badResponse(`it has the status ${head.status} unasked`);
       }
+      if (head.status === 103) this.#listener.onEarlyHints?.(head);
       return found.after;
     }
     const { framing } = head;

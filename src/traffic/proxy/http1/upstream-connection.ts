@@ -169,6 +169,10 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     this.#exchange?.handler.onResponseStart(head.status, head.headers, head.reason);
   }
 
+  onEarlyHints({ headers }: ResponseHead): void {
+    this.#exchange?.handler.onEarlyHints?.(headers);
+  }
+
   onBody(piece: Buffer): void {
     this.#exchange?.handler.onResponseData(piece);
   }

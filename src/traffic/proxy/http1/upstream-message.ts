@@ -19,6 +19,8 @@ export interface UpstreamHandler {
   onRequestStart(control: ExchangeControl): void;
   /** The first bytes of the answer have come: the request cannot be sent once more. */
   onResponseStarted(): void;
+  /** What the final answer will probably have in its head (RFC 8297). */
+  onEarlyHints?(headers: ResponseHeaders): void;
   onResponseStart(status: number, headers: ResponseHeaders, reason: string): void;
   /** A piece of the body, whose memory is only lent until the call returns. */
   onResponseData(piece: Buffer): void;
