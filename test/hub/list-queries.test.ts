@@ -152,12 +152,16 @@ test('who asks and what users hold is looked up once, until something changes', 
   ];
   for (const { path, by } of asked) await hub.api(path, by);
   for (const { path, by, queries } of asked) {
-    expect(await countDuring(watch, () => hub.api(path, by)), path).toBe(queries);
+    const count = () => countDuring(watch, () => hub.api(path, by));
+    expect(await minOf(count), path).toBe(queries);
   }
   await hub.api('/users?limit=200', token);
   // For one on another page, the caller's roles, users, their number and servers, but not what they hold.
-  await post('/users', { usernames: ['elsewhere'] });
-  expect(await countDuring(watch, () => hub.api('/users?limit=200', token))).toBe(4);
+  const afterOther = async () => {
+    await post('/users', { usernames: [`elsewhere-${randomUUID()}`] });
+    return countDuring(watch, () => hub.api('/users?limit=200', token));
+  };
+  expect(await minOf(afterOther)).toBe(4);
 
   const groupsOf = async (path: string) => {
     const model = (await (await hub.api(path, token)).json()) as User | User[];
@@ -176,13 +180,12 @@ test('who asks and what users hold is looked up once, until something changes', 
 
 test('a user who is made together with many others costs no query alone', async () => {
   using watch = watchStatements();
-  const create = (count: number, prefix: string) =>
-    post('/users', {
-      usernames: Array.from({ length: count }, (_, index) => `${prefix}-${index}`),
-    });
-  await create(1, 'first');
-  const few = await countDuring(watch, () => create(10, 'few'));
-  expect(await countDuring(watch, () => create(200, 'many'))).toBe(few);
+  const create = (count: number) =>
+    post('/users', { usernames: Array.from({ length: count }, () => `made-${randomUUID()}`) });
+  await create(1);
+  const min = (count: number) => minOf(() => countDuring(watch, () => create(count)));
+  const few = await min(10);
+  expect(await min(200)).toBe(few);
 });
 
 test('a report of activity takes as many queries for many servers as for few', async () => {

@@ -127,7 +127,7 @@ describe.runIf(hasSystemd())(
       await systemd.run(
         'sh',
         '-ec',
-        `printf '[Service]\\nWatchdogSec=6\\n' > /run/systemd/system/hub.service.d/watchdog.conf
+        `printf '[Service]\\nWatchdogSec=15\\n' > /run/systemd/system/hub.service.d/watchdog.conf
         systemctl daemon-reload
         systemctl restart hub`,
       );
