@@ -55,6 +55,7 @@ function install(tarball: string, client: string): string {
   npm(['install', '--no-audit', '--no-fund', '--prefer-offline', tarball], folder);
   // Of the hub with all that it needs.
   assert.ok(sizeOf(join(folder, 'node_modules')) <= 110e6);
+  assert.ok(sizeOf(join(root, 'dist-client')) <= 1e6);
   npm(['install', '--no-audit', '--no-fund', '--prefer-offline', client, ...types], folder);
   return join(folder, 'node_modules', '.bin', 'hub');
 }

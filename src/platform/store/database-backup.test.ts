@@ -46,18 +46,21 @@ async function makeDatabase(version: number): Promise<void> {
   );
 }
 
-/** The rows of an SQLite database, to the last bit. */
+/** The rows of an SQLite database, to the last bit, and what stands beside its tables. */
 function contentOf(name: string): Record<string, string[]> {
   using database = new DatabaseSync(at(name), { readOnly: true });
   const tables = database.prepare(`select name from sqlite_master where type = 'table'`).all();
-  return Object.fromEntries(
-    tables.map((table) => {
+  const others = database.prepare(`select type || name as part from sqlite_master order by part`);
+  const parts = others.all().map(({ part }) => String(part));
+  return Object.fromEntries([
+    ['sqlite_master', parts],
+    ...tables.map((table): [string, string[]] => {
       const rows = database.prepare(`select * from "${table['name']}"`);
       rows.setReadBigInts(true);
       const lines = rows.all().map((row) => inspect(row, { breakLength: Infinity }));
       return [String(table['name']), lines.toSorted()];
     }),
-  );
+  ]);
 }
 
 describe.skipIf(!hasPostgres())('a backup', () => {

@@ -8,7 +8,7 @@ import { createGzip } from 'node:zlib';
 import type { Secret } from '../config/secret.ts';
 import { isSealed, openSealed, sealFile } from '../crypto/sealed-file.ts';
 import { StartupError } from '../errors.ts';
-import { type BackupLines, fillSqlite, linesOfFile, linesOfSqlite, textOf } from './backup-rows.ts';
+import { fillSqlite, linesOfFile, linesOfSqlite, textOf } from './backup-rows.ts';
 import { lockDatabase } from './database-lock.ts';
 import {
   backUpSqlite,
@@ -131,24 +131,8 @@ async function restoreFrom(
   });
   // The file itself, where a link leads to it.
   const file = await realpath(target).catch(() => target);
-  return isCompressed
-    ? await restoreRows(linesOfFile(source), file, options)
-    : await restoreSqlite(source, file, options);
-}
-
-async function restoreRows(
-  lines: BackupLines,
-  file: string,
-  options: RestoreOptions,
-): Promise<Restored> {
-  const made = `${file}.${randomBytes(6).toString('hex')}.part`;
-  try {
-    await (await open(made, 'wx', 0o600)).close();
-    await fillSqlite(made, lines);
-    return await restoreSqlite(made, file, options);
-  } finally {
-    await rm(made, { force: true });
-  }
+  const fill = (rows: string, path: string) => fillSqlite(path, linesOfFile(rows));
+  return await restoreSqlite(source, file, options, isCompressed ? fill : undefined);
 }
 
 async function beginsAsGzip(path: string): Promise<boolean> {

@@ -20,7 +20,7 @@ const companions = ['', '-wal', '-shm'];
  */
 export async function backUpSqlite(source: string, target: string): Promise<void> {
   if (existsSync(target)) throw new StartupError(`${target} exists already; name another file`);
-  await using made = await copyOf(source, target);
+  await using made = await fileFrom(source, target, copyInto);
   // Unlike rename this replaces nothing that has come up meanwhile.
   await link(made.path, target);
   await syncFolder(target);
@@ -28,7 +28,7 @@ export async function backUpSqlite(source: string, target: string): Promise<void
 
 /** Copies a database before its schema changes; replaces an earlier copy of that name. */
 export async function keepSqlite(source: string, target: string): Promise<void> {
-  await using made = await copyOf(source, target);
+  await using made = await fileFrom(source, target, copyInto);
   const { mode, uid, gid } = await stat(source);
   await chmod(made.path, mode & 0o777);
   await giveTo(made.path, { uid, gid });
@@ -49,6 +49,9 @@ export interface RestoreOptions {
   readonly endsTokens: boolean;
 }
 
+/** Makes a database of a backup in an empty file. */
+type Fill = (source: string, path: string) => Promise<void>;
+
 /**
  * Replaces a database that no hub uses by a backup. What was there is kept under another name; mode and owner stay.
  * Throws StartupError, with nothing changed, when the backup cannot be used.
@@ -57,10 +60,9 @@ export async function restoreSqlite(
   source: string,
   target: string,
   { endsTokens }: RestoreOptions,
+  fill: Fill = copyChecked,
 ): Promise<Restored> {
-  if (!existsSync(source)) throw new StartupError(`there is no file ${source}`);
-  checkDatabase(source);
-  await using made = await copyOf(source, target);
+  await using made = await fileFrom(source, target, fill);
   const endedCount = endsTokens ? endTokens(made.path) : 0;
   const former = await stat(target).catch(() => undefined);
   const owner = former ?? (await stat(dirname(target)));
@@ -82,7 +84,19 @@ interface TemporaryFile extends AsyncDisposable {
   readonly path: string;
 }
 
-async function copyOf(source: string, target: string): Promise<TemporaryFile> {
+async function copyChecked(source: string, path: string): Promise<void> {
+  checkDatabase(source);
+  await copyInto(source, path);
+}
+
+async function copyInto(source: string, path: string): Promise<void> {
+  using database = openReadOnly(source);
+  await backup(database, path, { rate: allPages });
+  makeSelfContained(path);
+}
+
+/** A whole database beside the target. */
+async function fileFrom(source: string, target: string, fill: Fill): Promise<TemporaryFile> {
   const path = `${target}.${randomBytes(6).toString('hex')}.part`;
   const made: TemporaryFile = {
     path,
@@ -92,9 +106,7 @@ async function copyOf(source: string, target: string): Promise<TemporaryFile> {
   };
   try {
     await using file = await open(path, 'wx', 0o600);
-    using database = openReadOnly(source);
-    await backup(database, path, { rate: allPages });
-    makeSelfContained(path);
+    await fill(source, path);
     checkDatabase(path);
     await file.sync();
     return made;
@@ -126,6 +138,8 @@ export function checkDatabase(path: string): void {
   let version: unknown;
   try {
     using database = openReadOnly(path);
+    // Looks each entry of each index up: without this, one page of a large file is read many times.
+    database.exec('pragma cache_size = -262144');
     const [result] = Object.values(database.prepare('pragma integrity_check(1)').get() ?? {});
     if (result !== 'ok') throw new Error(String(result));
     version = database.prepare('select version from hub_schema').get()?.['version'];
