@@ -12,7 +12,8 @@ import { differingFiles, sumsOfFolder, versionProblems } from './release-checks.
 
 const root = join(import.meta.dirname, '..');
 const release = join(root, 'release');
-const built = ['dist', 'dist-client'];
+const dist = join(root, 'dist');
+const built = [dist, join(root, 'dist-client')];
 
 const version = String(readJson(join(root, 'package.json'))['version']);
 const problems = versionProblems({
@@ -25,13 +26,8 @@ if (problems.length > 0) throw new Error(problems.join('\n'));
 const differing = differingFiles(build(), build());
 if (differing.length > 0) throw new Error(`Two builds differ: ${differing.join(', ')}`);
 
-rmSync(release, { recursive: true, force: true });
-mkdirSync(release);
-for (const folder of built)
-  npm(['pack', join(root, folder), '--silent', '--pack-destination', release]);
-const dist = join(root, 'dist');
+for (const folder of built) npm(['pack', folder, '--silent', '--pack-destination', release]);
 copyFileSync(join(dist, singleuserFile), join(release, singleuserFile));
-writeDebianPackage({ dist, folder: release, version });
 await helm('package', chart, '--destination', release);
 const bom = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
 writeFileSync(join(release, 'sbom.cdx.json'), npm(bom, dist));
@@ -39,13 +35,15 @@ const sums = [...sumsOfFolder(release)].map(([file, sum]) => `${sum}  ${file}\n`
 writeFileSync(join(release, 'SHA256SUMS'), sums.join(''));
 console.log(sums.join(''));
 
+/** Sums of what a build makes, with the package for Debian. */
 function build(): ReadonlyMap<string, string> {
   npm(['run', '--silent', 'build']);
+  rmSync(release, { recursive: true, force: true });
+  mkdirSync(release);
+  writeDebianPackage({ dist, folder: release, version });
   return new Map(
-    built.flatMap((folder) =>
-      [...sumsOfFolder(join(root, folder))].map(
-        ([file, sum]) => [`${folder}/${file}`, sum] as const,
-      ),
+    [...built, release].flatMap((folder) =>
+      [...sumsOfFolder(folder)].map(([file, sum]) => [join(folder, file), sum] as const),
     ),
   );
 }
