@@ -130,6 +130,11 @@ function openOAuth(hub: WithServices) {
     hosts: Hub.client_documents,
     hubUrl: config.publicUrl,
     documents: hub.keyv.space('client-documents'),
+    reads: createFailureLimit({
+      counts: hub.keyv.space<FailureWindow>('client-document-reads'),
+      now: hub.now,
+      limit: 10,
+    }),
     log,
   });
   const clients = createClientRegistry({

@@ -6,6 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createClientDocuments } from '../../src/identity/oauth/clients/client-documents.ts';
+import { createFailureLimit } from '../../src/identity/oauth/clients/failure-limit.ts';
 import { mayBePublic } from '../../src/platform/addresses/public-lookup.ts';
 import { memorySpace } from '../support/memory-space.ts';
 import { requires } from '../support/requires.ts';
@@ -167,6 +168,21 @@ describe.skipIf(!requires('openssl'))('a client id that is the URL of a document
     expect(asked).toBe(statuses.filter((status) => status === 400).length);
   });
 
+  test('is read only so often for one user, who may go on with those that are known', async () => {
+    const others = (count: number) => Array.from({ length: count }, (_, at) => `${clientId}?${at}`);
+    expect(await statusOf()).toBe(200);
+    answer = (res) => void res.writeHead(404).end();
+    const statuses = [];
+    for (const client_id of others(7)) statuses.push(await statusOf({ client_id }));
+    expect(new Set(statuses)).toEqual(new Set([400, 429]));
+    expect(asked).toBe(5);
+    expect(await statusOf()).toBe(200);
+    const bob = await hub.login('bob');
+    const ofBob = request({ client_id: `${clientId}?of-bob` });
+    expect((await hub.authorize(ofBob, bob)).status).toBe(400);
+    expect(asked).toBe(6);
+  });
+
   test('is not known where the hub reads none', async () => {
     await using closed = await startAuthorizationServer({ documentHosts: 'none' });
     const bob = await closed.login('bob');
@@ -182,6 +198,7 @@ test('a document at the hub, or at a host below it, is of nobody else', () => {
     hosts: 'any',
     hubUrl: new URL('https://hub.example/'),
     documents: memorySpace(),
+    reads: createFailureLimit({ counts: memorySpace(), now: Date.now }),
     log: pino({ level: 'silent' }),
   });
   expect(clientOf('https://agents.example/agent.json')?.name).toBe('agents.example');

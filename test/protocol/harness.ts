@@ -175,10 +175,12 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const authorizationCodes = createAuthorizationCodeStore({ database, now });
   const serviceTokens = createServiceTokens();
   for (const { name, secret } of services) serviceTokens.set(name, secret);
+  const limit = (limit: number) => createFailureLimit({ counts: memorySpace(), now, limit });
   const clientDocuments = createClientDocuments({
     hosts: options.documentHosts ?? 'public',
     hubUrl: publicUrl,
     documents: memorySpace(),
+    reads: limit(5),
     log,
   });
   const clients = createClientRegistry({
@@ -327,7 +329,6 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
 
   const countRefusal = () => undefined;
   const findRole = (name: string) => roles.findByName(name);
-  const limit = (limit: number) => createFailureLimit({ counts: memorySpace(), now, limit });
   const keepOpen = createKeepOpen({
     limit: limit(5),
     clientAddress: createClientAddressReader([]),

@@ -3,7 +3,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { answerNames } from '../support/resolver.ts';
 import {
   type AuthorizationServerHarness,
   basic,
@@ -17,6 +18,12 @@ let hub: AuthorizationServerHarness;
 /** Requests that the clients got; `status` is how they answer. */
 let heard: { path: string; headers: IncomingHttpHeaders; form: URLSearchParams }[];
 let status: number;
+/** A client that registered itself, at a name whose addresses are its own to say. */
+const outside = {
+  name: 'outside',
+  secret: 'outside-secret-0123456789',
+  info: { registered_by: 'ada' },
+};
 /** Beginning of the path of a client that closes the connection. */
 let away: string;
 
@@ -38,6 +45,7 @@ beforeEach(async () => {
     services: [
       { ...wiki, logoutUrl: `${url}/wiki?logout` },
       { ...forum, logoutUrl: `${url}/forum`, idTokenAlgorithm: 'ES256' },
+      { ...outside, logoutUrl: url.replace('127.0.0.1', 'rebound.test') },
     ],
   });
   return async () => {
@@ -170,6 +178,15 @@ test('§2.8 does not try again what the client refuses, and follows no redirect'
   await deliver();
   expect(hub.logoutOutcomes).toEqual(['refused', 'failed']);
   expect(heard.map(({ path }) => path)).toEqual(['/wiki?logout', '/wiki?logout']);
+});
+
+test('sends a client that registered itself nothing where its name has turned into a private address', async () => {
+  answerNames(['127.0.0.1']);
+  const { browser } = await logIn([outside]);
+  await hub.loginSessions.end(browser.sessionId);
+  await deliver();
+  vi.restoreAllMocks();
+  expect([heard, hub.logoutOutcomes]).toEqual([[], ['failed']]);
 });
 
 test('of several instances one tells of a login, and a client that is away does not hold up the others', async () => {

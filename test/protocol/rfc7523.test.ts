@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, type JWTPayload, SignJWT } from 'jose';
 import * as openidClient from 'openid-client';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { answerNames } from '../support/resolver.ts';
 import {
   type AuthorizationServerHarness,
   basic,
@@ -44,6 +45,13 @@ beforeEach(async () => {
     services: [
       { ...wiki, jwks: { keys }, grants },
       { ...forum, jwksUri: `http://127.0.0.1:${port}/jwks`, grants },
+      {
+        name: 'outside',
+        secret: 'outside-secret-0123456789',
+        info: { registered_by: 'ada' },
+        jwksUri: `http://rebound.test:${port}/jwks`,
+        grants,
+      },
     ],
   });
   await hub.roles.apply({
@@ -198,6 +206,15 @@ describe('§3.1 is refused as invalid_client', () => {
       const assertion = await sign(claims, { key: ecKey, alg: 'ES256' });
       expect(await refusalOf(await ask(assertion))).toEqual([401, 'invalid_client']);
     }
+  });
+
+  test('where a client registered itself, and the name of its keys has turned into a private address', async () => {
+    answerNames(['127.0.0.1']);
+    const claims = { iss: 'service-outside', sub: 'service-outside' };
+    const assertion = await sign(claims, { key: ecKey, alg: 'ES256' });
+    expect(await refusalOf(await ask(assertion))).toEqual([401, 'invalid_client']);
+    vi.restoreAllMocks();
+    expect(published.asked).toBe(0);
   });
 });
 

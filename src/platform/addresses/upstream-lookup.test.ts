@@ -1,26 +1,14 @@
-import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { startProxy } from '../../../test/attacks/proxy-harness.ts';
+import { answerNames } from '../../../test/support/resolver.ts';
 import { probeReadiness } from '../../spawning/processes/readiness-probe.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
-
-/** Names of `.test` are nobody's (RFC 6761 §6.2): what they mean is said here. */
-function answerNames(addresses: readonly string[]): void {
-  const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-  const lookup = dns.lookup as (...rest: unknown[]) => void;
-  vi.spyOn(dns, 'lookup').mockImplementation(((...rest: unknown[]) => {
-    const [name, , done] = rest as [string, object, (error: null, found: object) => void];
-    // Listening at an address asks here, too.
-    if (name.endsWith('.test')) done(null, found);
-    else lookup(...rest);
-  }) as unknown as typeof dns.lookup);
-}
 
 const metadata = ['169.254.169.254', 'fe80::1', '::ffff:169.254.169.254', 'fd00:ec2::254'];
 

@@ -70,19 +70,20 @@ export function createClientAssertionVerifier(deps: {
 }): VerifyClientAssertion {
   const remote = new LRUCache<string, JWTVerifyGetKey>(growingUpTo(1_000));
 
-  async function keysOf({ jwks, jwksUri }: Client): Promise<JWTVerifyGetKey | undefined> {
+  async function keysOf({ jwks, jwksUri, hosts }: Client): Promise<JWTVerifyGetKey | undefined> {
     const { createLocalJWKSet, createRemoteJWKSet, customFetch } = await import('jose');
     if (jwks !== undefined) return createLocalJWKSet(jwks as unknown as JSONWebKeySet);
     if (jwksUri === undefined) return undefined;
-    const known = remote.get(jwksUri);
+    const key = `${hosts} ${jwksUri}`;
+    const known = remote.get(key);
     if (known !== undefined) return known;
     const keys = createRemoteJWKSet(new URL(jwksUri), {
       async [customFetch](url: string) {
-        const { status, body } = await requestClient(url, AbortSignal.timeout(fetchMs));
+        const { status, body } = await requestClient(url, AbortSignal.timeout(fetchMs), { hosts });
         return new Response(body, { status });
       },
     });
-    remote.set(jwksUri, keys);
+    remote.set(key, keys);
     return keys;
   }
 

@@ -1,24 +1,26 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { lookupPublic, mayBePublic } from '../../../platform/addresses/public-lookup.ts';
-import { lookupUpstream } from '../../../platform/addresses/upstream-lookup.ts';
 import { createLimiter } from '../../../platform/concurrency/limiter.ts';
 import { HubError } from '../../../platform/errors.ts';
 import type { KeyvSpace } from '../../../platform/store/keyv-space.ts';
 import { text } from '../../../platform/texts/text.ts';
 import type { Client } from './client.ts';
-import { requestClient } from './client-request.ts';
+import { type ClientHosts, requestClient } from './client-request.ts';
+import { countedAttempt, type FailureLimit } from './failure-limit.ts';
 import { isLoopbackUri } from './redirect-uri.ts';
 
-/** Whose documents are read: of hosts with public addresses, of any, or nobody's. */
-export type DocumentHosts = 'public' | 'any' | 'none';
+/** Whose documents are read; nobody's with `none`. */
+export type DocumentHosts = ClientHosts | 'none';
 
 /** What an agent says of itself at the URL that is its client id (draft-ietf-oauth-client-id-metadata-document). */
 export interface ClientDocuments {
   /** The client that a client id is the URL of, as far as the id alone tells; undefined for any other id. */
   clientOf(clientId: string): Client | undefined;
-  /** The same client with what its document says. Throws `bad_request` where there is none that is good. */
-  read(client: Client): Promise<Client>;
+  /**
+   * The same client with what its document says. Throws `bad_request` where there is none that is good, and
+   * `too_many_requests` where the user it is read for has had many fetched; who asks for nobody is to be limited before.
+   */
+  read(client: Client, userId?: string): Promise<Client>;
 }
 
 const maxBytes = 5 * 1024;
@@ -49,12 +51,15 @@ export function createClientDocuments({
   hosts,
   hubUrl,
   documents,
+  reads,
   log,
 }: {
   readonly hosts: DocumentHosts;
   /** Where people find the hub. */
   readonly hubUrl: URL;
   readonly documents: Pick<KeyvSpace<ClientDocument | 'failed'>, 'get' | 'set'>;
+  /** What is fetched for each user. */
+  readonly reads: FailureLimit;
   readonly log: Logger;
 }): ClientDocuments {
   const limit = createLimiter(maxAtOnce);
@@ -72,9 +77,17 @@ export function createClientDocuments({
     return document;
   }
 
-  async function documentOf(clientId: string): Promise<ClientDocument | 'failed'> {
+  async function documentOf(
+    clientId: string,
+    userId: string | undefined,
+  ): Promise<ClientDocument | 'failed'> {
     const kept = await documents.get(clientId);
     if (kept !== undefined) return kept;
+    const fetch = () => fetchAndKeep(clientId);
+    return await (userId === undefined ? fetch() : countedAttempt(reads, userId, fetch, tooMany));
+  }
+
+  async function fetchAndKeep(clientId: string): Promise<ClientDocument | 'failed'> {
     const document = await fetched(clientId).catch((error: unknown) => {
       log.warn({ client: clientId, err: error }, 'could not read the document of a client');
       return 'failed' as const;
@@ -89,8 +102,8 @@ export function createClientDocuments({
         ? agent(clientId)
         : undefined,
 
-    async read(client) {
-      const document = await documentOf(client.clientId);
+    async read(client, userId) {
+      const document = await documentOf(client.clientId, userId);
       if (document === 'failed') {
         const { host } = new URL(client.clientId);
         throw new HubError(
@@ -106,6 +119,12 @@ export function createClientDocuments({
     },
   };
 }
+
+const tooMany = (retryAfterSeconds: number) =>
+  new HubError('too_many_requests', text`Too many attempts.`, {
+    hint: text`Try again in a few minutes.`,
+    retryAfterSeconds,
+  });
 
 /** "An https scheme, a path component, no single-dot or double-dot path segments, no fragment, no username or password" (§3). */
 function isDocumentUrl(clientId: string): boolean {
@@ -143,11 +162,8 @@ function isSafeRedirectUri(uri: string): boolean {
 }
 
 async function download(url: string, hosts: DocumentHosts): Promise<string> {
-  const isPublicOnly = hosts === 'public';
-  if (isPublicOnly && !mayBePublic(new URL(url).hostname))
-    throw new Error('its address is not public');
   const { status, body } = await requestClient(url, AbortSignal.timeout(timeoutMs), {
-    lookup: isPublicOnly ? lookupPublic : lookupUpstream,
+    hosts: hosts === 'any' ? 'any' : 'public',
     maxAnswerBytes: maxBytes,
   });
   if (status !== 200) throw new Error(`the answer is ${status}`);

@@ -119,6 +119,8 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
     jwksUri: service.jwksUri,
     logoutUrl: service.logoutUrl,
     postLogoutUris: service.postLogoutUris,
+    // One that registered itself is in no network of the operator.
+    hosts: service.info?.['registered_by'] === undefined ? undefined : 'public',
     identity: { clientId, service: name },
   };
 }

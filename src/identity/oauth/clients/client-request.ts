@@ -1,32 +1,38 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { lookupPublic, mayBePublic } from '../../../platform/addresses/public-lookup.ts';
 import { lookupUpstream } from '../../../platform/addresses/upstream-lookup.ts';
 
+/** Which addresses are asked: those that are reached from anywhere, or any but those where machines keep credentials. */
+export type ClientHosts = 'public' | 'any';
+
 /**
- * Asks a client at an address of its own: never by a name where machines keep their credentials, following no redirect.
- * With a form it is a POST, whose answer is not read. Throws where there is no answer or too long a one, and when `signal`
- * is aborted.
+ * Asks a client at an address of its own, following no redirect. What its name means is looked at when it is connected to:
+ * it may have meant another address before. With a form it is a POST, whose answer is not read. Throws where `hosts`
+ * leaves the address out, where there is no answer or too long a one, and when `signal` is aborted.
  */
 export async function requestClient(
   url: string,
   signal: AbortSignal,
   {
+    hosts = 'any',
     form,
-    lookup = lookupUpstream,
     maxAnswerBytes = 64 * 1024,
   }: {
+    readonly hosts?: ClientHosts | undefined;
     readonly form?: Readonly<Record<string, string>>;
-    readonly lookup?: LookupFunction;
     readonly maxAnswerBytes?: number;
   } = {},
 ): Promise<{ readonly status: number; readonly body: string }> {
+  const isPublicOnly = hosts === 'public';
+  if (isPublicOnly && !mayBePublic(new URL(url).hostname))
+    throw new Error(`the address of ${url} is not public`);
   const request = url.startsWith('https:') ? requestHttps : requestHttp;
   const sent = request(url, {
     method: form === undefined ? 'GET' : 'POST',
     agent: false,
-    lookup,
+    lookup: isPublicOnly ? lookupPublic : lookupUpstream,
     signal,
     headers:
       form === undefined

@@ -1,6 +1,7 @@
 import type { Phrase } from '../../../platform/texts/text.ts';
 import type { OAuthClientIdentity } from '../../rbac/owner.ts';
 import type { SigningAlgorithm } from '../keys/signing-key-store.ts';
+import type { ClientHosts } from './client-request.ts';
 
 /** Ways in which a client may get tokens beside a code, as the configuration names them. */
 export type ClientGrant = 'refresh' | 'client_credentials' | 'device' | 'token_exchange';
@@ -39,6 +40,8 @@ export interface Client extends ClientAbilities {
   /** What a user must hold to use the client at all; undefined where every user may, and of an agent until it names what it wants. */
   readonly accessScope: string | undefined;
   readonly skipsConsent: boolean;
+  /** Where the addresses that it names may be; anywhere unless given. */
+  readonly hosts?: ClientHosts | undefined;
   /** `RS256` unless given. */
   readonly idTokenAlgorithm?: SigningAlgorithm | undefined;
   /** Whose server it is; undefined for a service. */

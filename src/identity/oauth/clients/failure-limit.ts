@@ -16,6 +16,24 @@ export interface FailureLimit {
   ): Promise<Result | undefined>;
 }
 
+/** Makes an attempt that counts however it ends. Rejects as the attempt does, and as `FailureLimit.attempt`. */
+export async function countedAttempt<Result>(
+  limit: FailureLimit,
+  key: string,
+  work: () => Promise<Result>,
+  refusal: (retryAfterSeconds: number) => Error,
+): Promise<Result> {
+  let made: Promise<Result> | undefined;
+  const count = async () => {
+    made = work();
+    await made.catch(() => undefined);
+    return undefined;
+  };
+  await limit.attempt(key, count, refusal);
+  if (made === undefined) throw new Error('no attempt was made');
+  return await made;
+}
+
 /** Failures since the first of a window. */
 export interface FailureWindow {
   readonly count: number;

@@ -123,7 +123,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     // Anybody can name the URL of a document: it is read for those alone who may use what is asked for.
     if (login === undefined && (await isAgent(opened.parameters, deps)))
       return await deps.redirectToLogin(ctx, await backFromLogin());
-    const read = await readAuthorizationRequest(opened.parameters, deps);
+    const read = await readAuthorizationRequest(opened.parameters, deps, login?.user.id);
     const { request, refused } = opened.isPushed ? read : refuseUnpushed(read);
     if (refused !== undefined) {
       deps.countRefusal(refused.error.error);

@@ -72,14 +72,16 @@ const otherParameters = [
 
 /**
  * Checks an authorization request, in this order. Until the redirect URI is trusted a failure is an
- * error page and never a redirect (RFC 6749 §4.1.2.1); after that it goes to the client.
+ * error page and never a redirect (RFC 6749 §4.1.2.1); after that it goes to the client. `userId`: of who brings it, where
+ * that is known.
  */
 export async function readAuthorizationRequest(
   parameters: URLSearchParams,
   context: AuthorizationRequestContext,
+  userId?: string,
 ): Promise<AuthorizationRequestReading> {
   rejectRepeatedClientOrRedirectUri(parameters);
-  const client = await requireKnownClient(parameters, context);
+  const client = await requireKnownClient(parameters, context, userId);
   const redirectUri = requireRegisteredRedirectUri(parameters, client);
   const target = responseTarget(parameters, client, context.issuer, redirectUri);
   try {
@@ -116,13 +118,14 @@ function rejectRepeatedClientOrRedirectUri(parameters: URLSearchParams): void {
 async function requireKnownClient(
   parameters: URLSearchParams,
   { clients, clientDocuments }: AuthorizationRequestContext,
+  userId: string | undefined,
 ): Promise<Client> {
   const clientId = parameterValue(parameters, 'client_id');
   if (clientId === undefined) throw missing('client_id');
   const client = await clients.find(clientId);
   if (client === undefined)
     throw badRequest(text`The application that sent you here is not known.`);
-  return client.kind === 'agent' ? await clientDocuments.read(client) : client;
+  return client.kind === 'agent' ? await clientDocuments.read(client, userId) : client;
 }
 
 /** Compares the redirect URI exactly (RFC 9700 §2.1). Left out, it is the one registered (RFC 6749 §3.1.2.3). */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ClientAddressReader } from '../../../platform/http/request-address.ts';
-import type { FailureLimit } from '../clients/failure-limit.ts';
+import { countedAttempt, type FailureLimit } from '../clients/failure-limit.ts';
 import { OAuthError } from '../oauth-error.ts';
 
 /**
@@ -23,21 +23,14 @@ export function createKeepOpen({
 }): KeepOpen {
   return async (incoming, keep) => {
     const { address } = clientAddress(incoming);
-    let kept: ReturnType<typeof keep> | undefined;
-    await limit.attempt(
+    return await countedAttempt(
+      limit,
       networkOf(address),
-      // Each one counts, as a failure would.
-      async () => {
-        kept = keep(address);
-        await kept.catch(() => undefined);
-        return undefined;
-      },
+      () => keep(address),
       (retryAfterSeconds) =>
         new OAuthError('invalid_request', 'Too many requests; try again later.', {
           retryAfterSeconds,
         }),
     );
-    if (kept === undefined) throw new Error('nothing was kept');
-    return await kept;
   };
 }

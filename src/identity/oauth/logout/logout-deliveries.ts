@@ -61,7 +61,10 @@ export function startLogoutDeliveries(deps: {
       };
       const logout_token = await deps.signingKeys.sign(claims, idTokenAlgorithm, 'logout+jwt');
       const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(attemptMs)]);
-      const { status } = await requestClient(url, signal, { form: { logout_token } });
+      const { status } = await requestClient(url, signal, {
+        hosts: client.hosts,
+        form: { logout_token },
+      });
       if (status === 200 || status === 204) return 'delivered';
       log.warn({ client: clientId, status }, 'client refused a logout');
       // It says so of this login, and would again (§2.8).
