@@ -23,6 +23,24 @@ export function versionProblems({ version, chart, changelog }: Versions): string
   ];
 }
 
+/**
+ * Names of migrations that are not as a release had them, and of those that are in none yet, by sums as sha256sum writes
+ * them.
+ */
+export function changedMigrations(
+  released: string,
+  found: ReadonlyMap<string, string>,
+): { readonly changed: string[]; readonly unreleased: string[] } {
+  const sums = new Map(
+    released.split('\n').map((line) => [line.slice(66), line.slice(0, 64)] as const),
+  );
+  sums.delete('');
+  return {
+    changed: [...sums.keys()].filter((file) => found.get(file) !== sums.get(file)),
+    unreleased: [...found.keys()].filter((file) => !sums.has(file)),
+  };
+}
+
 /** SHA-256 sums in hex of all files in a folder, by their paths in it, in order. */
 export function sumsOfFolder(folder: string): ReadonlyMap<string, string> {
   const files = globSync('**/*', { cwd: folder, withFileTypes: true }).flatMap((file) =>

@@ -8,7 +8,12 @@ import { join } from 'node:path';
 import { writeDebianPackage } from './debian-package.ts';
 import { chart, helm } from './helm.ts';
 import { readJson, singleuserFile } from './program.ts';
-import { differingFiles, sumsOfFolder, versionProblems } from './release-checks.ts';
+import {
+  changedMigrations,
+  differingFiles,
+  sumsOfFolder,
+  versionProblems,
+} from './release-checks.ts';
 
 const root = join(import.meta.dirname, '..');
 const release = join(root, 'release');
@@ -21,6 +26,16 @@ const problems = versionProblems({
   chart: readFileSync(join(chart, 'Chart.yaml'), 'utf8'),
   changelog: readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
 });
+const { changed, unreleased } = changedMigrations(
+  readFileSync(join(root, 'fixtures/databases/SHA256SUMS'), 'utf8'),
+  sumsOfFolder(join(root, 'src/platform/store/migrations')),
+);
+problems.push(
+  ...changed.map((file) => `the migration ${file} was changed after a release`),
+  ...unreleased.map(
+    (file) => `the migration ${file} is not in fixtures/databases/SHA256SUMS: freeze the schema`,
+  ),
+);
 if (problems.length > 0) throw new Error(problems.join('\n'));
 
 const differing = differingFiles(build(), build());

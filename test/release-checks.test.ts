@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { chart } from '../scripts/helm.ts';
 import { readJson } from '../scripts/program.ts';
-import { differingFiles, sumsOfFolder, versionProblems } from '../scripts/release-checks.ts';
+import {
+  changedMigrations,
+  differingFiles,
+  sumsOfFolder,
+  versionProblems,
+} from '../scripts/release-checks.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -32,4 +37,15 @@ test('a file that two builds made differently, or only one of them, is found', (
   writeFileSync(join(folder, 'src', 'a.js'), 'other');
   writeFileSync(join(folder, 'c.js'), 'c');
   expect(differingFiles(first, sumsOfFolder(folder))).toEqual(['c.js', 'src/a.js']);
+});
+
+test('a migration stays as a release had it, and one that none had is found', () => {
+  const released = readFileSync(join(root, 'fixtures/databases/SHA256SUMS'), 'utf8');
+  const found = new Map(sumsOfFolder(join(root, 'src/platform/store/migrations')));
+  expect(changedMigrations(released, found).changed).toEqual([]);
+  found.set('0002-suspended-users.ts', 'other').set('9999-next.ts', 'next');
+  found.delete('0001-initial/tables.ts');
+  const { changed, unreleased } = changedMigrations(released, found);
+  expect(changed).toEqual(['0001-initial/tables.ts', '0002-suspended-users.ts']);
+  expect(unreleased).toContain('9999-next.ts');
 });

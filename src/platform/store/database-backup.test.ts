@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -15,7 +15,11 @@ import { backUpDatabase, restoreDatabase } from './database-backup.ts';
 import { newestVersion } from './migrate.ts';
 import { openDatabase } from './open-database.ts';
 
-const fixture = join(import.meta.dirname, '../../../fixtures/databases/0001.sql');
+const fixtures = join(import.meta.dirname, '../../../fixtures/databases');
+const fixture = join(fixtures, '0001.sql');
+const releases = globSync('*.sqlite.sql', { cwd: fixtures }).map((name) =>
+  basename(name, '.sqlite.sql'),
+);
 const passphrase = new Secret('correct horse');
 
 let folder: string;
@@ -121,6 +125,34 @@ describe.skipIf(!hasPostgres())('a backup', () => {
       expect(ended.flatMap((table) => after[table])).toEqual([]);
       const rows = [...ended, 'runtime_services'].flatMap((table) => before[table] ?? []);
       expect(toSqlite.endedCount).toBe(rows.length);
+    },
+  );
+
+  test.each(releases)(
+    'of a database that %s left is the same from both databases',
+    async (release) => {
+      {
+        using past = new DatabaseSync(at('hub.sqlite'));
+        past.exec(readFileSync(join(fixtures, `${release}.sqlite.sql`), 'utf8'));
+      }
+      const before = contentOf('hub.sqlite');
+      expect(Object.entries(before).filter(([, rows]) => rows.length === 0)).toEqual([]);
+      const url = await postgres().createEmptyDatabase();
+      await queryPostgres(url, readFileSync(join(fixtures, `${release}.postgres.sql`), 'utf8'));
+      for (const each of ['sqlite:hub.sqlite', 'sqlite:new.sqlite', url]) {
+        await using _ = await open(each);
+      }
+
+      const after = contentOf('hub.sqlite');
+      expect(after['sqlite_master']).toEqual(contentOf('new.sqlite')['sqlite_master']);
+      await backUpDatabase(location(url), at('backup'));
+      await restoreDatabase(location('sqlite:back.sqlite'), at('backup'));
+      expect(contentOf('back.sqlite')).toEqual(after);
+      const { hub_schema: _, sqlite_master: __, ...rows } = before;
+      const values = (lines: readonly string[] = []) => lines.map((line) => line.slice(0, -2));
+      for (const [table, lines] of Object.entries(rows))
+        for (const [index, value] of values(lines).entries())
+          expect(after[table]?.[index], table).toContain(value);
     },
   );
 
