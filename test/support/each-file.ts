@@ -1,6 +1,7 @@
 import { join, relative } from 'node:path';
 import { expect } from 'vitest';
 import { Text } from '../../src/platform/texts/text.ts';
+import './end-of-worker.ts';
 import { beginTestFile } from './requires.ts';
 
 beginTestFile(relative(join(import.meta.dirname, '..', '..'), expect.getState().testPath ?? ''));
