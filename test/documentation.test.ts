@@ -198,6 +198,8 @@ describe('the pages', () => {
         const { cert, key } = selfSigned(['hub.example.org']);
         await folder.write(certificate, `${cert}`);
         await folder.write(keyFile, `${key}`);
+        const [, authorities] = /"client_authorities": "([^"]*)"/.exec(snippet.text) ?? [];
+        if (authorities !== undefined) await folder.write(authorities, `${cert}`);
       }
       await folder.write('hub.config.json', snippet.text);
       const secret = () => randomBytes(32).toString('hex');

@@ -1,4 +1,8 @@
-import { openCertificateFiles } from '../platform/http/tls/certificate-files.ts';
+import { ConfigError } from '../platform/errors.ts';
+import {
+  openCertificateFiles,
+  readClientAuthorities,
+} from '../platform/http/tls/certificate-files.ts';
 import { createCertificateSources } from '../platform/http/tls/certificate-source.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -9,7 +13,9 @@ export async function openCertificates({
   disposables,
 }: Pick<Foundation, 'config' | 'log' | 'disposables'>) {
   if (new URL(config.Hub.bind_url).protocol !== 'https:') return {};
-  const certificates = createCertificateSources();
+  const authorities = await readClientAuthorities(config);
+  if (typeof authorities === 'object') throw new ConfigError([authorities]);
+  const certificates = createCertificateSources(authorities);
   const certificateFiles = disposables.use(await openCertificateFiles({ config, log }));
   certificates.add(certificateFiles);
   return { certificates, certificateFiles };

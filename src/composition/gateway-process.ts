@@ -217,7 +217,10 @@ export async function createGatewayProcess(
   const server = createPublicServer({
     config,
     hubPath: site.urls.hub,
-    certificates: new URL(bindUrl).protocol === 'https:' ? certificates : undefined,
+    certificates:
+      new URL(bindUrl).protocol === 'https:'
+        ? { ...certificates, clientAuthorities: config.clientAuthorities }
+        : undefined,
     log,
     ...inTraces(tracing, {
       request(req, res) {

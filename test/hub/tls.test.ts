@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -29,7 +30,7 @@ import {
   type TestHubConfig,
   until,
 } from '../support/test-hub.ts';
-import { selfSigned } from '../support/tls-front.ts';
+import { issuedBy, selfSigned } from '../support/tls-front.ts';
 
 const names = ['hub.localhost', '*.hub.localhost', 'own.hub.localhost'];
 
@@ -98,6 +99,7 @@ const floods: readonly [string, () => Generator<Buffer>][] = [
 const partOfHello = Buffer.from([22, 3, 1, 2, 0]);
 
 describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () => {
+  const authority = selfSigned(['authority.test']);
   let directory = '';
   let port = 0;
   let redirectPort = 0;
@@ -152,6 +154,7 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     directory = await mkdtemp(join(tmpdir(), 'hub-tls-'));
     await mkdir(join(directory, 'tls'));
     await Promise.all(names.map((_, index) => writePair(index)));
+    await writeFile(join(directory, 'tls', 'authority.pem'), authority.cert);
     await once(app.listen(0, '127.0.0.1'), 'listening');
     port = await freePort();
     redirectPort = await freePort();
@@ -162,6 +165,7 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
         redirect_bind_url: `http://127.0.0.1:${redirectPort}/`,
         hsts_max_age_days: 2,
         http2: true,
+        client_authorities: 'tls/authority.pem',
         certificates: names.map((_, index) => ({
           certificate: `tls/${index}.pem`,
           key: `tls/${index}.key`,
@@ -174,6 +178,11 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
           '/app/': {
             target: `http://127.0.0.1:${(app.address() as AddressInfo).port}`,
             access: 'public',
+          },
+          '/shown/': {
+            target: `http://127.0.0.1:${(app.address() as AddressInfo).port}`,
+            access: 'public',
+            limits: { client_certificate: 'required' },
           },
           '/limited/': {
             target: `http://127.0.0.1:${(app.address() as AddressInfo).port}`,
@@ -305,6 +314,49 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     expect(doctor.stdout + doctor.stderr).toMatch(/2\.key can be read by other users/);
     await writePair(2);
     await chmod(fileOf('key', 2), 0o600);
+  });
+
+  describe.each(['--http1.1', '--http2'])('with certificates of visitors by %s', (version) => {
+    async function open(path: string, shown?: { readonly key: Buffer; readonly cert: Buffer }) {
+      const file = join(directory, 'client.pem');
+      if (shown !== undefined) await writeFile(file, Buffer.concat([shown.cert, shown.key]));
+      return await curl(
+        ...['--connect-to', `::127.0.0.1:${port}`, version, '-w', '%{http_code}'],
+        ...['-H', 'Client-Cert: :forged:', '-H', 'Client_Cert: forged'],
+        ...(shown === undefined ? [] : ['--cert', file]),
+        `${hub.url}${path}`,
+      );
+    }
+
+    test('one of the authority opens the route, and the app gets it', async () => {
+      const mine = issuedBy(authority, 'ada');
+      const seen = await open('shown/', mine);
+      const der = new X509Certificate(mine.cert).raw.toString('base64');
+      expect(seen).toMatch(/200$/);
+      expect(seen).toContain(`"Client-Cert",":${der}:"`);
+      expect(seen).not.toContain('forged');
+      expect(await open('app/', mine)).not.toMatch(/client.cert/i);
+    });
+
+    test('without one, or with one of others, it stays closed, and other routes are open', async () => {
+      for (const shown of [undefined, selfSigned(['ada']), issuedBy(selfSigned(['b']), 'ada')]) {
+        expect(await open('shown/', shown)).toMatch(/needs a certificate.*403$/s);
+        expect(await open('app/', shown)).toMatch(/200$/);
+      }
+      const before = seen.length;
+      // OpenSSL ends the connection of one that is signed by another key than its issuer has.
+      const impostor = issuedBy(selfSigned(['authority.test']), 'ada');
+      expect(await open('shown/', impostor).catch(() => 'cut')).not.toMatch(/200$/);
+      expect(seen.length).toBe(before);
+    });
+  });
+
+  test('an authority that is none, and a route that nobody could open, are refused', async () => {
+    const file = join(directory, 'tls', 'authority.pem');
+    await writeFile(file, issuedBy(authority, 'ada').cert);
+    const check = () => runCommand(directory, ['check']);
+    expect((await check()).stderr).toMatch(/client_authorities: .*of no authority: CN=ada/);
+    await writeFile(file, authority.cert);
   });
 
   /** A client that sends some bytes, if any, and then waits. */

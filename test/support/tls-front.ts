@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,6 +34,28 @@ export async function startTlsFront(
       server.close();
     },
   };
+}
+
+/** A key and a certificate that an authority gives out for them. */
+export function issuedBy(
+  authority: ReturnType<typeof selfSigned>,
+  name: string,
+): { readonly key: Buffer; readonly cert: Buffer } {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-certificate-'));
+  const file = (part: string) => join(directory, `${part}.pem`);
+  const openssl = (...args: string[]) => execFileSync(pathOf('openssl'), args, { stdio: 'ignore' });
+  try {
+    writeFileSync(file('ca'), Buffer.concat([authority.cert, authority.key]));
+    openssl('genpkey', '-algorithm', 'ed25519', '-out', file('key'));
+    openssl('req', '-new', '-key', file('key'), '-subj', `/CN=${name}`, '-out', file('request'));
+    openssl(
+      ...['x509', '-req', '-in', file('request'), '-CA', file('ca'), '-CAkey', file('ca')],
+      ...['-CAcreateserial', '-days', '2', '-out', file('cert')],
+    );
+    return { key: readFileSync(file('key')), cert: readFileSync(file('cert')) };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }
 
 /** A key and a certificate for these names. */

@@ -29,9 +29,9 @@ export function createHopProof(secrets: readonly Secret[]): HopProof {
     JSON.stringify([to, method, target, payload]);
 
   return {
-    make(request, { address, protocol, host, isTrustedProxy }) {
+    make(request, { address, protocol, host, isTrustedProxy, certificate }) {
       const payload = Buffer.from(
-        JSON.stringify([address, protocol, host, isTrustedProxy]),
+        JSON.stringify([address, protocol, host, isTrustedProxy, certificate]),
       ).toString('base64url');
       return `${payload}.${hash.sign(textOf(request, payload))}`;
     },
@@ -39,10 +39,10 @@ export function createHopProof(secrets: readonly Secret[]): HopProof {
     read(request, header) {
       const [payload = '', signature = '', ...rest] = header.split('.');
       if (rest.length > 0 || !hash.verify(textOf(request, payload), signature)) return undefined;
-      const [address, protocol, host, isTrustedProxy] = JSON.parse(
+      const [address, protocol, host, isTrustedProxy, certificate] = JSON.parse(
         Buffer.from(payload, 'base64url').toString(),
-      ) as [string, HopClient['protocol'], string, boolean];
-      return { address, protocol, host, isTrustedProxy };
+      ) as [string, HopClient['protocol'], string, boolean, string | null | undefined];
+      return { address, protocol, host, isTrustedProxy, certificate: certificate ?? undefined };
     },
   };
 }

@@ -16,7 +16,10 @@ import type { Config } from '../../platform/config/config.ts';
 import { loadCookieSecrets } from '../../platform/config/cookie-secret.ts';
 import { ConfigError, type ConfigProblem, HubError } from '../../platform/errors.ts';
 import { createCertificateChoice } from '../../platform/http/tls/certificate-choice.ts';
-import { readCertificateFiles } from '../../platform/http/tls/certificate-files.ts';
+import {
+  readCertificateFiles,
+  readClientAuthorities,
+} from '../../platform/http/tls/certificate-files.ts';
 import { createHeldCertificates } from '../../platform/http/tls/certificate-source.ts';
 
 /** Checks everything that names a scope: roles, custom scopes, what services and servers may ask for. */
@@ -100,9 +103,10 @@ export async function checkCookieSecretFile(config: Config): Promise<readonly Co
   }
 }
 
-/** Checks the files of `Hub.certificates`. */
+/** Checks the files of `Hub.certificates` and `Hub.client_authorities`. */
 export async function checkCertificateFiles(config: Config): Promise<readonly ConfigProblem[]> {
-  return (await readCertificateFiles(config)).filter((each) => 'message' in each);
+  const read = [...(await readCertificateFiles(config)), await readClientAuthorities(config)];
+  return read.filter((each) => typeof each === 'object').filter((each) => 'message' in each);
 }
 
 const dayMs = 86_400_000;

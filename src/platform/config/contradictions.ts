@@ -52,7 +52,7 @@ export function findWarnings(config: Config): ConfigProblem[] {
   if (Authenticator.allow_all && Authenticator.allowed_users.length > 0) {
     report('Authenticator.allowed_users', 'has no effect because allow_all is true');
   }
-  for (const key of ['certificates', 'redirect_bind_url'] as const) {
+  for (const key of ['certificates', 'client_authorities', 'redirect_bind_url'] as const) {
     if (isHttps || (Hub[key]?.length ?? 0) === 0) continue;
     report(`Hub.${key}`, 'has no effect because bind_url is no https:// address');
   }
@@ -118,6 +118,25 @@ function tellsHowRequestsComeAbout({ protocol, hostname }: URL): boolean {
   return /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost|.+\.localhost)$/.test(hostname);
 }
 
+/** Where the configuration asks visitors for a certificate. */
+function needingClientCertificates({ Hub, Spawner, Proxy: proxy }: Config): string[] {
+  const places = [
+    { path: 'Spawner', ...Spawner },
+    ...Spawner.profiles.map((profile, index) => ({
+      path: `Spawner.profiles[${index}]`,
+      ...profile,
+    })),
+    ...Hub.services.map((service, index) => ({ path: `Hub.services[${index}]`, ...service })),
+    ...Object.entries(proxy.extra_routes).map(([spec, route]) => ({
+      path: `Proxy.extra_routes.${spec}`,
+      ...route,
+    })),
+  ];
+  return places.flatMap(({ path, limits }) =>
+    limits?.client_certificate === undefined ? [] : [`${path}.limits.client_certificate`],
+  );
+}
+
 function checkAddresses(config: Config, report: Report): void {
   const { Hub, basePath } = config;
   const bind = new URL(Hub.bind_url);
@@ -132,6 +151,10 @@ function checkAddresses(config: Config, report: Report): void {
   }
   if (bind.protocol === 'https:' && Hub.certificates.length === 0 && Hub.acme === undefined) {
     report('Hub.certificates', 'is needed, or acme, since bind_url is an https:// address');
+  }
+  for (const path of needingClientCertificates(config)) {
+    if (bind.protocol === 'https:' && Hub.client_authorities !== undefined) break;
+    report(path, 'needs Hub.client_authorities and an https:// bind_url: nobody could pass');
   }
   if (Hub.gateways > 0 && socketPathOf(Hub.bind_url) !== undefined) {
     report(

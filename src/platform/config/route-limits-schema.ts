@@ -14,6 +14,12 @@ export const routeLimits = z
     deny_addresses: addresses.describe(
       'Addresses and ranges from which nobody may come, also where `allow_addresses` has them.',
     ),
+    client_certificate: z
+      .enum(['required'])
+      .optional()
+      .describe(
+        'Whether visitors have to show a certificate of Hub.client_authorities, beside what the route asks of them anyway. The app gets it as Client-Cert (RFC 9440).',
+      ),
     // Read again as a number, by routes and gateways, which takes none beyond.
     max_body_size: byteSize
       .refine((size) => size <= Number.MAX_SAFE_INTEGER, 'is more than can be counted')

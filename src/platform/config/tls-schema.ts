@@ -20,6 +20,13 @@ export const tlsSettings = {
     .describe(
       'Certificates of an https:// bind_url. A browser gets the one with the name that it asks for, else the one with its wildcard, else the first. Read again when the files change.',
     ),
+  client_authorities: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File in PEM with the authorities whose certificates visitors may show at an https:// bind_url. Nobody needs one but at routes with `"client_certificate": "required"` in their `limits`.',
+    ),
   redirect_bind_url: bindUrl
     .optional()
     .describe(

@@ -120,6 +120,8 @@ export interface ClientAddress {
   readonly peerAddress: string;
   readonly isTrustedProxy: boolean;
   readonly protocol: 'http' | 'https';
+  /** DER in base64 of the certificate that the client has shown to the hub itself, of an authority that is believed. */
+  readonly certificate?: string | undefined;
   /**
    * The Host header's value, or that of X-Forwarded-Host where the operator says so. No host (`hostnameOf`) where
    * a trusted proxy names another one in X-Forwarded-Host, or several.
@@ -156,7 +158,11 @@ export function createClientAddressReader(
     const host = request.headers.host ?? '';
     const own = (request.socket as Partial<TLSSocket>).encrypted === true ? 'https' : 'http';
     if (!isUnix && (trustedProxies.length === 0 || !isTrusted(peerAddress))) {
-      return { address: peerAddress, peerAddress, isTrustedProxy: false, protocol: own, host };
+      const certificate = own === 'https' ? certificates.get(request.socket) : undefined;
+      return {
+        ...{ address: peerAddress, peerAddress, isTrustedProxy: false, protocol: own, host },
+        certificate,
+      };
     }
     const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
       .split(',')
@@ -223,6 +229,7 @@ export interface HopClient {
   readonly protocol: 'http' | 'https';
   readonly host: string;
   readonly isTrustedProxy: boolean;
+  readonly certificate?: string | undefined;
 }
 
 /** By way of what a request came: another instance, or a gateway process of this hub. */
@@ -245,6 +252,19 @@ function hopClientOf(request: IncomingMessage): HopClient | undefined {
 /** Whether another instance has passed a request on, so that it goes no further. */
 export function isFromInstance(request: IncomingMessage): boolean {
   return fromInstances.has(request);
+}
+
+const certificates = new WeakMap<Socket, string>();
+
+/** Notes what certificate the client of a connection has shown: DER in base64. */
+export function noteCertificate(socket: Socket, certificate: string): void {
+  certificates.set(socket, certificate);
+}
+
+/** Notes it of a connection that came by another one. */
+export function copyCertificate(from: Socket, to: Socket): void {
+  const certificate = certificates.get(from);
+  if (certificate !== undefined) certificates.set(to, certificate);
 }
 
 /** Connections that came in over a Unix socket: of a TCP connection that is gone, Node knows no address either. */

@@ -1,7 +1,7 @@
 import type { Answered, RequestLike } from '../../client/decision.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import { HubError } from '../../platform/errors.ts';
-import type { CanonicalPath } from '../../platform/http/request-address.ts';
+import type { CanonicalPath, ClientAddress } from '../../platform/http/request-address.ts';
 import { hasTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import {
   type ChangeWatch,
@@ -79,15 +79,15 @@ export function checkRules(
   route: Route,
   { pathname }: Pick<CanonicalPath, 'pathname'>,
   method: string,
-  addressOf: () => string,
+  clientOf: () => ClientAddress,
 ): RuleCheck {
   const { judge, limiter, prefix } = route;
-  const barred = limiter?.addressProblem(addressOf());
+  const barred = limiter?.clientProblem(clientOf());
   if (barred !== undefined) return barred;
   if (judge === undefined) return allUsers;
   if (method === 'GET' && pathname === `${prefix}oauth_callback`) return allUsers;
   const path = belowPrefix(pathname, prefix);
-  const verdict = judge({ path, method, address: addressOf() });
+  const verdict = judge({ path, method, address: clientOf().address });
   if (verdict === 'ambiguous') return ambiguousForRules();
   switch (verdict.allow) {
     case 'everyone':

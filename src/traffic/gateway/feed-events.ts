@@ -124,6 +124,8 @@ export interface GatewayConfig {
   readonly publicUrl: string;
   readonly connectUrl: string;
   readonly subdomainHost: string | null;
+  /** In PEM. */
+  readonly clientAuthorities?: string | undefined;
 }
 
 /** An event of the feed. Numbers grow by one with each but a heartbeat, which repeats the last. */

@@ -140,8 +140,8 @@ export function createForwardAuth(deps: {
     answer(req, res, way) {
       try {
         const { route, request, pathname: asked } = read(req);
-        const addressOf = () => clientAddress(req).address;
-        const rule = checkRules(route, { pathname: asked }, request.method, addressOf);
+        const clientOf = () => clientAddress(req);
+        const rule = checkRules(route, { pathname: asked }, request.method, clientOf);
         if (rule instanceof HubError) throw rule;
         if (rule === 'everyone') {
           allow(req, res, route);

@@ -3,6 +3,7 @@ import { Secret } from '../../platform/config/secret.ts';
 import { deriveSecrets } from '../../platform/crypto/derived-secrets.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
 import { tokenPrefix } from '../../platform/crypto/random.ts';
+import type { CertificateSource } from '../../platform/http/tls/certificate-source.ts';
 import type { GatewayConfig, GatewaySettings } from './feed-events.ts';
 
 /** The tokens of the gateways that the hub starts itself: the first is given, all are taken. */
@@ -17,17 +18,22 @@ export function gatewaySettings({
   config,
   gatewaySecrets,
   version,
+  certificates,
 }: {
   readonly config: Config;
   readonly gatewaySecrets: readonly Secret[];
   readonly version: string;
+  readonly certificates?: Pick<CertificateSource, 'clientAuthorities'>;
 }): {
   readonly settings: GatewaySettings;
   readonly digest: string;
 } {
   const settings: GatewaySettings = {
     version,
-    config: gatewayConfig(config),
+    config: {
+      ...gatewayConfig(config),
+      clientAuthorities: certificates?.clientAuthorities,
+    },
     secrets: gatewaySecrets.map((secret) => secret.reveal()),
   };
   return { settings, digest: hashSecret(JSON.stringify(settings)) };
@@ -79,6 +85,7 @@ export function readGatewayConfig(written: GatewayConfig) {
     basePath: written.basePath,
     publicUrl: new URL(written.publicUrl),
     connectUrl: new URL(written.connectUrl),
+    clientAuthorities: written.clientAuthorities,
     subdomainHost: written.subdomainHost === null ? undefined : new URL(written.subdomainHost),
   };
 }
@@ -92,11 +99,11 @@ function mapValues<Value, Mapped>(
 
 /** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */
 export function sharedPart({ config, secrets }: GatewaySettings): string {
-  const { Hub, basePath, publicUrl, subdomainHost } = config;
+  const { Hub, basePath, publicUrl, subdomainHost, clientAuthorities } = config;
   const { trusted_proxies, trust_forwarded_host, environment_prefixes, hsts_max_age_days } = Hub;
   return JSON.stringify([
     secrets,
-    [basePath, publicUrl, subdomainHost],
+    [basePath, publicUrl, subdomainHost, clientAuthorities],
     [trusted_proxies, trust_forwarded_host, environment_prefixes, hsts_max_age_days],
     config.Proxy,
   ]);

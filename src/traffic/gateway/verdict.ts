@@ -213,7 +213,7 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
       const answer = { status: 308, headers: { location: match.path }, body: '' };
       return refused(noWebSocket(), route, { answer });
     }
-    const rule = checkRules(route, path, req.method ?? 'GET', () => clientAddress(req).address);
+    const rule = checkRules(route, path, req.method ?? 'GET', () => clientAddress(req));
     if (rule instanceof HubError) return refused(rule, route, { isExpected: true });
     if (!route.isReady) {
       if (renderNotReadyPage === undefined) return { kind: 'hub' };

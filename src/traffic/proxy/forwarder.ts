@@ -27,7 +27,7 @@ export interface ForwardOptions {
   readonly route: Route;
   /** Path and query to send, from `RouteTable.match`. */
   readonly path: string;
-  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host'>;
+  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host' | 'certificate'>;
   /** Names and values in turn, such as the identity headers. */
   readonly headersToAdd?: HeaderPairs;
   /** Names and values in turn to add to the answer, such as a renewed cookie of the gateway. */

@@ -14,7 +14,7 @@ export type HeaderPairs = readonly string[];
 export interface RequestHeaderSource {
   readonly rawHeaders: HeaderPairs;
   readonly route: Route;
-  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host'>;
+  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host' | 'certificate'>;
   /** In place of whatever the client sent as `X-Request-Id`. */
   readonly requestId: string;
   /** Identity headers and the like; added last, so nothing a client sends can stand beside them. */
@@ -156,6 +156,9 @@ function appRequestHeaders(source: RequestHeaderSource): string[] {
   addForwarded(headers, client);
   if (route.stripsPrefix) headers.push('X-Forwarded-Prefix', route.prefix.slice(0, -1));
   headers.push('X-Request-Id', source.requestId);
+  if (route.limits?.client_certificate !== undefined && client.certificate !== undefined) {
+    headers.push('Client-Cert', `:${client.certificate}:`);
+  }
   for (const item of headersToAdd) headers.push(item);
   return headers;
 }

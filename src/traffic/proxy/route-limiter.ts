@@ -2,7 +2,7 @@ import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { RouteLimits } from '../../platform/config/route-limits-schema.ts';
 import { HubError } from '../../platform/errors.ts';
 import { networkOf } from '../../platform/http/connection-limits.ts';
-import { createTrustedPeer } from '../../platform/http/request-address.ts';
+import { type ClientAddress, createTrustedPeer } from '../../platform/http/request-address.ts';
 import { text } from '../../platform/texts/text.ts';
 
 /** Visitors counted at once; the one that came least recently makes room. */
@@ -17,8 +17,8 @@ export interface LimitedVisitor {
 
 /** The limits of a route, ready to be asked. */
 export interface RouteLimiter {
-  /** Why nobody may come from an address; undefined where one may. */
-  addressProblem(address: string): HubError | undefined;
+  /** Why a client may not come, whoever it is; undefined where it may. */
+  clientProblem(client: Pick<ClientAddress, 'address' | 'certificate'>): HubError | undefined;
   /** Counts a request that is to be forwarded; gives the refusal of one too many, which is not counted. */
   takeRequest(visitor: LimitedVisitor): HubError | undefined;
   /** For a whole request; Infinity for no limit. */
@@ -34,8 +34,13 @@ export function createRouteLimiter(limits: RouteLimits, now = monotonicMs): Rout
   const isDenied = deny_addresses && createTrustedPeer(deny_addresses);
   const requests = requests_per_second && createRate(requests_per_second, now);
   return {
-    addressProblem(address) {
-      if (isDenied?.(address) !== true && isAllowed?.(address) !== false) return undefined;
+    clientProblem({ address, certificate }) {
+      if (isDenied?.(address) !== true && isAllowed?.(address) !== false) {
+        if (limits.client_certificate === undefined || certificate !== undefined) return undefined;
+        return new HubError('forbidden', text`This app needs a certificate of your browser.`, {
+          hint: text`Ask an administrator for one, add it to your browser, and open the browser again.`,
+        });
+      }
       return new HubError('forbidden', text`This app cannot be opened from your address.`);
     },
     takeRequest({ userName, address }) {

@@ -120,5 +120,5 @@ test.each([
     allow_addresses: ['10.0.0.0/8'],
     deny_addresses: ['10.9.0.0/16'],
   });
-  expect(limiter.addressProblem(address) !== undefined).toBe(isKeptOut);
+  expect(limiter.clientProblem({ address }) !== undefined).toBe(isKeptOut);
 });

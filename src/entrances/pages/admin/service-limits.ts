@@ -11,9 +11,15 @@ const labels = {
   idle_timeout: text`Seconds in which nothing may move`,
   allow_addresses: text`Addresses that may come`,
   deny_addresses: text`Addresses that may not come`,
+  client_certificate: text`Certificate of the browser`,
 } as const satisfies Record<keyof RouteLimits, Phrase>;
 
 const visitors = { user: text`A user, wherever they are`, address: text`An address` } as const;
+/** In words, of fields with few values. */
+const choicesOf: { readonly [field in LimitField]?: Readonly<Record<string, Phrase>> } = {
+  per: visitors,
+  client_certificate: { required: text`Required` },
+};
 
 type LimitField = keyof RouteLimits;
 const fields = Object.keys(labels) as readonly LimitField[];
@@ -43,7 +49,8 @@ export function limitsOf({ per, ...form }: LimitsForm): Record<string, unknown> 
   if (given.length === 0) return undefined;
   const settings = given.map(([field, value]) => {
     if (field.endsWith('_addresses')) return [field, value.split(/[\s,]+/)];
-    return [field, field === 'max_body_size' ? value : Number(value)];
+    const isText = field === 'max_body_size' || field === 'client_certificate';
+    return [field, isText ? value : Number(value)];
   });
   return { ...Object.fromEntries(settings), ...(per !== '' && { per }) };
 }
@@ -55,7 +62,7 @@ export function limitFacts(
   return fields.flatMap((field) => {
     const isNeedless = field === 'per' && form.requests_per_second === '';
     if (form[field] === '' || isNeedless) return [];
-    const value = field === 'per' ? visitors[form.per as RouteLimits['per']] : form[field];
+    const value = choicesOf[field]?.[form[field]] ?? form[field];
     return [{ label: labels[field], value }];
   });
 }
@@ -69,14 +76,21 @@ export function limitFields(form: LimitsForm): Html {
     isOptional: true,
   });
   const number = (name: LimitField) => textField({ ...field(name), type: 'number', min: 0 });
-  const choices = Object.entries(visitors).map(([value, label]) => ({ value, label }));
+  const select = (name: LimitField, none: Record<string, Phrase> = {}) => {
+    const choices = Object.entries({ ...none, ...choicesOf[name] });
+    return selectField({
+      ...{ name: `limits.${name}`, label: labels[name], value: form[name] },
+      choices: choices.map(([value, label]) => ({ value, label })),
+    });
+  };
   return html`<details class="more"${limitFacts(form).length > 0 && html` open`}><summary>${text`Limits`}</summary>
 ${number('requests_per_second')}
-${selectField({ name: 'limits.per', label: labels.per, choices, value: form.per })}
+${select('per')}
 ${textField({ ...field('max_body_size'), isLiteral: true, placeholder: '20M', help: text`As 500K, 20M or 2G. Without it, as for all apps.` })}
 ${number('request_timeout')}
 ${number('idle_timeout')}
 ${textArea({ ...field('allow_addresses'), placeholder: '10.0.0.0/8', help: text`Addresses or ranges, one on each line. Without one, every address may come.` })}
 ${textArea(field('deny_addresses'))}
+${select('client_certificate', { '': text`Not required` })}
 </details>`;
 }

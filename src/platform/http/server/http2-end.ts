@@ -11,6 +11,7 @@ import type { TLSSocket } from 'node:tls';
 import type { ProxyConfig } from '../../config/config.ts';
 import type { HubError } from '../../errors.ts';
 import { retryAfterHeader, toErrorResponse } from '../answer.ts';
+import { copyCertificate } from '../request-address.ts';
 import { connectWithin } from './inner-connection.ts';
 
 const maxStreams = 128;
@@ -74,6 +75,7 @@ export function createHttp2End({
       else if (headers[':method'] === 'CONNECT') refuse(stream, 405);
       else {
         const { client, server } = connectWithin(socket);
+        copyCertificate(socket, server);
         const error = serve(server, open.size > 1);
         if (error === undefined) bridge(stream, client, target, rawHeaders);
         else {

@@ -32,7 +32,7 @@ export function createCertificateChoice(source: CertificateSource): CertificateC
       if (chosen === undefined) return undefined;
       let context = contexts.get(chosen);
       if (context === undefined) {
-        context = createContext(chosen);
+        context = createContext(chosen, source.clientAuthorities);
         contexts.set(chosen, context);
       }
       return context;

@@ -11,7 +11,7 @@ import {
   type KeyPair,
   type ServedCertificate,
 } from './certificate-source.ts';
-import { readCertificate } from './read-certificate.ts';
+import { readAuthorities, readCertificate } from './read-certificate.ts';
 
 /** The files of `Hub.certificates`, read again when they change. */
 export interface CertificateFiles extends CertificateSource, Disposable {
@@ -118,6 +118,19 @@ export function readCertificateFiles({
       return { path: pathOf(read.part), message: `${files[read.part]} ${read.problem}` };
     }),
   );
+}
+
+/** Reads the file of `Hub.client_authorities`, if any. */
+export async function readClientAuthorities({
+  Hub: { client_authorities: file },
+  directory,
+}: Pick<Config, 'Hub' | 'directory'>): Promise<string | ConfigProblem | undefined> {
+  if (file === undefined) return undefined;
+  const { text = '', problem } = await readFile(resolve(directory, file));
+  const path = 'Hub.client_authorities';
+  if (problem !== undefined) return { path, message: `${file} ${problem}` };
+  const read = readAuthorities(text);
+  return typeof read === 'string' ? read : { path, message: `${file} ${read.problem}` };
 }
 
 async function readFile(path: string): Promise<{ text?: string; problem?: string }> {

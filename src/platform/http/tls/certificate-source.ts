@@ -19,6 +19,8 @@ export interface CertificateSource {
   certificates(): readonly ServedCertificate[];
   /** Calls back when the list has changed. */
   onChange(listener: () => void): void;
+  /** Authorities whose certificates visitors may show, in PEM. */
+  readonly clientAuthorities?: string | undefined;
   /**
    * The answer to an open challenge tls-alpn-01 about a name, which is shown to nobody but the authority (RFC 8737 §3).
    * Left out where there are none.
@@ -33,13 +35,14 @@ export interface CertificateSources extends CertificateSource {
   add(source: CertificateSource): void;
 }
 
-export function createCertificateSources(): CertificateSources {
+export function createCertificateSources(clientAuthorities?: string): CertificateSources {
   const sources: CertificateSource[] = [];
   const listeners: (() => void)[] = [];
   function tell(): void {
     for (const listener of listeners) listener();
   }
   return {
+    clientAuthorities,
     certificates: () => sources.flatMap((source) => source.certificates()),
     onChange: (listener) => void listeners.push(listener),
     get findChallenge() {

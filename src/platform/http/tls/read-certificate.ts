@@ -51,6 +51,18 @@ export function readCertificate(
   return { ...pair, names, notAfter: leaf.validToDate };
 }
 
+/** Reads the certificates of authorities, in whatever order; gives them as they are. */
+export function readAuthorities(text: string): string | { readonly problem: string } {
+  const authorities = readChain(text);
+  if (typeof authorities === 'string') return { problem: authorities };
+  if (authorities.length === 0) return { problem: 'holds no certificate in PEM' };
+  const other = authorities.find(({ ca }) => !ca);
+  if (other === undefined) return text;
+  return {
+    problem: `holds a certificate of no authority: ${other.subject.replaceAll('\n', ', ')}`,
+  };
+}
+
 function readChain(text: string): X509Certificate[] | string {
   try {
     const blocks = [...text.matchAll(block)].filter(([, label]) => label === 'CERTIFICATE');

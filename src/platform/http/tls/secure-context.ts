@@ -20,6 +20,6 @@ export const tlsSettings = {
 } as const satisfies SecureContextOptions;
 
 /** Throws what OpenSSL says of a pair that it cannot use. */
-export function createContext({ certificate, key }: KeyPair): SecureContext {
-  return createSecureContext({ ...tlsSettings, cert: certificate, key });
+export function createContext({ certificate, key }: KeyPair, ca?: string): SecureContext {
+  return createSecureContext({ ...tlsSettings, cert: certificate, key, ca });
 }

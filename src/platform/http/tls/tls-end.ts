@@ -1,9 +1,10 @@
-import { hkdfSync } from 'node:crypto';
+import { createHash, hkdfSync } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { dateOf, monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { Secret } from '../../config/secret.ts';
+import { noteCertificate } from '../request-address.ts';
 import { createCertificateChoice } from './certificate-choice.ts';
 import type { CertificateSource } from './certificate-source.ts';
 import { createContext, tlsSettings } from './secure-context.ts';
@@ -35,13 +36,28 @@ export function createTlsEnd(deps: {
 }): TlsEnd {
   const { certificates, protocols = ['http/1.1'], established } = deps;
   const choice = createCertificateChoice(certificates);
+  const { clientAuthorities: ca } = certificates;
   const server = createServer({
     ...tlsSettings,
     handshakeTimeout,
+    // Who shows none, or one of others, is let in: it is for the routes to refuse them.
+    requestCert: ca !== undefined,
+    rejectUnauthorized: false,
+    // No session goes on that began under other authorities.
+    sessionIdContext: createHash('sha256')
+      .update(ca ?? '')
+      .digest('hex')
+      .slice(0, 32),
     ALPNProtocols: [...protocols],
     SNICallback: (name, answer) => answer(null, choice.contextFor(name)),
   });
-  server.on('secureConnection', established);
+  server.on('secureConnection', (socket) => {
+    // Without authorities of its own Node would take those of browsers.
+    const shown =
+      ca !== undefined && socket.authorized ? socket.getPeerX509Certificate() : undefined;
+    if (shown !== undefined) noteCertificate(socket, shown.raw.toString('base64'));
+    established(socket);
+  });
   server.on('tlsClientError', (_error, socket) => void socket.destroy());
 
   /** Shows the certificate of a challenge, which is all that the authority wants (RFC 8737 §3). */
@@ -76,7 +92,7 @@ export function createTlsEnd(deps: {
     const { first } = choice;
     if (first === undefined) return;
     const { certificate: cert, key } = first;
-    server.setSecureContext({ ...tlsSettings, cert, key, ticketKeys });
+    server.setSecureContext({ ...tlsSettings, cert, key, ca, ticketKeys });
   }
 
   const checking = createPeriodic({
