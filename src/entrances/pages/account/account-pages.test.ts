@@ -24,9 +24,10 @@ describe('the token page', () => {
   const newToken: Omit<NewTokenView, 'layout'> = {
     lifetimes: [
       { value: '3600', label: '1 hour' },
+      { value: '2592000', label: '30 days' },
       { value: '', label: 'No end' },
     ],
-    extents: ['everything', 'choose'],
+    extents: ['everything', 'servers', 'choose'],
     choices: { groups: [], reaches: [], reachKinds: [] },
     isAdministrator: false,
     form,
@@ -91,12 +92,14 @@ describe('the token page', () => {
     expect(page).toContain('There is no scope x.');
   });
 
-  test('an administrator chooses what a token may do, and is told what everything means', () => {
-    const everything = 'name="may" value="everything"';
-    expect(tokens({})).toContain(`${everything} checked`);
+  test('offers a token for thirty days and for the servers first, and says what everything means', () => {
     const page = tokens({ form: { ...newToken, isAdministrator: true } });
-    expect(page).toContain(`${everything} required`);
+    expect(page).toContain('name="may" value="servers" checked');
+    expect(page).toContain('<option value="2592000" selected>');
+    expect(page).toContain('name="may" value="everything" required');
     expect(page).toContain('You are an administrator');
+    const barred = tokens({ form: { ...newToken, extents: ['identify', 'choose'] } });
+    expect(barred).toContain('name="may" value="identify" checked');
   });
 
   test('warns of tokens that do not expire, where they can be made', () => {

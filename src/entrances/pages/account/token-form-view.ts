@@ -24,6 +24,9 @@ export interface NewTokenView {
 /** Services and single servers that are offered at once; the others are found by name. */
 const maxOffered = 20;
 
+/** 30 days. */
+const defaultLifetime = '2592000';
+
 /** The form for a new token: `note`, `expires_in`, `may`, `scope` for each tick, `reach`, `reach_name` and `scopes`. */
 export function newTokenForm(view: NewTokenView): Html {
   const { layout, lifetimes, form, problem, choices } = view;
@@ -41,7 +44,7 @@ ${textField({
   placeholder: text`Nightly report`,
   help: text`A label to recognise it later.`,
 })}
-<div class="lifetime">${selectField({ name: 'expires_in', label: text`How long should it work?`, choices: lifetimes, value: form.expires_in })}
+<div class="lifetime">${selectField({ name: 'expires_in', label: text`How long should it work?`, choices: lifetimes, value: form.expires_in ?? defaultLifetime })}
 ${isLasting && html`<div class="when-lasting">${notice('warn', text`A token that does not expire works until you revoke it, also for someone who finds it. Prefer one that ends.`)}</div>`}</div>
 ${extentField(view)}
 <div class="chosen${problem !== undefined && ' shown'}">
@@ -60,8 +63,8 @@ const extentLabels: Readonly<Record<TokenExtent, readonly [title: Phrase, help: 
 };
 
 function extentField({ extents, form, isAdministrator }: NewTokenView): Html {
-  // An administrator chooses: everything is too much to be had by not looking.
-  const chosen = form.may ?? (isAdministrator ? undefined : 'everything');
+  // What reaches more is chosen, not had by not looking.
+  const chosen = form.may ?? (extents.includes('servers') ? 'servers' : 'identify');
   return html`<fieldset class="choices extents"><legend>${text`What may it do?`}</legend>${extents.map(
     (extent) => {
       const [title, help] = extentLabels[extent];
