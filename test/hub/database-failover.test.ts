@@ -15,7 +15,7 @@ import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
 const replicated = { wal_level: 'replica', max_wal_senders: 4, synchronous_standby_names: '' };
 
-/** HAProxy before both, as the documentation has it. */
+/** HAProxy before both, as the documentation has it; one hub is behind it, and one knows both. */
 function haproxyBefore(port: number, primary: PostgresCluster, standby: PostgresCluster): string {
   const page = readFileSync(join(projectDirectory, 'docs/how-to/scale.md'), 'utf8');
   const [, configuration = ''] = /```haproxy\n(.*?)```/s.exec(page) ?? [];
@@ -38,9 +38,12 @@ describe.skipIf(!hasPostgres() || !hasHaproxy())('a hub whose PostgreSQL fails o
     await using _proxy = await startHaproxy(haproxyBefore(port, primary, standby), [port]);
     database.port = String(port);
 
-    const Hub = { database_url: String(database) };
-    await using first = await createTestHub({ Hub });
-    await using second = await createTestHub({ Hub });
+    const { username, password, pathname } = database;
+    // The standby first: it takes no writes.
+    const hosts = [standby, primary].map((each) => `127.0.0.1:${each.port}`).join(',');
+    const ofBoth = `postgresql://${username}:${password}@${hosts}${pathname}?target_session_attrs=read-write`;
+    await using first = await createTestHub({ Hub: { database_url: String(database) } });
+    await using second = await createTestHub({ Hub: { database_url: ofBoth } });
     let count = 0;
     const written: string[] = [];
     async function write(hub: TestHub): Promise<number> {

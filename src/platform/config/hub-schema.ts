@@ -167,7 +167,9 @@ export const hubSection = z.strictObject({
     'must begin with sqlite: and a file, or with postgresql://',
   )
     .default('sqlite:hub.sqlite')
-    .describe('sqlite:<path> (sqlite::memory: for tests) or postgresql://…'),
+    .describe(
+      'sqlite:<path> (sqlite::memory: for tests) or postgresql://…. Of several hosts, as in postgresql://hub@db1,db2:5433/hub, the first that takes writes is used, as with target_session_attrs=read-write.',
+    ),
   keyv_url: secretUrl(
     /^(sqlite:.|postgres(ql)?:\/\/|rediss?:\/\/)/,
     'must begin with redis://, postgresql:// or sqlite:',

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
 import { type AnswerWatch, createAnswerWatch, guardDialect } from './guarded-dialect.ts';
 import { createPostgresDialect } from './postgres-dialect.ts';
+import { clientOfHosts, hostUrls } from './postgres-hosts.ts';
 
 const connectionCount = 10;
 const connectionTimeoutMs = 5000;
@@ -46,10 +47,11 @@ export function openPostgresConnection<Tables>(
   options: PostgresConnectionOptions,
 ): PostgresConnection<Tables> {
   const { url, log, stopping, setting = 'Hub.database_url' } = options;
-  const address = describeAddress(url);
+  const urls = hostUrls(url, setting);
+  const address = describeAddress(urls);
   const timeoutMs = options.statementTimeoutMs ?? statementTimeoutMs;
   const settings: pg.ClientConfig = {
-    connectionString: url,
+    connectionString: urls[0],
     application_name: 'hub',
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
@@ -62,10 +64,17 @@ export function openPostgresConnection<Tables>(
   };
   const sockets = new Set<Socket>();
   const BoundedClient = boundClient(sockets);
+  const makeProbe = (connectionString: string) =>
+    new BoundedClient({
+      ...settings,
+      connectionString,
+      connectionTimeoutMillis: connectionTimeoutMs / (urls.length + 1),
+    });
+  const Client = urls.length > 1 ? clientOfHosts(BoundedClient, urls, makeProbe) : BoundedClient;
   const answers = createAnswerWatch(stopping);
 
   function openPool(more: pg.PoolConfig) {
-    const pool = new pg.Pool({ ...settings, Client: BoundedClient, ...more });
+    const pool = new pg.Pool({ ...settings, Client, ...more });
     // Without a listener the loss of an idle connection would end the process.
     pool.on('error', (error) => {
       log.warn({ address, reason: error.message }, 'database connection lost');
@@ -92,7 +101,7 @@ export function openPostgresConnection<Tables>(
       await Promise.all([close(), urgent.close()]);
       if (answers.givenUp !== undefined) for (const socket of sockets) socket.destroy();
     },
-    createClient: () => new BoundedClient(settings),
+    createClient: () => new Client(settings),
     explain: (thrown) => explain(thrown, address, setting),
   };
 }
@@ -142,12 +151,15 @@ const findTypeParser = ((oid: number, format?: 'text' | 'binary') =>
     ? Number
     : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser;
 
-/** Host, port and database of a URL, without user and password. */
-function describeAddress(url: string): string {
-  const parsed = URL.parse(url);
-  if (parsed === null) return 'PostgreSQL';
-  const host = parsed.searchParams.get('host') ?? decodeURIComponent(parsed.hostname);
-  return `PostgreSQL at ${host || 'localhost'}:${parsed.port || '5432'}${parsed.pathname}`;
+/** Hosts, ports and database of URLs that differ in their hosts, without user and password. */
+function describeAddress(urls: readonly string[]): string {
+  const parsed = urls.map((url) => URL.parse(url));
+  const hosts = parsed.map((url) => {
+    const host = url?.searchParams.get('host') ?? decodeURIComponent(url?.hostname ?? '');
+    return `${host || 'localhost'}:${url?.port || '5432'}`;
+  });
+  if (parsed.includes(null)) return 'PostgreSQL';
+  return `PostgreSQL at ${hosts.join(',')}${parsed[0]?.pathname}`;
 }
 
 function explain(thrown: unknown, address: string, setting: string): Error {

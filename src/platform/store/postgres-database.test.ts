@@ -56,6 +56,16 @@ describe.skipIf(!hasPostgres())('PostgreSQL', () => {
     await expect(open(url.href)).rejects.toThrow(/has no such database: create it/);
   });
 
+  test('says at the start that none of several hosts answers, or what cannot be asked of them', async () => {
+    const hosts = 'postgresql://hub:my-password@127.0.0.1:1,[::1]:1/hub';
+    await expect(open(hosts)).rejects.toThrow(
+      /^(?!.*my-password)PostgreSQL at 127\.0\.0\.1:1,\[::1\]:1\/hub refuses the connection/,
+    );
+    await expect(open(`${hosts}?target_session_attrs=standby`)).rejects.toThrow(
+      'Hub.database_url has target_session_attrs=standby: a hub writes, so make that read-write',
+    );
+  });
+
   test('says at the start that a URL is none, without repeating it', async () => {
     const opening = open('postgresql://hub:my#pass/word@127.0.0.1/hub');
     await expect(opening).rejects.toThrow(/^PostgreSQL is not a valid URL/);
