@@ -11,7 +11,7 @@ import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
 import { createActivityLog, flushIntervalMs } from '../workloads/servers/activity.ts';
 import { createAddressReports } from '../workloads/servers/address-reports.ts';
 import { appAccessOf } from '../workloads/servers/app-access.ts';
-import { createHomeSpaces } from '../workloads/servers/home-spaces.ts';
+import { createHomeSpaces, createHomeSpaceWatch } from '../workloads/servers/home-spaces.ts';
 import { createLaunchPlanner, identityOf } from '../workloads/servers/launch-plan.ts';
 import { createLimitWatch } from '../workloads/servers/limit-watch.ts';
 import { openLoads } from '../workloads/servers/loads.ts';
@@ -227,6 +227,7 @@ async function openServers(
     }),
   );
   const homeSpaces = createHomeSpaces({ ...hub, spawner });
+  disposables.use(createHomeSpaceWatch({ ...hub, spawner, lifecycle }));
   const serverPauses = createServerPauses({
     ...hub,
     lifecycle,

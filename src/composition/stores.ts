@@ -28,6 +28,7 @@ import { createSealer } from '../platform/crypto/sealer.ts';
 import { createAuditStore } from '../platform/store/audit-store.ts';
 import type { HubDatabase } from '../platform/store/database.ts';
 import { createSettingStore, type SettingStore } from '../platform/store/setting-store.ts';
+import { createHomeSpaceStore } from '../workloads/servers/home-space-store.ts';
 import { createServerListStore } from '../workloads/servers/server-list-store.ts';
 import { createServerStore } from '../workloads/servers/server-store.ts';
 import { createStartTimes } from '../workloads/servers/start-times-store.ts';
@@ -92,6 +93,7 @@ export function createPlainStores(database: HubDatabase) {
     startTimes: createStartTimes(database),
     usage: createUsageStore(database),
     budgetStore: createBudgetStore(database),
+    homeSpaceStore: createHomeSpaceStore(database),
     favourites: createFavouriteStore(database),
     shares: createShareStore(database),
     shareCodes: createShareCodeStore(database),

@@ -11,6 +11,7 @@ import { deviceOperations } from './devices.ts';
 import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
 import { homePageOperations } from './home-page.ts';
+import { homeOperations } from './homes.ts';
 import { infoOperations } from './info.ts';
 import { instanceOperations } from './instances.ts';
 import { invitationOperations } from './invitations.ts';
@@ -89,6 +90,7 @@ const lists = [
   noticeOperations,
   overviewOperations,
   serverListOperations,
+  homeOperations,
 ] as const;
 
 type AnyOperation = (typeof lists)[number][number];

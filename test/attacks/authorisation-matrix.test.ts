@@ -77,6 +77,7 @@ const creating: Readonly<Record<string, 'name' | 'group' | 'role' | 'service'>> 
 /** What the servers in a path must be for an operation to do its work; running unless given. */
 const serversFor: Readonly<Record<string, WorldOptions['servers']>> = {
   createNamedServer: 'none',
+  listHomes: 'stopped',
   startDefaultServer: 'stopped',
   startNamedServer: 'stopped',
   changeNamedServer: 'stopped',

@@ -20,6 +20,7 @@ import {
   groupFacts,
 } from '../../src/entrances/pages/admin/group-properties-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/entrances/pages/admin/groups-page.ts';
+import { homesPage } from '../../src/entrances/pages/admin/homes-page.ts';
 import { instancesPage } from '../../src/entrances/pages/admin/instances-page.ts';
 import { keysPage } from '../../src/entrances/pages/admin/keys-page.ts';
 import { lockoutsPage } from '../../src/entrances/pages/admin/lockouts-page.ts';
@@ -1968,6 +1969,29 @@ export function samplePages(
       sumOfDays: sumOfUse,
       currency: '€',
       maySeeBudgets: true,
+    }),
+    'admin-homes': homesPage({
+      layout,
+      homes: [
+        {
+          userName: text('ada'),
+          space: {
+            usedBytes: 9e12,
+            totalBytes: 10e12,
+            measuredAt: new Date(sampleNow.getTime() - 60_000),
+          },
+          key: '9,ada',
+        },
+        { userName: text('bob'), space: undefined, key: '-1,bob' },
+      ],
+      total: 5_000,
+      borders: { first: undefined, last: '-1,bob' },
+    }),
+    'admin-homes-none': homesPage({
+      layout,
+      homes: [],
+      total: 0,
+      borders: { first: undefined, last: undefined },
     }),
     'admin-usage-none': usagePage({
       layout,

@@ -183,6 +183,8 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'admin-lockouts',
       'admin-keys',
       'usage',
+      'admin-homes',
+      'admin-homes-none',
       'admin-usage',
       'admin-usage-none',
       'usage-none',

@@ -117,6 +117,7 @@ export interface PageUrls {
   adminService(serviceName: string, action?: AdminServiceAction): string;
   /** Who used how much. */
   readonly adminUsage: string;
+  readonly adminHomes: string;
   /** POST makes a CSV file of it. */
   readonly adminUsageExport: string;
   /** POST sets one. */
@@ -258,6 +259,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminNewService: `${hub}admin/new-service`,
     adminService: (serviceName, action) => below('admin/services', serviceName, action),
     adminUsage: `${hub}admin/usage`,
+    adminHomes: `${hub}admin/homes`,
     adminUsageExport: `${hub}admin/usage.csv`,
     adminBudgets: `${hub}admin/budgets`,
     adminRemoveBudget: `${hub}admin/budgets/remove`,

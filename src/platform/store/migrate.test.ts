@@ -56,7 +56,8 @@ type LaterTable =
   | 'usage_records'
   | 'usage_totals'
   | 'budget_grants'
-  | 'budgets';
+  | 'budgets'
+  | 'home_spaces';
 
 /** A table that is missing above fails to compile here. */
 const allTablesAreNamed: Exclude<

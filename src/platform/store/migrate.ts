@@ -17,6 +17,7 @@ import { migration0012 } from './migrations/0012-paused-servers.ts';
 import { migration0013 } from './migrations/0013-budget-grants.ts';
 import { migration0014 } from './migrations/0014-taken-tokens.ts';
 import { migration0015 } from './migrations/0015-budgets.ts';
+import { migration0016 } from './migrations/0016-home-spaces.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   migration0013,
   migration0014,
   migration0015,
+  migration0016,
 ];
 
 /**

@@ -17,6 +17,7 @@ import type {
 import type {
   BudgetGrantsTable,
   BudgetsTable,
+  HomeSpacesTable,
   ServerMetersTable,
   UsageRecordsTable,
   UsageTotalsTable,
@@ -58,6 +59,7 @@ export interface Tables {
   usage_totals: UsageTotalsTable;
   budget_grants: BudgetGrantsTable;
   budgets: BudgetsTable;
+  home_spaces: HomeSpacesTable;
   shares: SharesTable;
   share_codes: ShareCodesTable;
   managed_processes: ManagedProcessesTable;

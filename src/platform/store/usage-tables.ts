@@ -69,3 +69,11 @@ export interface BudgetsTable {
   /** JSON, as in the configuration but for its name. */
   definition: string;
 }
+
+/** How full the home of a user was when it was looked at last. */
+export interface HomeSpacesTable {
+  user_id: string;
+  used_bytes: number;
+  total_bytes: number;
+  measured_at: number;
+}

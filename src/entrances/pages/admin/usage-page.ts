@@ -81,7 +81,7 @@ export function usagePage(view: UsageView): Html {
     body: html`${pageHead(
       query.name === undefined ? text`Use` : text`Use of ${query.name}`,
       monthName(time),
-      html`${view.maySeeBudgets && html`<a class="button" href="${urls.adminBudgets}">${text`Budgets`}</a>`}${monthLinks(time, layout.now, (month) => urlOf({ month }))}`,
+      html`<a class="button" href="${urls.adminHomes}">${text`Home folders`}</a>${view.maySeeBudgets && html`<a class="button" href="${urls.adminBudgets}">${text`Budgets`}</a>`}${monthLinks(time, layout.now, (month) => urlOf({ month }))}`,
     )}
 <nav class="chips" aria-label="${text`Sum up by`}">${useKinds.map(chip)}</nav>
 ${days !== undefined && items.length + days.length > 0 && usePlots(days, { time, sum, currency })}

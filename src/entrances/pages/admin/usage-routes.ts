@@ -1,12 +1,23 @@
 import type { BodyOf } from '../../../operations/operations.ts';
 import { toCsv } from '../csv.ts';
+import { bordersOf } from '../elements/table.ts';
 import type { BoundPages, ModelOf } from '../forms/binding.ts';
+import { homesPage } from './homes-page.ts';
 import { usagePage } from './usage-page.ts';
 
-/** `/hub/admin/usage`: who used how much. */
+/** `/hub/admin/usage`: who used how much; `/hub/admin/homes`: how full homes are. */
 export function adminUsageRoutes({ page, form }: BoundPages): void {
   page('/admin/usage', 'viewUsage', ({ layout, model, may }) =>
     usagePage({ layout, ...model, maySeeBudgets: may('viewBudgets') }),
+  );
+
+  page('/admin/homes', 'viewHomes', ({ layout, model }) =>
+    homesPage({
+      layout,
+      homes: model.items,
+      total: model.total,
+      borders: bordersOf(model, ({ key }) => key),
+    }),
   );
 
   form('/admin/usage.csv', 'exportUsage', {
