@@ -52,7 +52,7 @@ export type AuthenticatorServices = Omit<
 export type SpawnerServices = Omit<SpawnerHost, keyof PluginSurroundings>;
 
 interface Created {
-  open?(): void | Promise<void>;
+  open?(known?: Pick<PreparedSpawner, 'profileOptions'>): void | Promise<void>;
   [Symbol.asyncDispose]?(): Promise<void>;
 }
 
@@ -73,7 +73,8 @@ export async function startSpawner(
   prepared: PreparedSpawner,
   services: SpawnerServices,
 ): Promise<Spawner> {
-  return await open(await createSpawner(prepared, services), prepared.file);
+  const known = { profileOptions: prepared.profileOptions };
+  return await open(await createSpawner(prepared, services), prepared.file, known);
 }
 
 /** Creates and opens a hook. Throws an Error that names the plugin's file and the reason. */
@@ -243,10 +244,14 @@ async function create<Value>(
   return created;
 }
 
-async function open<Value extends Created>(created: Value, file: string): Promise<Value> {
+async function open<Value extends Created>(
+  created: Value,
+  file: string,
+  known?: Pick<PreparedSpawner, 'profileOptions'>,
+): Promise<Value> {
   try {
     const timeoutMs = openTimeoutMs;
-    await call(() => created.open?.(), {
+    await call(() => created.open?.(known), {
       file,
       name: 'open',
       timeoutMs,

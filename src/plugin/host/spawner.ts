@@ -105,7 +105,7 @@ export interface Spawner<ProfileOptions = unknown> {
   /** JSON-schema-like description of what a user may choose; undefined when there is nothing. */
   readonly optionsForm?: OptionsForm;
   /** Runs once, before any other call: the place to open connections. When it throws, the hub does not start. */
-  open?(): void | Promise<void>;
+  open?(known?: Pick<ExamineOptions<ProfileOptions>, 'profileOptions'>): void | Promise<void>;
   /**
    * Starts the server and returns as soon as it has an address. Throws an `Error` when it cannot: its
    * message is shown to the user and to administrators, so it is a sentence and holds no secret. When

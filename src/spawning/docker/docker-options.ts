@@ -41,6 +41,12 @@ export const optionsSchema = z.strictObject({
   pull_policy: pullPolicy
     .default('missing')
     .describe('When an image is pulled: when it is missing, before every start, or never.'),
+  pull_ahead: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the images of all profiles, and those that users may choose, are pulled as soon as the hub starts, so that no start has to wait for one.',
+    ),
   registry: z
     .string()
     .min(1)

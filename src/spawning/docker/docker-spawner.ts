@@ -17,9 +17,10 @@ import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 import { createEngine } from './engine.ts';
 import { engineMessage, explainRefusal, isEngineAnswer, isUnreachable } from './engine-errors.ts';
 import { createEngineLimits } from './engine-limits.ts';
-import { examineEngine } from './examine-engine.ts';
+import { examineEngine, imagesOf } from './examine-engine.ts';
 import { findForeignProcessOf } from './host-network.ts';
 import { createImages, type EngineImage, withTag } from './images.ts';
+import { createPullAhead } from './pull-ahead.ts';
 import { type Reach, urlOf } from './server-url.ts';
 import { createVolumes } from './volumes.ts';
 import { readCondition, watchContainer } from './watch-container.ts';
@@ -60,6 +61,7 @@ export function createDockerSpawner(
   const inTurn = createLimiter(parallelStarts);
   const live = new Map<string, LiveContainer>();
   const form = imageForm(options);
+  let pullingAhead: AsyncDisposable | undefined;
   const sweeping = createPeriodic({
     intervalMs: sweepIntervalMs,
     work: removeOrphans,
@@ -222,11 +224,14 @@ export function createDockerSpawner(
     reach: 'anywhere',
     ...(form === undefined ? {} : { optionsForm: form }),
 
-    async open() {
+    async open(known) {
       // Before the hub listens: loaded later, it would keep visitors waiting.
       await engine.load();
       // Without waiting: an engine that is down must not keep the hub from starting.
       void sweeping.run();
+      if (!options.pull_ahead) return;
+      const wanted = imagesOf(options, [...(known?.profileOptions.values() ?? [])]);
+      pullingAhead = createPullAhead(wanted, { images, log });
     },
 
     async start(request) {
@@ -320,7 +325,7 @@ export function createDockerSpawner(
     usage: (states) => measureUsage(states.map((state) => readContainerState(state)?.container)),
 
     async [Symbol.asyncDispose]() {
-      await sweeping[Symbol.asyncDispose]();
+      await Promise.all([sweeping, pullingAhead].map((each) => each?.[Symbol.asyncDispose]()));
       for (const { leave } of live.values()) leave.abort();
       events[Symbol.dispose]();
     },

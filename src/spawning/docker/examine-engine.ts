@@ -15,7 +15,7 @@ interface EngineParts {
 }
 
 /** An image of the configuration, and how it is used. */
-interface UsedImage {
+export interface UsedImage {
   readonly policy: DockerOptions['pull_policy'];
   /** What the configuration says in place of `USER` in the image. */
   readonly user: string | undefined;
@@ -116,7 +116,8 @@ async function checkImage(
   const problem = await images.askRegistry(image, signal);
   if (problem === 'unasked') return skipped(check, 'is pulled at the first start that needs it');
   if (problem === undefined) {
-    return ok(check, 'is in its registry, and pulled at the first start that needs it');
+    const when = options.pull_ahead ? 'ahead' : 'at the first start that needs it';
+    return ok(check, `is in its registry, and pulled ${when}`);
   }
   return failed(
     check,
@@ -142,7 +143,7 @@ function networksOf(options: DockerOptions, profiles: readonly DockerProfileOpti
 }
 
 /** Every image that a server can have, by its name with a tag. */
-function imagesOf(
+export function imagesOf(
   options: DockerOptions,
   profiles: readonly DockerProfileOptions[],
 ): ReadonlyMap<string, UsedImage> {

@@ -19,6 +19,7 @@ import {
 } from '../../../test/support/docker-registry.ts';
 import { freePort } from '../../../test/support/free-port.ts';
 import { pathOf, requires } from '../../../test/support/requires.ts';
+import { until } from '../../../test/support/test-hub.ts';
 import { createTestSpawner } from '../../../test/support/test-spawner.ts';
 import type { SpawnProgress, SpawnRequest } from '../../plugin/host/spawn-request.ts';
 import type { Spawner } from '../../plugin/host/spawner.ts';
@@ -180,6 +181,28 @@ describe.runIf(hasDocker() && hasRegistry())('an image in a registry with passwo
     const pulling = events.filter(({ phase }) => phase === 'pulling');
     expect(pulling[0]?.message).toEqual(`Pulling the image ${image}.`);
     expect(String(pulling.at(-1)?.message)).toMatch(/: \d of 1 layer[.,]/);
+  });
+
+  test('is pulled as soon as the hub starts, where that is wanted, and the log says what cannot be', async () => {
+    for (const { Id } of await engine.docker.listContainers({ all: true })) {
+      await engine.docker.getContainer(Id).remove({ force: true });
+    }
+    await engine.docker.getImage(image).remove();
+    const missing = `${registry.host}/lab/none:1`;
+    const options = withPassword({ image: undefined, pull_ahead: true });
+    const { spawner, logged } = await createTestSpawner(dockerPlugin, options);
+    spawners.push(spawner);
+    const profileOptions = new Map(
+      [{ image: missing }, { image: 'never:1', pull_policy: 'never' as const }, { image }].map(
+        (each, index) => [`profile-${index}`, each] as const,
+      ),
+    );
+    await spawner.open?.({ profileOptions });
+    const isLogged = (line: string) => logged.some((each) => each.startsWith(line));
+    await until(() => isLogged(`image pulled ahead {"image":"${image}"}`), 'it is pulled');
+    expect(await engine.docker.getImage(image).inspect()).toBeDefined();
+    expect(isLogged(`image could not be pulled ahead {"image":"${missing}"`)).toBe(true);
+    expect(logged.join()).not.toContain('never:1');
   });
 });
 
