@@ -112,7 +112,8 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
       'Namespace',
       'ServiceAccount',
     ]);
-    expect(manifests).toHaveLength((await render()).length + 1);
+    // A namespace more, and no test.
+    expect(manifests).toHaveLength((await render()).length);
   });
 
   test('refers to a Secret with the keys that the example has', async () => {
@@ -210,6 +211,98 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
     );
     expect(ports).toEqual([{ port: 'api' }, { port: 'http' }]);
     expect(configOf(manifests)['Hub']).not.toHaveProperty('services');
+  });
+
+  test('leads all hosts to the gateways, by an Ingress, a Gateway or a load balancer', async () => {
+    const values = {
+      config: { Hub: { subdomain_host: 'https://hub.example.org' } },
+      ingress: { extraHosts: ['wiki.example.org'] },
+      httpRoute: { enabled: true, parentRefs: [{ name: 'public' }] },
+      service: { type: 'LoadBalancer', annotations: { scheme: 'internal' } },
+    };
+    const manifests = await withFile(JSON.stringify(values), (file) => render('--values', file));
+    const hosts = ['hub.example.org', 'wiki.example.org', '*.hub.example.org'];
+    const ingress = find(manifests, 'Ingress', 'hub')?.['spec'];
+    expect(ingress.rules.map(({ host }: { host: string }) => host)).toEqual(hosts);
+    expect(ingress.tls).toEqual([{ hosts, secretName: 'hub-tls' }]);
+    expect(find(manifests, 'HTTPRoute', 'hub')?.['spec']).toMatchObject({
+      parentRefs: [{ name: 'public' }],
+      hostnames: hosts,
+      rules: [{ backendRefs: [{ name: 'hub', port: 80 }] }],
+    });
+    expect(find(manifests, 'Service', 'hub')).toMatchObject({
+      metadata: { annotations: { scheme: 'internal' } },
+      spec: { type: 'LoadBalancer' },
+    });
+    const byRoute = await render('--set', 'ingress.enabled=false,httpRoute.enabled=true');
+    expect((await checkedConfigOf(byRoute)).publicUrl.href).toBe('https://hub.example.org/');
+  });
+
+  test('places pods, annotates them, and runs containers before and beside them', async () => {
+    const own = {
+      affinity: { podAffinity: {} },
+      priorityClassName: 'high',
+      podAnnotations: { vault: 'yes' },
+      initContainers: [{ name: 'before' }],
+      extraContainers: [{ name: 'beside' }],
+      env: [{ name: 'TZ', value: 'UTC' }],
+    };
+    const hub = { ...own, serviceAccountAnnotations: { role: 'hub' } };
+    const manifests = await withFile(JSON.stringify({ hub, gateways: own }), (file) =>
+      render('--values', file),
+    );
+    for (const name of ['hub', 'hub-gateway']) {
+      const { metadata, spec } = find(manifests, 'Deployment', name)?.['spec'].template ?? {};
+      const { affinity, priorityClassName, podAnnotations, initContainers } = own;
+      expect(spec, name).toMatchObject({ affinity, priorityClassName, initContainers });
+      expect(metadata.annotations, name).toMatchObject(podAnnotations);
+      expect(spec.containers[1], name).toEqual(own.extraContainers[0]);
+      expect(spec.containers[0].env, name).toContainEqual(own.env[0]);
+    }
+    const account = find(manifests, 'ServiceAccount', 'hub');
+    expect(account?.metadata).toMatchObject({ annotations: { role: 'hub' } });
+  });
+
+  test('makes a Secret where it is asked to, with what the pods read', async () => {
+    const make = ['--set', 'secret.create=true'];
+    await expect(render(...make)).rejects.toThrow('secret.create needs secret.databaseUrl');
+    const manifests = await render(...make, '--set', 'secret.databaseUrl=postgresql://db/hub');
+    const data = find(manifests, 'Secret', 'hub')?.['data'] as Record<string, string>;
+    const read = (key: string) => Buffer.from(data[key] ?? '', 'base64').toString();
+    expect(read('database-url')).toBe('postgresql://db/hub');
+    const drawn = ['cookie-secret', 'gateway-token', 'metrics-token'].map(read);
+    expect(new Set(drawn).size).toBe(3);
+    for (const each of drawn) expect(each).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('pulls each image of users before they wait for it', async () => {
+    const KubernetesSpawner = { image: 'lab/base:1', allowed_images: { Big: 'lab/big:1' } };
+    const values = { config: { KubernetesSpawner }, prePuller: { enabled: true, images: ['a:1'] } };
+    const manifests = await withFile(JSON.stringify(values), (file) => render('--values', file));
+    const { spec } = find(manifests, 'DaemonSet', 'hub-pre-puller')?.['spec'].template ?? {};
+    const images = spec.initContainers.map(({ image }: { image: string }) => image);
+    expect(images).toEqual(['lab/base:1', 'lab/big:1', 'a:1']);
+  });
+
+  test('gives the Prometheus Operator a token that reads metrics and nothing else', async () => {
+    const manifests = await render('--set', 'serviceMonitor.enabled=true');
+    const [endpoint] = find(manifests, 'ServiceMonitor', 'hub')?.['spec'].endpoints ?? [];
+    expect(endpoint.authorization.credentials).toEqual({ name: 'hub', key: 'metrics-token' });
+    await checkedConfigOf(manifests);
+    expect(configOf(manifests)['Hub']).toMatchObject({
+      services: [{ name: 'gateways' }, { name: 'prometheus' }],
+      load_roles: [
+        { name: 'gateways' },
+        { name: 'metrics', scopes: ['read:metrics'], services: ['prometheus'] },
+      ],
+    });
+  });
+
+  test('asks a hub whether it is ready, for helm test', async () => {
+    const pod = find(await render(), 'Pod', 'hub-test');
+    expect(pod?.metadata).toMatchObject({ annotations: { 'helm.sh/hook': 'test' } });
+    const [container] = pod?.['spec'].containers ?? [];
+    expect(container.command.join(' ')).toContain('http://hub-api.hub.svc:8080/hub/ready');
   });
 
   test.for([

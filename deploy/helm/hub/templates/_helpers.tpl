@@ -60,6 +60,25 @@ capabilities:
       {{- include "hub.selector" . | nindent 6 }}
 {{- end -}}
 
+{{/* Where pods run and what runs before them, from the values of hubs or gateways. */}}
+{{- define "hub.placement" -}}
+{{- $given := dict -}}
+{{- range list "nodeSelector" "tolerations" "affinity" "priorityClassName" "initContainers" -}}
+{{- $name := . -}}
+{{- with index $ $name }}{{ $_ := set $given $name . }}{{ end -}}
+{{- end -}}
+{{- if $given }}{{ toYaml $given }}{{ end -}}
+{{- end -}}
+
+{{/* All hosts that lead here, as JSON: with subdomain_host those of users and services too. */}}
+{{- define "hub.hosts" -}}
+{{- $hosts := prepend .Values.ingress.extraHosts .Values.ingress.host -}}
+{{- with (.Values.config.Hub | default dict).subdomain_host -}}
+{{- $hosts = append $hosts (printf "*.%s" (urlParse .).hostname) -}}
+{{- end -}}
+{{- $hosts | uniq | toJson -}}
+{{- end -}}
+
 {{/* The port of gateways, or of the hub where there are none, of the namespace of the release. */}}
 {{- define "hub.frontComponent" -}}
 {{- if gt (int .Values.gateways.replicas) 0 }}gateway{{ else }}hub{{ end -}}
@@ -80,7 +99,7 @@ capabilities:
 {{- if .Values.secret.keyvUrl -}}
 {{- $_ := set $hub "keyv_url" (dict "env" "HUB_KEYV_URL") -}}
 {{- end -}}
-{{- if .Values.ingress.enabled -}}
+{{- if or .Values.ingress.enabled .Values.httpRoute.enabled -}}
 {{- $_ := set $hub "public_url" (printf "%s://%s/" (ternary "https" "http" (ne .Values.ingress.tlsSecret "")) .Values.ingress.host) -}}
 {{- $_ := set $hub "trusted_proxies" .Values.ingress.trustedProxies -}}
 {{- end -}}
@@ -93,6 +112,12 @@ capabilities:
 {{- if gt (int .Values.gateways.replicas) 0 -}}
 {{- $service := dict "name" "gateways" "api_token" (dict "env" "HUB_GATEWAY_TOKEN") -}}
 {{- $role := dict "name" "gateways" "scopes" (list "gateway") "services" (list "gateways") -}}
+{{- $_ := set $config.Hub "services" (append ($config.Hub.services | default list) $service) -}}
+{{- $_ := set $config.Hub "load_roles" (append ($config.Hub.load_roles | default list) $role) -}}
+{{- end -}}
+{{- if .Values.serviceMonitor.enabled -}}
+{{- $service := dict "name" "prometheus" "api_token" (dict "env" "HUB_METRICS_TOKEN") -}}
+{{- $role := dict "name" "metrics" "scopes" (list "read:metrics") "services" (list "prometheus") -}}
 {{- $_ := set $config.Hub "services" (append ($config.Hub.services | default list) $service) -}}
 {{- $_ := set $config.Hub "load_roles" (append ($config.Hub.load_roles | default list) $role) -}}
 {{- end -}}
