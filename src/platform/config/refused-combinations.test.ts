@@ -38,6 +38,11 @@ describe('settings that cannot be, alone or together, are refused:', () => {
       /^Hub\.bind_url: its path may hold/,
     ],
     [
+      'a route for visitors with certificates, whose authorities nobody names',
+      { Spawner: { limits: { client_certificate: 'required' } } },
+      'Spawner.limits.client_certificate: needs Hub.client_authorities and an https:// bind_url: nobody could pass',
+    ],
+    [
       'two listeners on one port',
       { Hub: { bind_url: 'http://127.0.0.1:8080' } },
       'Hub.hub_bind_url: needs another port than bind_url (8080)',
