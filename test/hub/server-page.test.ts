@@ -129,6 +129,7 @@ describe('the page of a server', () => {
     }
     const user = await admin.open(`${hub.url}hub/admin/users/alice`);
     expect(user.body).toContain('<a href="/hub/servers/alice">Default server</a>');
+    expect(user.body).toContain('href="/user/alice/" aria-label="Open the default server"');
   });
 
   test('plots what it used, within what a page may weigh', async () => {

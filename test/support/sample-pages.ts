@@ -1491,7 +1491,7 @@ export function samplePages(
       },
       identities: [{ label: text('GitHub'), display: text('bob-b') }],
       servers: [
-        server('running', { userName: text('bob'), load: sampleLoad() }),
+        { ...server('running', { userName: text('bob'), load: sampleLoad() }), mayOpen: true },
         server('failed', { ...named, failure: text('It did not answer in 30 seconds.') }),
       ],
       sessions: sessions.slice(1),

@@ -36,7 +36,7 @@ export interface AdminUserView {
   readonly profile?: AdminProfile | undefined;
   readonly rights: UserRightsView;
   readonly identities: readonly { readonly label: Phrase; readonly display: string }[];
-  readonly servers: readonly ServerSummary[];
+  readonly servers: readonly UserServer[];
   readonly sessions: readonly SessionEntry[];
   /** What the account's own password is: undefined where passwords are not kept here. */
   readonly password?: 'none' | 'set' | 'must-change' | undefined;
@@ -48,6 +48,10 @@ export interface AdminUserView {
     readonly delete: boolean;
     readonly endSessions: boolean;
   };
+}
+
+interface UserServer extends ServerSummary {
+  readonly mayOpen?: boolean | undefined;
 }
 
 export interface AdminProfile extends Pick<UserInfo, 'displayName' | 'email' | 'isEmailVerified'> {
@@ -175,7 +179,7 @@ ${textField({
 </form></details>`;
 }
 
-function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[]): Html {
+function serverTable(layout: FormLayoutProps, servers: readonly UserServer[]): Html {
   if (servers.length === 0) return html`<p class="soft">${text`None.`}</p>`;
   const { now, urls } = layout;
   return table(
@@ -198,7 +202,7 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
       {
         label: text`Actions`,
         style: 'end',
-        cell: ({ userName, name, state }) => {
+        cell: ({ userName, name, state, url, mayOpen }) => {
           const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
           const which = name === '' ? text`the default server` : name;
           const [label, described] = isUp
@@ -206,7 +210,7 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
               ? [text`Discard`, text`Discard ${which}`]
               : [text`Stop`, text`Stop ${which}`]
             : [text`Start`, text`Start ${which}`];
-          return html`<div class="actions"><a class="button small" href="${urls.share(userName, name)}" aria-label="${text`Sharing of ${which}`}">${text`Sharing`}</a>${
+          return html`<div class="actions">${state === 'running' && mayOpen && html`<a class="button small" href="${url}" aria-label="${text`Open ${which}`}">${text`Open`}</a>`}<a class="button small" href="${urls.share(userName, name)}" aria-label="${text`Sharing of ${which}`}">${text`Sharing`}</a>${
             state !== 'stopping' &&
             actionForm(layout, {
               action: isUp ? urls.stop(userName, name) : urls.spawn(userName, name),

@@ -256,6 +256,14 @@ describe('one user', () => {
     expect(page).toMatch(/Memory <b>[\d.]+ [MG]B<\/b>/);
   });
 
+  test('has servers that are opened from there, while they run and where the viewer may', () => {
+    const server = { userName: 'bob', name: '', state: 'running', url: '/user/bob/' } as const;
+    const open = 'href="/user/bob/" aria-label="Open the default server"';
+    expect(user({ servers: [{ ...server, mayOpen: true }] })).toContain(open);
+    expect(user({ servers: [{ ...server, mayOpen: false }] })).not.toContain(open);
+    expect(user({ servers: [{ ...server, mayOpen: true, state: 'stopped' }] })).not.toContain(open);
+  });
+
   test('is deleted only after a page that asks', () => {
     expect(user({})).toContain('href="/hub/admin/users/bob/delete"');
     expect(user({})).not.toContain('action="/hub/admin/users/bob/delete"');

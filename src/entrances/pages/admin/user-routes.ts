@@ -221,9 +221,10 @@ function viewOf(
   { urls, urlOf }: Pick<BoundPages['pages'], 'urls' | 'urlOf'>,
 ): AdminUserView {
   const { user, profile, rights, defaultPrefix } = model;
-  const servers = model.servers.map(({ server, prefix, load }) =>
-    summaryOf(server, urlOf(prefix), load),
-  );
+  const servers = model.servers.map(({ server, prefix, load }) => ({
+    ...summaryOf(server, urlOf(prefix), load),
+    mayOpen: may('openServer', { server: server.name }),
+  }));
   const untouched =
     defaultPrefix === undefined || servers.some(({ name }) => name === '')
       ? []

@@ -160,7 +160,7 @@ function actBar({ acts, total }: AdminUsersView): HtmlValue {
   if (acts.length === 0) return false;
   return html`<div class="act-bar">
 <label for="act" class="visually-hidden">${text`What to do`}</label><select class="input" id="act" name="act">${acts.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}</select>
-<label for="whom" class="visually-hidden">${text`With whom`}</label><select class="input" id="whom" name="whom"><option value="ticked">${text`selected users`}</option><option value="matching">${message('{count, plural, one {the one that matches…} other {all # that match…}}', { count: total })}</option></select>
+<label for="whom" class="visually-hidden">${text`Apply to`}</label><select class="input" id="whom" name="whom"><option value="ticked">${text`selected users`}</option><option value="matching">${message('{count, plural, one {the one that matches…} other {all # that match…}}', { count: total })}</option></select>
 <button class="button">${text`Continue`}</button>
 </div>`;
 }
