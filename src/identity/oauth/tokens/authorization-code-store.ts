@@ -157,7 +157,8 @@ export function createAuthorizationCodeStore({
         const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
         const { client_id, session_id } = row;
         revokedIds = await endSurplus(transaction, database, { client_id, session_id }, issued.id);
-        revokedIds.push(...(await endSurplusGrants(transaction, database, row)));
+        if (grant !== undefined)
+          revokedIds.push(...(await endSurplusGrants(transaction, database, row)));
         return { outcome: 'granted', issued, accessToken, refreshToken, code: granted };
       });
       if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));
