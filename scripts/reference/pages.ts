@@ -1,4 +1,5 @@
 import { auditPage } from './audit-page.ts';
+import { capacityPage } from './capacity-page.ts';
 import { commandLinePage } from './command-line-page.ts';
 import { configurationPage } from './configuration-page.ts';
 import { dashboard } from './dashboard.ts';
@@ -24,5 +25,6 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/helm-values.md', helmValuesPage()],
     ['docs/reference/command-line.md', commandLinePage()],
+    ['docs/reference/capacity.md', capacityPage()],
   ]);
 }
