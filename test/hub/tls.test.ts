@@ -99,7 +99,7 @@ const floods: readonly [string, () => Generator<Buffer>][] = [
 const partOfHello = Buffer.from([22, 3, 1, 2, 0]);
 
 describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () => {
-  const authority = selfSigned(['authority.test']);
+  let authority: ReturnType<typeof selfSigned>;
   let directory = '';
   let port = 0;
   let redirectPort = 0;
@@ -154,6 +154,7 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     directory = await mkdtemp(join(tmpdir(), 'hub-tls-'));
     await mkdir(join(directory, 'tls'));
     await Promise.all(names.map((_, index) => writePair(index)));
+    authority = selfSigned(['authority.test']);
     await writeFile(join(directory, 'tls', 'authority.pem'), authority.cert);
     await once(app.listen(0, '127.0.0.1'), 'listening');
     port = await freePort();
