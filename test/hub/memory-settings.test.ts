@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { createHubFolder, spawnHubProcess, startHubProcess } from '../support/hub-process.ts';
 import { programFile } from '../support/program-file.ts';
@@ -43,6 +44,14 @@ test('a hub that answers its clients has loaded neither fetch nor the console fo
   expect(loaded).toContain('loaded NativeModule http');
   expect(loaded).not.toContain('loaded NativeModule internal/deps/undici/undici');
   expect(loaded).not.toContain('loaded NativeModule readline');
+});
+
+test('what the program is made of is ASCII, which Node.js keeps in half the memory', () => {
+  const cwd = dirname(programFile('main'));
+  const files = globSync('**/*.js', { cwd });
+  expect(files.length).toBeGreaterThan(50);
+  const isAscii = (file: string) => readFileSync(`${cwd}/${file}`).every((byte) => byte < 0x80);
+  expect(files.filter((file) => !isAscii(file))).toEqual([]);
 });
 
 test('what an operator chose for it stays', async () => {
