@@ -33,6 +33,12 @@ export const routeLimits = z
       .describe(
         'Requests of one visitor, WebSockets that are opened included, as an average: those of one second may come at once. Each gateway process counts for itself. What is beyond is answered 429.',
       ),
+    bytes_per_second: byteSize
+      .refine((size) => size >= 1024 && size <= Number.MAX_SAFE_INTEGER, 'is at least 1K')
+      .optional()
+      .describe(
+        'How fast the bodies of answers go to one visitor, all requests together; those of one second may go at once. WebSockets and uploads do not count.',
+      ),
     per: z
       .enum(['user', 'address'])
       .default('user')

@@ -77,6 +77,9 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   #joinedLength = -1;
   #joinedBody: string | undefined;
   #sentChunks: SentChunks | undefined;
+  /** Set while nothing more is sent, as the limits of the route want it. */
+  #rest: NodeJS.Timeout | undefined;
+  #endsAfterRest = false;
   #startedMs = 0;
   #touchedMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -164,6 +167,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   onResponseData(borrowedChunk: Buffer): void {
     this.touch();
     this.#writeHead();
+    this.#restAfter(borrowedChunk.length);
     // Nothing can follow a chunk as long as the announced length, so its end comes in this very turn.
     if (borrowedChunk.length === this.#joinedLength && borrowedChunk.length <= largestJoinedBody) {
       // Latin-1 is every byte as it is. As text, the body is joined to the head, and both go by one write.
@@ -180,13 +184,33 @@ export class Exchange implements UpstreamHandler, LiveConnection {
 
   #allSent(): void {
     // By now, the connection may have another exchange.
-    if (!this.#isPaused || this.#isOver) return;
+    if (!this.#isPaused || this.#isOver || this.#rest !== undefined) return;
     this.#isPaused = false;
     this.#control?.resume();
   }
 
+  #restAfter(bytes: number): void {
+    const { route, userName, client } = this.tags;
+    const address = client?.address ?? '';
+    const waitMs = route.limiter?.takeBytes({ userName, address }, bytes) ?? 0;
+    if (waitMs === 0) return;
+    clearTimeout(this.#rest);
+    this.#rest = setTimeout(() => this.#restOver(), waitMs).unref();
+    this.#isPaused = true;
+    this.#control?.pause();
+  }
+
+  #restOver(): void {
+    this.#rest = undefined;
+    this.touch();
+    if (this.#endsAfterRest) this.onResponseEnd();
+    else this.#allSent();
+  }
+
   onResponseEnd(): void {
     if (this.#isOver) return;
+    this.#endsAfterRest = this.#rest !== undefined;
+    if (this.#endsAfterRest) return;
     this.#finish();
     // What was sent before goes out together with the end.
     if (this.#sentChunks === undefined) atEndOfTurn(endAnswer, this);
@@ -277,6 +301,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   #finish(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#rest);
     if (this.request.body !== null) {
       this.request.body.destroy();
       discardBody(this.req);

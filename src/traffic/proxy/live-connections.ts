@@ -8,7 +8,7 @@ export type CloseReason = 'session_ended' | 'access_revoked' | 'route_removed' |
 export interface ConnectionTags {
   readonly route: Route;
   /** Whose: `host` is the one that was asked for, with its port if any. */
-  readonly client?: Pick<ClientAddress, 'host'> | undefined;
+  readonly client?: Pick<ClientAddress, 'host' | 'address'> | undefined;
   /** The browser's login session. */
   readonly sessionId?: string | undefined;
   readonly userName?: string | undefined;

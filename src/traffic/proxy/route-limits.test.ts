@@ -5,6 +5,7 @@ import {
   eventually,
   head,
   rawClient,
+  rawRequest,
   startProxy,
   startUpstream,
   statusOf,
@@ -20,6 +21,9 @@ async function startLimited(limits: object) {
     await startUpstream(
       (req, res) => {
         if (req.url === '/part') res.write('some');
+        if (req.url?.endsWith('/large') === true) res.end(Buffer.alloc(1_500_000, 'x'));
+        const [, bytes] = /^\/(\d+)$/.exec(req.url ?? '') ?? [];
+        if (bytes !== undefined) res.end('x'.repeat(Number(bytes)));
         req.resume();
       },
       (server) => void new WebSocketServer({ server }),
@@ -33,7 +37,7 @@ async function startLimited(limits: object) {
     owner,
     limits: routeLimits.parse(limits),
   });
-  return { proxy, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { proxy, target: upstream.url, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 test.each([{ request_timeout: 0.05 }, { idle_timeout: 0.05 }])(
@@ -57,6 +61,27 @@ test('a body that comes in drops ends with the time of its request', async () =>
   expect(statusOf(await client.until(/\r\n\r\n/))).toBe(408);
   clearInterval(drops);
   client.socket.destroy();
+});
+
+test('an answer goes out no faster than its route has it', async () => {
+  await using world = await startLimited({ bytes_per_second: '10K' });
+  const { proxy, target } = world;
+  proxy.routes.add({ prefix: '/free/', target, access: 'public', owner });
+  const limited = await rawClient(proxy.port, head('GET /large'));
+  await limited.until('xxx');
+  const free = await rawRequest(proxy.port, head('GET /free/large', 'Connection: close'));
+  expect(free).toMatch(/x{1500000}$/);
+  // The whole of it would take two minutes.
+  expect(limited.text().length).toBeLessThan(1_000_000);
+  limited.socket.destroy();
+  await eventually(() => proxy.liveConnections.size === 0);
+});
+
+test.each([0, 10_500, 12_200, 13_000])('one of %i bytes comes whole', async (bytes) => {
+  await using world = await startLimited({ bytes_per_second: '10K' });
+  const client = await rawClient(world.proxy.port, head(`GET /${bytes}`, 'Connection: close'));
+  await client.closed;
+  expect(client.text().split('\r\n\r\n')[1]).toHaveLength(bytes);
 });
 
 test('a WebSocket of which nothing moves is closed, whatever holds for other routes', async () => {
@@ -97,6 +122,16 @@ test('who is counted: a user from everywhere, or an address with its whole netwo
   const byAddress = limiterOf({ requests_per_second: 0.1, per: 'address' });
   expect(byAddress.take('2001:db8::1', 'alice')).toBe(0);
   expect(byAddress.take('2001:db8::2:2', 'olga')).toBe(10);
+});
+
+test('bytes of answers are counted too, for all requests of a visitor together', () => {
+  const { clock, limiter } = limiterOf({ bytes_per_second: 10_240 });
+  const alice = { address: '192.0.2.1', userName: 'alice' };
+  expect(limiter.takeBytes(alice, 10_240)).toBe(0);
+  expect(limiter.takeBytes({ ...alice, address: '192.0.2.2' }, 5_120)).toBeCloseTo(500);
+  expect(limiter.takeBytes({ address: '192.0.2.1' }, 10_240)).toBe(0);
+  clock.nowMs += 1_500;
+  expect(limiter.takeBytes(alice, 10_240)).toBe(0);
 });
 
 test('of very many visitors the latest are remembered', () => {

@@ -5,6 +5,7 @@ import { type Html, html } from '../html.ts';
 
 const labels = {
   requests_per_second: text`Requests a second of one visitor`,
+  bytes_per_second: text`Bytes a second to one visitor`,
   per: text`One visitor is`,
   max_body_size: text`Largest request in bytes`,
   request_timeout: text`Seconds for a request`,
@@ -49,7 +50,8 @@ export function limitsOf({ per, ...form }: LimitsForm): Record<string, unknown> 
   if (given.length === 0) return undefined;
   const settings = given.map(([field, value]) => {
     if (field.endsWith('_addresses')) return [field, value.split(/[\s,]+/)];
-    const isText = field === 'max_body_size' || field === 'client_certificate';
+    const isText =
+      ['max_body_size', 'bytes_per_second'].includes(field) || field === 'client_certificate';
     return [field, isText ? value : Number(value)];
   });
   return { ...Object.fromEntries(settings), ...(per !== '' && { per }) };
@@ -60,7 +62,7 @@ export function limitFacts(
   form: LimitsForm,
 ): readonly { readonly label: Phrase; readonly value: Phrase }[] {
   return fields.flatMap((field) => {
-    const isNeedless = field === 'per' && form.requests_per_second === '';
+    const isNeedless = field === 'per' && form.requests_per_second + form.bytes_per_second === '';
     if (form[field] === '' || isNeedless) return [];
     const value = choicesOf[field]?.[form[field]] ?? form[field];
     return [{ label: labels[field], value }];
@@ -85,6 +87,7 @@ export function limitFields(form: LimitsForm): Html {
   };
   return html`<details class="more"${limitFacts(form).length > 0 && html` open`}><summary>${text`Limits`}</summary>
 ${number('requests_per_second')}
+${textField({ ...field('bytes_per_second'), isLiteral: true, placeholder: '5M' })}
 ${select('per')}
 ${textField({ ...field('max_body_size'), isLiteral: true, placeholder: '20M', help: text`As 500K, 20M or 2G. Without it, as for all apps.` })}
 ${number('request_timeout')}
