@@ -6,6 +6,7 @@ import type {
   OptionProblem,
   PluginSurroundings,
 } from '../src/plugin/plugin.ts';
+import { nameAndPassword } from './external/name-and-password.ts';
 
 const optionsSchema = z.strictObject({
   password: z
@@ -18,6 +19,8 @@ const optionsSchema = z.strictObject({
     .default(false)
     .describe('Run although the hub can be reached from other machines. Only for closed networks.'),
 });
+
+const [nameField, passwordField] = nameAndPassword;
 
 type Options = z.output<typeof optionsSchema>;
 
@@ -40,16 +43,7 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
       login: {
         kind: 'form',
         label: 'Any name (for trying out)',
-        fields: [
-          { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
-          {
-            name: 'password',
-            label: 'Password',
-            type: 'password',
-            autocomplete: 'current-password',
-            optional: options.password === undefined,
-          },
-        ],
+        fields: [nameField, { ...passwordField, optional: options.password === undefined }],
       },
 
       authenticate(form) {

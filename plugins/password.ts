@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AuthenticatorPlugin, FormAuthenticator } from '../src/plugin/plugin.ts';
 import { labelOption } from './external/label-option.ts';
+import { nameAndPassword } from './external/name-and-password.ts';
 
 /** No honest password is longer, and hashing more would be work for nothing. */
 const maxPasswordBytes = 1024;
@@ -31,15 +32,7 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
       login: {
         kind: 'form',
         label: options.label,
-        fields: [
-          { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
-          {
-            name: 'password',
-            label: 'Password',
-            type: 'password',
-            autocomplete: 'current-password',
-          },
-        ],
+        fields: nameAndPassword,
       },
 
       async authenticate(form) {

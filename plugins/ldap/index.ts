@@ -7,6 +7,7 @@ import type {
   ProviderStatus,
   RefreshResult,
 } from '../../src/plugin/plugin.ts';
+import { nameAndPassword } from '../external/name-and-password.ts';
 import {
   connect,
   type DirectoryConnection,
@@ -213,15 +214,7 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
       login: {
         kind: 'form',
         label: options.label,
-        fields: [
-          { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
-          {
-            name: 'password',
-            label: 'Password',
-            type: 'password',
-            autocomplete: 'current-password',
-          },
-        ],
+        fields: nameAndPassword,
       },
       status: () => status,
 

@@ -1,5 +1,6 @@
 import { HubError } from '../../platform/errors.ts';
 import { type Phrase, type Text, text } from '../../platform/texts/text.ts';
+import { oneLine, whyUnreachable } from '../unreachable.ts';
 
 /** Whether the engine itself refused: then it is up. */
 export function isEngineAnswer(thrown: unknown): thrown is Error & { readonly statusCode: number } {
@@ -16,33 +17,25 @@ export function isDoneAlready(thrown: unknown): boolean {
   return isEngineAnswer(thrown) && (thrown.statusCode === 304 || thrown.statusCode === 409);
 }
 
-const maxAnswerLength = 400;
-
 /** The engine's own words, in one line. */
 export function engineMessage(thrown: unknown): string {
   const json = thrown instanceof Error && 'json' in thrown ? thrown.json : undefined;
   const own =
     typeof json === 'object' && json !== null && 'message' in json ? json.message : undefined;
-  const said =
-    typeof own === 'string' ? own : thrown instanceof Error ? thrown.message : String(thrown);
-  const line = said.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
-  return line.length > maxAnswerLength ? `${line.slice(0, maxAnswerLength)}…` : line;
+  return oneLine(
+    typeof own === 'string' ? own : thrown instanceof Error ? thrown.message : String(thrown),
+  );
 }
 
 const reasons: Readonly<Record<string, Text>> = {
   ENOENT: text`its socket is not there; is it running?`,
   ECONNREFUSED: text`it is not running`,
   EACCES: text`the hub may not open its socket; its account must be in the group of the socket`,
-  ECONNRESET: text`it closed the connection`,
-  EPIPE: text`it closed the connection`,
-  ENOTFOUND: text`its host name is unknown`,
-  ETIMEDOUT: text`it took too long`,
-  EHOSTUNREACH: text`its host cannot be reached`,
 };
 
 /** The error for an engine that does not answer. */
 export function explainUnreachable(thrown: unknown, address: string): HubError {
-  const reason = whyUnreachable(thrown);
+  const reason = reasonOf(thrown);
   return new HubError(
     'unavailable',
     text`The container engine at ${address} does not answer: ${reason}.`,
@@ -52,15 +45,11 @@ export function explainUnreachable(thrown: unknown, address: string): HubError {
   );
 }
 
-function whyUnreachable(thrown: unknown): Phrase {
-  if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError') return text`it took too long`;
-  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+function reasonOf(thrown: unknown): Phrase {
   // The engine refuses a certificate after the handshake, by an alert (RFC 8446 §6.2).
-  if (/alert (?:bad|unknown|certificate)\b/.test(thrown.message)) {
-    return text`it refuses the hub's certificate; check tls_cert and tls_key`;
-  }
-  return reasons[code] ?? thrown.message.replace(/\.$/, '');
+  return thrown instanceof Error && /alert (?:bad|unknown|certificate)\b/.test(thrown.message)
+    ? text`it refuses the hub's certificate; check tls_cert and tls_key`
+    : whyUnreachable(thrown, reasons);
 }
 
 /** Whether the engine could not be asked, which says nothing about its containers. */

@@ -1,5 +1,6 @@
 import { HubError, TextError } from '../../platform/errors.ts';
 import { joined, type Phrase, type Text, text } from '../../platform/texts/text.ts';
+import { oneLine, whyUnreachable } from '../unreachable.ts';
 
 /** What the Kubernetes API says of itself when it refuses (API reference, Status). */
 export interface ApiStatus {
@@ -35,29 +36,9 @@ export function isExpired(thrown: unknown): boolean {
   return thrown instanceof ApiRefusal && thrown.statusCode === 410;
 }
 
-const reasons: Readonly<Record<string, Text>> = {
-  ECONNREFUSED: text`nothing listens there`,
-  ECONNRESET: text`it closed the connection`,
-  EPIPE: text`it closed the connection`,
-  UND_ERR_SOCKET: text`it closed the connection`,
-  ENOTFOUND: text`its host name is unknown`,
-  EAI_AGAIN: text`its host name cannot be looked up`,
-  ETIMEDOUT: text`it took too long`,
-  UND_ERR_CONNECT_TIMEOUT: text`it took too long`,
-  UND_ERR_HEADERS_TIMEOUT: text`it took too long`,
-  UND_ERR_BODY_TIMEOUT: text`it took too long`,
-  EHOSTUNREACH: text`its host cannot be reached`,
-  ENETUNREACH: text`its network cannot be reached`,
-  SELF_SIGNED_CERT_IN_CHAIN: text`its certificate is not of the configured authority`,
-  DEPTH_ZERO_SELF_SIGNED_CERT: text`its certificate is not of the configured authority`,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: text`its certificate is not of the configured authority`,
-  ERR_TLS_CERT_ALTNAME_INVALID: text`its certificate is for another name`,
-  CERT_HAS_EXPIRED: text`its certificate has expired`,
-};
-
 /** The error for an API that does not answer. */
 export function explainUnreachable(thrown: unknown, server: string): HubError {
-  const reason = whyUnreachable(thrown);
+  const reason = whyUnreachable(thrown, { ECONNREFUSED: text`nothing listens there` });
   return new HubError(
     'unavailable',
     text`The Kubernetes API at ${server} does not answer: ${reason}.`,
@@ -66,15 +47,6 @@ export function explainUnreachable(thrown: unknown, server: string): HubError {
     },
   );
 }
-
-function whyUnreachable(thrown: unknown): Phrase {
-  if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError') return text`it took too long`;
-  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
-  return reasons[code] ?? oneLine(thrown.message);
-}
-
-const maxMessageLength = 500;
 
 /** What an error says, in one line without a full stop. */
 export function messageOf(thrown: unknown): Phrase {
@@ -85,11 +57,6 @@ export function messageOf(thrown: unknown): Phrase {
 /** What an error says, as a sentence. */
 export function sentenceOf(thrown: unknown): Phrase {
   return thrown instanceof HubError ? thrown.shown.message : joined([messageOf(thrown), '.'], '');
-}
-
-export function oneLine(said: string): string {
-  const line = said.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
-  return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;
 }
 
 interface Refusal {

@@ -1,4 +1,4 @@
-import { oneLine } from './api-errors.ts';
+import { oneLine } from '../unreachable.ts';
 import type { Cluster } from './cluster.ts';
 import { type ApiObject, watchResource } from './resource-watch.ts';
 

@@ -3,7 +3,7 @@ import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/clien
 import { joined, type Text, text } from '../../platform/texts/text.ts';
 import type { ServerExit } from '../../plugin/host/spawner.ts';
 import { outOfMemory } from '../spawner-texts.ts';
-import { oneLine } from './api-errors.ts';
+import { oneLine } from '../unreachable.ts';
 import { hubLabels } from './hub-objects.ts';
 import { serverContainer } from './pod-patch.ts';
 import { parseQuantity } from './quantity.ts';
