@@ -76,10 +76,11 @@ export function createUsageStore(database: HubDatabase): UsageStore {
 
   return {
     byDay(of, { from, to }) {
+      // No list of one subject: SQLite would read the days of all the others too.
       return kysely
         .selectFrom('usage_totals')
         .where('kind', '=', of.kind)
-        .where('subject', 'in', subjectsNamed(of.kind, of.kind === 'all' ? '' : of.name))
+        .where('subject', '=', subjectsNamed(of.kind, of.kind === 'all' ? '' : of.name))
         .where('span', '=', 'day')
         .where('at', '>=', from)
         .where('at', '<', to)
