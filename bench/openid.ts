@@ -32,8 +32,11 @@ const connections = 16;
 const codesInRound = 300;
 const algorithms = ['ES256', 'RS256'] as const;
 type Algorithm = (typeof algorithms)[number];
-/** Who may open every service without a role. */
-const administrators = userNames(100);
+/**
+ * Who may open every service without a role. Each logs in to a client once in a round: a login that holds many tokens
+ * of one client has its oldest ended with every other one.
+ */
+const administrators = userNames(codesInRound);
 const redirectUri = 'http://127.0.0.1:9/callback';
 const secretOf = (algorithm: Algorithm) => `secret-of-the-client-${algorithm}`;
 
