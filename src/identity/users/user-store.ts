@@ -102,6 +102,9 @@ export function createUserStore(
     kysely.selectFrom('users').selectAll().where('name', '=', name),
   );
 
+  const selectById = prepareQuery(kysely, ({ id }: { readonly id: string }) =>
+    kysely.selectFrom('users').selectAll().where('id', '=', id),
+  );
   async function findByName(name: string): Promise<User | undefined> {
     const [row] = await selectByName({ name: normaliseUserName(name) });
     return row && toUser(row);
@@ -170,11 +173,7 @@ export function createUserStore(
     findByName,
 
     async findById(id) {
-      const row = await kysely
-        .selectFrom('users')
-        .selectAll()
-        .where('id', '=', id)
-        .executeTakeFirst();
+      const [row] = await selectById({ id });
       return row && toUser(row);
     },
 

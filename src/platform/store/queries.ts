@@ -21,7 +21,7 @@ class Placeholder {
  * Compiles a statement that is run often once, and puts parameters in. It is described with stand-ins for them, which
  * may only be handed on to Kysely; there is nothing to read in them.
  */
-function prepareStatement<Parameters extends object, Found>(
+export function prepareStatement<Parameters extends object, Found>(
   build: (parameters: Parameters) => Compilable<Found>,
 ): (parameters: Parameters) => CompiledQuery<Found> {
   let compiled: CompiledQuery<Found> | undefined;

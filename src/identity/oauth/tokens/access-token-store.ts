@@ -265,41 +265,48 @@ export function createAccessTokenStore({
   };
 }
 
+/** Makes an access token and the row that it is kept as. */
+export function makeAccessToken(
+  token: NewAccessToken,
+  { codeHash, now }: { readonly codeHash: string | null; readonly now: number },
+): { readonly issued: IssuedAccessToken; readonly row: Row<'access_tokens'> } {
+  const issued = { id: randomUUID(), token: randomToken() };
+  const row = {
+    id: issued.id,
+    token_hash: hashSecret(issued.token),
+    kind: token.serverId === undefined ? token.owner.kind : 'server',
+    user_id: token.owner.kind === 'user' ? token.owner.userId : null,
+    service_name: token.owner.kind === 'service' ? token.owner.serviceName : null,
+    server_id: token.serverId ?? null,
+    client_id: token.clientId ?? null,
+    session_id: token.sessionId ?? null,
+    made_by: token.madeBy ?? null,
+    code_hash: codeHash,
+    grant_id: token.grantId ?? null,
+    scopes: JSON.stringify(token.scopes),
+    note: token.note,
+    created_at: now,
+    last_used_at: null,
+    expires_at: token.expiresAt?.getTime() ?? null,
+  };
+  return { issued, row };
+}
+
 /** Inserts an access token, alone or as a part of a transaction. Throws `not_found` for user and server. */
 export async function insertAccessToken(
   kysely: Kysely<Tables>,
   token: NewAccessToken,
-  { codeHash, now }: { readonly codeHash: string | null; readonly now: number },
+  options: { readonly codeHash: string | null; readonly now: number },
 ): Promise<IssuedAccessToken> {
-  const issued = { id: randomUUID(), token: randomToken() };
-  await kysely
-    .insertInto('access_tokens')
-    .values({
-      id: issued.id,
-      token_hash: hashSecret(issued.token),
-      kind: token.serverId === undefined ? token.owner.kind : 'server',
-      user_id: token.owner.kind === 'user' ? token.owner.userId : null,
-      service_name: token.owner.kind === 'service' ? token.owner.serviceName : null,
-      server_id: token.serverId ?? null,
-      client_id: token.clientId ?? null,
-      session_id: token.sessionId ?? null,
-      made_by: token.madeBy ?? null,
-      code_hash: codeHash,
-      grant_id: token.grantId ?? null,
-      scopes: JSON.stringify(token.scopes),
-      note: token.note,
-      created_at: now,
-      last_used_at: null,
-      expires_at: token.expiresAt?.getTime() ?? null,
-    })
-    .execute()
-    .catch((error: unknown) => {
-      if (!isForeignKeyViolation(error)) throw error;
-      throw new HubError('not_found', text`The user or the server is there no more.`, {
-        cause: error,
-      });
-    });
+  const { issued, row } = makeAccessToken(token, options);
+  await kysely.insertInto('access_tokens').values(row).execute().catch(failWithoutOwner);
   return issued;
+}
+
+/** Throws what the insertion of an access token failed with: `not_found` where its user or server is missing. */
+export function failWithoutOwner(error: unknown): never {
+  if (!isForeignKeyViolation(error)) throw error;
+  throw new HubError('not_found', text`The user or the server is there no more.`, { cause: error });
 }
 
 /** What one login may hold of one client: a client that lost its cookie gets another, and another. */

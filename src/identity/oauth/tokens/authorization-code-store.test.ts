@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase, recordAnnouncements } from '../../../../test/support/databases.ts';
+import { watchStatements } from '../../../../test/support/statements.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
 import { createUserStore } from '../../users/user-store.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -41,7 +42,7 @@ async function createSession(
     .execute();
 }
 
-describeEachDatabase('authorization code store', (open) => {
+describeEachDatabase('authorization code store', (open, dialect) => {
   async function start() {
     const database = await open();
     let time = Date.now();
@@ -97,6 +98,32 @@ describeEachDatabase('authorization code store', (open) => {
     );
     expect(revoked).toContainEqual({ kind: 'tokens_revoked', tokenIds: [ids[0]] });
   });
+
+  // Of PostgreSQL no one sees the statements, and two may run at once.
+  if (dialect === 'sqlite') {
+    test('exchanges a code by one query and one change', async () => {
+      const { codes, code } = await start();
+      const secret = await codes.create(code);
+      using watch = watchStatements();
+      const statements = await watch.during(() => codes.exchange(secret, grant));
+      const kinds = statements.map((statement) => statement.split(' ')[0]);
+      expect(kinds).toEqual(['select', 'begin', 'update', 'insert', 'commit']);
+    });
+
+    test('gives nothing for a code whose browser session ends while it is looked at', async () => {
+      const { codes, code, database, tokens, alice } = await start();
+      await createSession(database, alice.id, 'other', Date.now() + 3_600_000);
+      let ending: Promise<unknown> | undefined;
+      const result = await codes.exchange(await codes.create(code), (found) => {
+        const session = database.kysely.deleteFrom('login_sessions');
+        ending ??= session.where('session_id', '=', found.sessionId).execute();
+        return grant(found);
+      });
+      await ending;
+      expect(result).toEqual({ outcome: 'unknown' });
+      expect(await tokens.listOfUser(alice.id)).toEqual([]);
+    });
+  }
 
   test('keeps what was left out of the request left out', async () => {
     const { codes, code } = await start();

@@ -1,12 +1,21 @@
+import { sql } from 'kysely';
 import { hashSecret } from '../../../platform/crypto/hash.ts';
 import { randomSecret } from '../../../platform/crypto/random.ts';
 import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
+import { prepareQuery, prepareStatement } from '../../../platform/store/queries.ts';
+import type { Row } from '../../../platform/store/tables.ts';
 import { deleteGrants, deleteMadeWith } from '../../../platform/store/token-makers.ts';
 import { rememberLogin } from '../logout/client-login-store.ts';
 import type { OAuthError } from '../oauth-error.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
-import { endSurplus, insertAccessToken } from './access-token-store.ts';
+import {
+  endSurplus,
+  failWithoutOwner,
+  insertAccessToken,
+  makeAccessToken,
+  maxTokensOfLogin,
+} from './access-token-store.ts';
 import type { AuthorizationCode, GrantedCode } from './authorization-code.ts';
 import { endSurplusGrants, insertGrant } from './refresh-token-store.ts';
 
@@ -42,7 +51,7 @@ export interface AuthorizationCodeStore {
   /**
    * Takes a code and stores the token it gives, in one transaction: a second use of the code waits
    * until the token exists, and so can revoke it. A refused code stays taken: there is no
-   * second guess at its verifier.
+   * second guess at its verifier. `decide` may be asked twice.
    */
   exchange(
     code: string,
@@ -62,6 +71,46 @@ export function createAuthorizationCodeStore({
   lifetimeSeconds = 300,
   now = database.now,
 }: AuthorizationCodeStoreOptions): AuthorizationCodeStore {
+  const takePlain = preparePlainExchange(database);
+  const findUnused = prepareQuery(
+    database.kysely,
+    ({ codeHash, time }: { readonly codeHash: string; readonly time: number }) =>
+      database.kysely
+        .selectFrom('authorization_codes')
+        .innerJoin(
+          'login_sessions as session',
+          'session.session_id',
+          'authorization_codes.session_id',
+        )
+        .selectAll('authorization_codes')
+        .select(['session.created_at as login_at', 'session.amr', 'session.acr'])
+        .where('code_hash', '=', codeHash)
+        .where('used_at', 'is', null)
+        .where('authorization_codes.expires_at', '>', time)
+        .where('session.expires_at', '>', time),
+  );
+
+  /**
+   * Exchanges a code for an access token and nothing else, by one statement; undefined, and nothing has changed,
+   * where more is to be done or the code is not to be had.
+   */
+  async function exchangePlain(
+    codeHash: string,
+    decide: (code: AuthorizationCode) => ExchangeDecision,
+  ): Promise<ExchangeResult | undefined> {
+    const time = now();
+    const [found] = await findUnused({ codeHash, time });
+    if (found === undefined) return undefined;
+    const code = toGrantedCode(found, { ...found, created_at: found.login_at });
+    const decision = decide(code);
+    if (decision.outcome === 'refused' || decision.mayRefresh || decision.remembersLogin)
+      return undefined;
+    const { accessToken } = decision;
+    const { issued, row } = makeAccessToken(accessToken, { codeHash, now: time });
+    if (!(await takePlain(row))) return undefined;
+    return { outcome: 'granted', issued, accessToken, refreshToken: undefined, code };
+  }
+
   return {
     async create(code) {
       const secret = randomSecret();
@@ -96,6 +145,8 @@ export function createAuthorizationCodeStore({
 
     async exchange(code, decide) {
       const codeHash = hashSecret(code);
+      const plain = await exchangePlain(codeHash, decide);
+      if (plain !== undefined) return plain;
       const time = now();
       let revokedIds: string[] = [];
       const result = await database.transaction(async (transaction): Promise<ExchangeResult> => {
@@ -133,19 +184,7 @@ export function createAuthorizationCodeStore({
           .executeTakeFirst();
         // A code made while its session was being ended must not outlive it.
         if (session === undefined) return { outcome: 'unknown' };
-        const granted: GrantedCode = {
-          clientId: row.client_id,
-          userId: row.user_id,
-          sessionId: row.session_id,
-          redirectUri: row.redirect_uri ?? undefined,
-          scopes: JSON.parse(row.scopes) as string[],
-          requestedScope: row.requested_scope ?? undefined,
-          codeChallenge: row.code_challenge ?? undefined,
-          nonce: row.nonce ?? undefined,
-          authenticatedAt: new Date(row.authenticated_at ?? session.created_at),
-          amr: session.amr === null ? undefined : (JSON.parse(session.amr) as string[]),
-          acr: session.acr ?? undefined,
-        };
+        const granted = toGrantedCode(row, session);
         const decision = decide(granted);
         if (decision.outcome === 'refused') return decision;
         const { grant, refreshToken } = decision.mayRefresh
@@ -166,3 +205,101 @@ export function createAuthorizationCodeStore({
     },
   };
 }
+
+function toGrantedCode(
+  row: Row<'authorization_codes'>,
+  session: Pick<Row<'login_sessions'>, 'created_at' | 'amr' | 'acr'>,
+): GrantedCode {
+  return {
+    clientId: row.client_id,
+    userId: row.user_id,
+    sessionId: row.session_id,
+    redirectUri: row.redirect_uri ?? undefined,
+    scopes: JSON.parse(row.scopes) as string[],
+    requestedScope: row.requested_scope ?? undefined,
+    codeChallenge: row.code_challenge ?? undefined,
+    nonce: row.nonce ?? undefined,
+    authenticatedAt: new Date(row.authenticated_at ?? session.created_at),
+    amr: session.amr === null ? undefined : (JSON.parse(session.amr) as string[]),
+    acr: session.acr ?? undefined,
+  };
+}
+
+/**
+ * What takes the code of an access token and inserts the token, both or neither; false where the code is used,
+ * expired or ended, its login has ended, or has as many tokens of the client as it may hold.
+ */
+function preparePlainExchange({
+  kysely,
+  dialect,
+}: Pick<HubDatabase, 'kysely' | 'dialect'>): (token: Row<'access_tokens'>) => Promise<boolean> {
+  const taking = ({ code_hash, created_at }: Row<'access_tokens'>) =>
+    kysely
+      .updateTable('authorization_codes')
+      .set({ used_at: created_at })
+      .where('code_hash', '=', code_hash)
+      .where('used_at', 'is', null)
+      .where('expires_at', '>', created_at)
+      .where((is) =>
+        is.exists(
+          is
+            .selectFrom('login_sessions')
+            .select('user_id')
+            .whereRef('login_sessions.session_id', '=', 'authorization_codes.session_id')
+            .where('login_sessions.expires_at', '>', created_at)
+            // One that is being ended is waited for: only a locked row is read as it is now.
+            .$if(dialect === 'postgres', (query) => query.forKeyShare()),
+        ),
+      )
+      .where(
+        (is) =>
+          is
+            .selectFrom('access_tokens')
+            .select(({ fn }) => fn.countAll<number>().as('count'))
+            .whereRef('access_tokens.client_id', '=', 'authorization_codes.client_id')
+            .whereRef('access_tokens.session_id', '=', 'authorization_codes.session_id'),
+        '<',
+        maxTokensOfLogin,
+      )
+      .returning('code_hash');
+  const insertion = (token: Row<'access_tokens'>) => sql`insert into access_tokens
+    (${sql.join(tokenColumns.map((name) => sql.ref(name)))})
+    select ${sql.join(tokenColumns.map((name) => token[name]))}`;
+
+  if (dialect === 'postgres') {
+    const take = prepareQuery(kysely, (token: Row<'access_tokens'>) => ({
+      compile: () =>
+        sql<object>`with taken as (${taking(token)}) ${insertion(token)} from taken
+          returning code_hash`.compile(kysely),
+    }));
+    return async (token) => (await take(token).catch(failWithoutOwner)).length > 0;
+  }
+  const take = prepareStatement(taking);
+  const insert = prepareStatement((token: Row<'access_tokens'>) => ({
+    compile: () => sql<object>`${insertion(token)} where changes() > 0`.compile(kysely),
+  }));
+  return async (token) => {
+    const query = { ...take(token), following: insert(token) };
+    const { rows } = await kysely.executeQuery(query).catch(failWithoutOwner);
+    return rows.length > 0;
+  };
+}
+
+const tokenColumns = [
+  'id',
+  'token_hash',
+  'kind',
+  'user_id',
+  'service_name',
+  'server_id',
+  'client_id',
+  'session_id',
+  'made_by',
+  'code_hash',
+  'grant_id',
+  'scopes',
+  'note',
+  'created_at',
+  'last_used_at',
+  'expires_at',
+] as const satisfies readonly (keyof Row<'access_tokens'>)[];
