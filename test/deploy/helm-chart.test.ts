@@ -1,14 +1,17 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { chart, helm, kubectl, renderChart } from '../../scripts/helm.ts';
 import { plainManifests } from '../../scripts/plain-manifests.ts';
 import { listHelmValues } from '../../scripts/reference/helm-values-page.ts';
 import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
+import { isBackupName } from '../../src/platform/store/database-backup.ts';
 import { canRunHelm } from '../support/can-run-helm.ts';
 import { projectDirectory } from '../support/services.ts';
 
@@ -282,6 +285,58 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
     const { spec } = find(manifests, 'DaemonSet', 'hub-pre-puller')?.['spec'].template ?? {};
     const images = spec.initContainers.map(({ image }: { image: string }) => image);
     expect(images).toEqual(['lab/base:1', 'lab/big:1', 'a:1']);
+  });
+
+  test('backs PostgreSQL up by a job that reads what the hub reads, and keeps the newest', async () => {
+    const on = ['--set', 'backup.enabled=true,backup.keep=2,hub.env[0].name=X'];
+    await expect(render(...on, '--set', 'database.type=sqlite,hub.replicas=1')).rejects.toThrow(
+      'backup.enabled needs database.type postgresql',
+    );
+    const manifests = await render(...on);
+    const job = find(manifests, 'CronJob', 'hub-backup')?.['spec'];
+    expect(job.concurrencyPolicy).toBe('Forbid');
+    const { spec } = job.jobTemplate.spec.template;
+    const hub = find(manifests, 'Deployment', 'hub')?.['spec'].template.spec;
+    const [container] = spec.containers;
+    for (const field of ['image', 'env', 'securityContext'])
+      expect(container[field], field).toEqual(hub.containers[0][field]);
+    expect(spec.securityContext).toEqual(hub.securityContext);
+    const claims = spec.volumes.flatMap(
+      (volume: Manifest) => volume['persistentVolumeClaim'] ?? [],
+    );
+    expect(claims).toEqual([{ claimName: 'hub-backups' }]);
+    expect(find(manifests, 'PersistentVolumeClaim', 'hub-backups')).toBeDefined();
+
+    const folder = await mkdtemp(join(tmpdir(), 'hub-backups-'));
+    const old = ['2026-01-01', '2026-01-02'].map((day) => `hub-${day}T03-17-00Z.jsonl.gz`);
+    for (const name of [...old, `${old[0]}.part`, 'notes']) await writeFile(join(folder, name), '');
+    // The program's place is taken by one that makes the file.
+    const script = container.command[2]
+      .replace('/backups', folder)
+      .replace(/node .* backup --config \S+/, 'touch');
+    await promisify(execFile)('/bin/sh', ['-euc', script]);
+    const left = await readdir(folder);
+    await rm(folder, { recursive: true });
+    const made = left.find((name) => isBackupName(name) && name !== old[1]);
+    expect(left.toSorted()).toEqual([old[1], made, 'notes']);
+  });
+
+  test('holds room for servers by pods that give way to them, where servers run', async () => {
+    const tolerations = [{ key: 'lab', operator: 'Exists' }];
+    const KubernetesSpawner = { node_selector: { pool: 'users' }, tolerations };
+    const values = { config: { KubernetesSpawner }, placeholders: { replicas: 3 } };
+    const manifests = await withFile(JSON.stringify(values), (file) => render('--values', file));
+    const deployment = find(manifests, 'Deployment', 'hub-placeholder');
+    expect(deployment?.metadata.namespace).toBe('hub-servers');
+    expect(deployment?.['spec'].replicas).toBe(3);
+    const { priorityClassName, nodeSelector, ...pod } = deployment?.['spec'].template.spec ?? {};
+    expect({ nodeSelector, tolerations: pod.tolerations }).toEqual({
+      nodeSelector: { pool: 'users' },
+      tolerations,
+    });
+    const priority = find(manifests, 'PriorityClass', priorityClassName);
+    expect(priority).toMatchObject({ value: -10, preemptionPolicy: 'Never' });
+    await expect(render('--set', 'placeholders.priority=1')).rejects.toThrow('priority');
   });
 
   test('gives the Prometheus Operator a token that reads metrics and nothing else', async () => {

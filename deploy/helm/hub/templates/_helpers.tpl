@@ -132,3 +132,42 @@ capabilities:
       name: {{ (index . 0).Values.secret.name }}
       key: {{ index . 2 }}
 {{- end -}}
+
+{{/* What a program of the hub needs to read its configuration, as environment variables. */}}
+{{- define "hub.environment" -}}
+- name: POD_IP
+  valueFrom:
+    fieldRef:
+      fieldPath: status.podIP
+- name: HUB_INSTANCE_URL
+  value: {{ .Values.hub.instanceUrl }}
+{{- include "hub.secretVariable" (list . "HUB_COOKIE_SECRET" "cookie-secret") | nindent 0 }}
+{{- if eq .Values.database.type "postgresql" }}
+{{- include "hub.secretVariable" (list . "HUB_DATABASE_URL" "database-url") | nindent 0 }}
+{{- end }}
+{{- if .Values.secret.keyvUrl }}
+{{- include "hub.secretVariable" (list . "HUB_KEYV_URL" "keyv-url") | nindent 0 }}
+{{- end }}
+{{- if gt (int .Values.gateways.replicas) 0 }}
+{{- include "hub.secretVariable" (list . "HUB_GATEWAY_TOKEN" "gateway-token") | nindent 0 }}
+{{- end }}
+{{- if .Values.serviceMonitor.enabled }}
+{{- include "hub.secretVariable" (list . "HUB_METRICS_TOKEN" "metrics-token") | nindent 0 }}
+{{- end }}
+{{- with .Values.hub.env }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end -}}
+
+{{/* Where users' servers run, as the configuration says it. */}}
+{{- define "hub.serverPlacement" -}}
+{{- $spawner := .Values.config.KubernetesSpawner | default dict -}}
+{{- with $spawner.node_selector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $spawner.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
