@@ -156,6 +156,12 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
     const [, shown = ''] = /^```yaml\n(.*?kind: Role\n.*?)^```$/ms.exec(page) ?? [];
     const [documented] = manifestsOf(shown);
     expect(documented?.['rules']).toEqual(find(await render(), 'Role', 'hub')?.['rules']);
+    const adopting = await render('--set', 'config.KubernetesSpawner.adopt_claims=true');
+    expect(find(adopting, 'Role', 'hub')?.['rules']).toContainEqual({
+      apiGroups: [''],
+      resources: ['persistentvolumeclaims'],
+      verbs: ['get', 'create', 'delete', 'patch'],
+    });
   });
 
   test('holds no secret', async () => {

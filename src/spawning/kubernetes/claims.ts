@@ -5,11 +5,14 @@ import { text } from '../../platform/texts/text.ts';
 import type { ServerIdentity, SpawnProgress } from '../../plugin/host/spawn-request.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
-import { identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';
+import { hubLabels, identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';
 import type { ClaimOptions, KubernetesOptions } from './kubernetes-options.ts';
 import type { ApiObject } from './resource-watch.ts';
 
 type WireClaim = V1PersistentVolumeClaim & ApiObject;
+/** Where KubeSpawner says for whom it made a claim (`_build_common_annotations`). */
+const kubeSpawnerUser = 'hub.jupyter.org/username';
+
 type Owner = Pick<ServerIdentity, 'serverId' | 'userName' | 'serverName' | 'accountName'>;
 
 /** Volumes that the hub claims for users and servers, and keeps between runs. */
@@ -21,6 +24,13 @@ export interface Claims {
     owner: Owner,
     options: { readonly withUser: boolean; readonly signal: AbortSignal },
   ): Promise<void>;
+}
+
+interface Meant {
+  readonly claim: ClaimOptions;
+  readonly owner: Owner;
+  readonly path: string;
+  readonly signal: AbortSignal;
 }
 
 interface EnsureOptions {
@@ -53,7 +63,7 @@ function isOfServer({ name }: Pick<ClaimOptions, 'name'>): boolean {
 
 export function createClaims(
   cluster: Cluster,
-  options: Pick<KubernetesOptions, 'claims' | 'labels'>,
+  options: Pick<KubernetesOptions, 'claims' | 'labels' | 'adopt_claims'>,
   deps: { readonly hubId: string; readonly namespace: () => Promise<string> },
 ): Claims {
   const { hubId } = deps;
@@ -80,9 +90,22 @@ export function createClaims(
     }
   }
 
-  function requireOwn(found: WireClaim, claim: ClaimOptions, owner: Owner): void {
-    const { name } = found.metadata;
-    if (!isOwn(found, claim, owner)) {
+  /** Whether KubeSpawner made it for the user, and no hub has it. */
+  function mayAdopt({ metadata: { labels, annotations } }: WireClaim, owner: Owner): boolean {
+    return (
+      options.adopt_claims &&
+      labels?.[hubLabels.instance] === undefined &&
+      annotations?.[kubeSpawnerUser] === accountOf(owner)
+    );
+  }
+
+  async function requireOwn(
+    found: WireClaim,
+    { claim, owner, path, signal }: Meant,
+  ): Promise<void> {
+    const { name, resourceVersion } = found.metadata;
+    const isTheirs = isOwn(found, claim, owner);
+    if (!isTheirs && !mayAdopt(found, owner)) {
       throw new HubError(
         'conflict',
         text`The claim ${name} is there already, and is not this user's.`,
@@ -99,6 +122,11 @@ export function createClaims(
         hint: text`Start the server again in a moment.`,
       });
     }
+    if (isTheirs) return;
+    const { labels, annotations } = bodyOf(claim, owner, name).metadata ?? {};
+    // Unless another hub has taken it meanwhile.
+    const body = { metadata: { resourceVersion, labels, annotations } };
+    await cluster.call('PATCH', path, { body, signal });
   }
 
   function bodyOf(claim: ClaimOptions, owner: Owner, name: string): V1PersistentVolumeClaim {
@@ -126,10 +154,11 @@ export function createClaims(
       const collection = `/api/v1/namespaces/${await deps.namespace()}/persistentvolumeclaims`;
       for (const claim of options.claims) {
         const name = claimNameOf(claim, owner);
+        const meant = { claim, owner, path: `${collection}/${name}`, signal };
         try {
-          const found = await find(`${collection}/${name}`, signal);
+          const found = await find(meant.path, signal);
           if (found !== undefined) {
-            requireOwn(found, claim, owner);
+            await requireOwn(found, meant);
             continue;
           }
           onProgress({ progress: 2, message: text`Claiming a volume of ${claim.size}.` });
@@ -138,8 +167,8 @@ export function createClaims(
           if (!(thrown instanceof ApiRefusal)) throw thrown;
           if (!alreadyExists(thrown)) throw explainRefusal(thrown, text`the claim ${name}`);
           // Another server of the user made it at the same moment.
-          const found = await find(`${collection}/${name}`, signal);
-          if (found !== undefined) requireOwn(found, claim, owner);
+          const found = await find(meant.path, signal);
+          if (found !== undefined) await requireOwn(found, meant);
         }
       }
     },

@@ -77,7 +77,7 @@ async function checkRights(parts: ClusterParts, signal: AbortSignal): Promise<Fi
   }
 }
 
-function neededRights({ claims, delete_claims }: KubernetesOptions): Right[] {
+function neededRights({ claims, adopt_claims, delete_claims }: KubernetesOptions): Right[] {
   const of = (resource: string, ...verbs: readonly string[]) =>
     verbs.map((verb) => ({ verb, resource }));
   return [
@@ -86,6 +86,7 @@ function neededRights({ claims, delete_claims }: KubernetesOptions): Right[] {
     ...of('events', 'list', 'watch'),
     ...of('secrets', 'create', 'patch', 'delete'),
     ...(claims.length === 0 ? [] : of('persistentvolumeclaims', 'get', 'create')),
+    ...(claims.length > 0 && adopt_claims ? of('persistentvolumeclaims', 'patch') : []),
     ...(claims.length > 0 && delete_claims ? of('persistentvolumeclaims', 'delete') : []),
   ];
 }

@@ -186,6 +186,12 @@ export const optionsSchema = z.strictObject({
     .describe(
       'Volumes that the hub claims for each user or server and keeps between its runs (PersistentVolumeClaim).',
     ),
+  adopt_claims: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a claim that is there already, which KubeSpawner of JupyterHub made for a user of the same name, becomes that of the user. Needs the right to patch claims.',
+    ),
   delete_claims: z
     .boolean()
     .default(false)

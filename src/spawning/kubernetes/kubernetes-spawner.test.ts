@@ -121,11 +121,11 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     expect(await list('secrets')).toEqual([]);
 
     await role.remove('persistentvolumeclaims');
-    expect((await examine({ delete_claims: true }))?.[1]).toEqual({
+    expect((await examine({ delete_claims: true, adopt_claims: true }))?.[1]).toEqual({
       check: 'rights',
       state: 'failed',
       detail:
-        'missing in hub-servers: get persistentvolumeclaims, create persistentvolumeclaims, delete persistentvolumeclaims',
+        'missing in hub-servers: get persistentvolumeclaims, create persistentvolumeclaims, patch persistentvolumeclaims, delete persistentvolumeclaims',
       fix: expect.stringContaining('Role'),
     });
     const administrator = { kubeconfig: api().kubeconfigPath, namespace: 'nowhere' };

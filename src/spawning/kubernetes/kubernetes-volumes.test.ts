@@ -70,6 +70,40 @@ describe.runIf(canRunPods())('a server in a pod with claims', () => {
     );
   });
 
+  test('has the claim that KubeSpawner made for its user, where that is configured', async () => {
+    const claims = [{ name: 'claim-{username}', mount_path: '/data' }];
+    const { spawner } = await create({ claims, adopt_claims: true });
+    const made = async (account: string, user: string, labels = {}) =>
+      api().request('POST', collection('persistentvolumeclaims'), {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: {
+          name: `claim-${account}`,
+          labels: { component: 'singleuser-storage', ...labels },
+          annotations: { 'hub.jupyter.org/username': user },
+        },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+      });
+    await made('ann', 'ann');
+    await made('bob', 'rob');
+    await made('eve', 'eve', { 'hub/instance': 'another' });
+    await spawner.start(request());
+    const [claim] = await list('persistentvolumeclaims');
+    expect(claim.metadata).toMatchObject({
+      name: 'claim-ann',
+      labels: { component: 'singleuser-storage', 'hub/user': 'ann', 'hub/instance': testHubId },
+      annotations: { 'hub.jupyter.org/username': 'ann' },
+    });
+    for (const name of ['bob', 'eve']) {
+      const names = { userName: name, accountName: name, objectName: name, serverId: name };
+      expect(await failureOf(spawner.start(request(names)))).toContain("is not this user's");
+    }
+    const without = await create({ claims });
+    await made('zoe', 'zoe');
+    const zoe = { userName: 'zoe', accountName: 'zoe', objectName: 'zoe', serverId: 'zoe' };
+    expect(await failureOf(without.spawner.start(request(zoe)))).toContain("is not this user's");
+  });
+
   test('keeps its volume when it is deleted, unless that is configured', async () => {
     const { spawner } = await create({ claims: [{ name: 'home-{server}', mount_path: '/data' }] });
     await spawner.start(request());
