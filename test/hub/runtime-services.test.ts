@@ -23,6 +23,7 @@ let eve: string;
 
 beforeAll(async () => {
   app = createServer((request, response) => {
+    response.setHeader('X-App', String(request.headers['x-key']));
     response.end(`hello ${request.headers['x-hub-user'] ?? 'stranger'} at ${request.url}`);
   });
   await new Promise<void>((resolve) => {
@@ -465,6 +466,35 @@ describe('the pages', () => {
     const without = { 'limits.requests_per_second': '' };
     expect((await submitMain(ada, limited, { ...open, ...without })).status).toBe(303);
     expect((await visit()).status).toBe(200);
+    const set = 'headers.request.set';
+    for (const [lines, problem] of [
+      ['X-A: b\nX-Hub-User: root', 'X-Hub-User: is no header that can be changed here'],
+      ['X-A: b\nsecret', 'headers.request.set: line 2 is not Name: value.'],
+    ] as const) {
+      const { status, body } = await submitMain(ada, limited, { ...open, [set]: lines });
+      expect(status).toBe(400);
+      expect(body).toContain(problem);
+      expect(body).toContain(`\n${lines}</textarea>`);
+    }
+    const bySecret = { [set]: 'X-Key: of: <app>', 'headers.response.set': 'X-Frame-Options: DENY' };
+    const replaced = await ada.request(at('/services/by-page/edit'));
+    expect((await submitMain(ada, replaced, { ...open, ...bySecret })).status).toBe(303);
+    const { headers } = await visit();
+    expect([headers.get('x-app'), headers.get('x-frame-options')]).toEqual(['of: <app>', 'DENY']);
+    const named = (await ada.request(at('/services/by-page'))).body;
+    expect(named).toContain('<dt>Headers set in requests</dt><dd>X-Key</dd>');
+    expect(named).not.toContain('of: &lt;app');
+    const withHeaders = await ada.request(at('/services/by-page/edit'));
+    expect(withHeaders.body).toContain('\nX-Key: of: &lt;app&gt;</textarea>');
+    const removing = { [set]: '', 'headers.response.set': '', 'headers.response.remove': 'x-app' };
+    expect((await submitMain(ada, withHeaders, { ...open, ...removing })).status).toBe(303);
+    const stripped = (await visit()).headers;
+    expect([stripped.get('x-app'), stripped.get('x-frame-options')]).toEqual([null, null]);
+    const removed = await ada.request(at('/services/by-page/edit'));
+    expect(
+      (await submitMain(ada, removed, { ...open, 'headers.response.remove': '' })).status,
+    ).toBe(303);
+    expect((await visit()).headers.get('x-app')).toBe('undefined');
     // The form has no field for a title in languages, and leaves it as it is.
     const title = { en: 'Ours', de: 'Unseres' };
     await ask('PATCH', 'by-page', { info: { title } });

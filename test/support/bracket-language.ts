@@ -27,6 +27,10 @@ const codes: ReadonlySet<string> = new Set([
   'http://127.0.0.1:9000',
   'python3 -m gallery --port 9000',
   'NAME=value',
+  'X-Api-Key: …',
+  'Accept-Language',
+  'X-Frame-Options: DENY',
+  'Server',
   'https://app.example.org/callback',
 ]);
 

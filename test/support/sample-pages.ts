@@ -37,6 +37,7 @@ import {
   adminServiceFormPage,
   newServicePage,
 } from '../../src/entrances/pages/admin/service-form-page.ts';
+import { headersFormOf } from '../../src/entrances/pages/admin/service-headers.ts';
 import { limitsFormOf } from '../../src/entrances/pages/admin/service-limits.ts';
 import { adminServicePage } from '../../src/entrances/pages/admin/service-page.ts';
 import { adminServicesPage } from '../../src/entrances/pages/admin/services-page.ts';
@@ -1801,6 +1802,7 @@ export function samplePages(
         isDisplayed: true,
         redirectUris: text('https://labels.example.org/oauth/callback'),
         limits: limitsFormOf(undefined),
+        headers: headersFormOf(undefined),
         launch: undefined,
       },
       problem: text('url: is an address of the hub itself.'),
@@ -1819,6 +1821,13 @@ export function samplePages(
           requests_per_second: 20,
           per: 'user',
           allow_addresses: [text('10.0.0.0/8')],
+        }),
+        headers: headersFormOf({
+          request: {
+            set: { [text('X-Api-Key')]: text('Gm2v9') },
+            remove: [text('Accept-Language')],
+          },
+          response: { set: { [text('X-Frame-Options')]: text('DENY') } },
         }),
         launch: {
           command: text('label-studio start --port 8080'),

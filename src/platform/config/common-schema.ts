@@ -8,6 +8,7 @@ export function says(problem: Text) {
 
 /** What is wrong, as pages show it. */
 export function issueProblem(issue: z.core.$ZodIssue | undefined): Phrase | undefined {
+  if (issue?.code === 'invalid_key') return issueProblem(issue.issues[0]);
   if (issue?.code === 'too_small' || issue?.code === 'too_big') return sizeProblem(issue);
   const said: unknown = issue?.code === 'custom' ? issue.params?.['text'] : undefined;
   return said instanceof Text ? said : issue?.message;

@@ -26,7 +26,10 @@ function headerEdits(isEditable: (name: string) => boolean) {
   const value = z
     .string()
     .max(4_000)
-    .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'is not printable ASCII in one line');
+    .refine(
+      (value) => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value),
+      says(text`is not printable ASCII in one line`),
+    );
   return z
     .strictObject({
       set: z.record(name, value).optional().describe('In place of what there is of that name.'),

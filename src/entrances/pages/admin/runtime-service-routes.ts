@@ -16,6 +16,7 @@ import {
   type ServiceForm,
   serviceFacts,
 } from './service-form-page.ts';
+import { headersFormOf, headersOf, readHeaders, readPairs } from './service-headers.ts';
 import { limitsFormOf, limitsOf, readLimits } from './service-limits.ts';
 
 /** `/hub/admin/new-service` and `/hub/admin/services/<name>/…`: services that are added at run time. */
@@ -72,6 +73,7 @@ export function adminRuntimeServiceRoutes(bound: BoundPages): void {
         changes: {
           url: null,
           limits: null,
+          headers: null,
           oauth_redirect_uri: null,
           oauth_redirect_uris: null,
           ...emptiedBy(typed.launch),
@@ -120,6 +122,7 @@ const emptyForm = {
   isDisplayed: true,
   redirectUris: '',
   limits: limitsFormOf(undefined),
+  headers: headersFormOf(undefined),
 };
 
 const emptyLaunch: LaunchForm = {
@@ -142,6 +145,7 @@ function formOf({ definition }: RuntimeService): ServiceForm {
     isDisplayed: display,
     redirectUris: [oauth_redirect_uri ?? [], oauth_redirect_uris].flat().join('\n'),
     limits: limitsFormOf(definition.limits),
+    headers: headersFormOf(definition.headers),
     launch: command && { ...emptyLaunch, command: command.map(quoteWord).join(' '), cwd, user },
   };
 }
@@ -163,6 +167,7 @@ function readForm(form: URLSearchParams, name: string): ServiceForm {
     isDisplayed: form.has('display'),
     redirectUris: typed('redirect_uris'),
     limits: readLimits(form),
+    headers: readHeaders(form),
     launch: form.has('command')
       ? {
           command: typed('command'),
@@ -184,6 +189,7 @@ function emptiedBy(launch: LaunchForm | undefined) {
 function membersOf(form: ServiceForm) {
   const { title, url, access, isDisplayed, redirectUris, launch } = form;
   const limits = limitsOf(form.limits);
+  const headers = headersOf(form.headers);
   const uris = redirectUris.split(/\s+/).filter((uri) => uri !== '');
   return {
     title,
@@ -192,29 +198,24 @@ function membersOf(form: ServiceForm) {
     access: url === '' ? 'service' : access,
     display: isDisplayed,
     ...(limits !== undefined && { limits }),
+    ...(headers !== undefined && { headers }),
     ...(uris.length > 0 && { oauth_redirect_uris: uris }),
     ...(launch !== undefined && launchMembersOf(launch)),
   };
 }
 
 function launchMembersOf({ command, environment, cwd, user }: LaunchForm): Record<string, unknown> {
-  const variables = readVariables(environment);
+  const variables = readPairs(
+    environment,
+    /^\s*([^=\s]+)=(.*)$/,
+    (line) => new HubError('bad_request', text`environment: line ${line} is not NAME=value.`),
+  );
   return {
     ...(command !== '' && { command }),
     ...(variables.length > 0 && { environment: Object.fromEntries(variables) }),
     ...(cwd !== '' && { cwd }),
     ...(user !== '' && { user }),
   };
-}
-
-/** Throws `bad_request` for a line that is no variable; it may hold a secret and is not repeated. */
-function readVariables(lines: string): [string, string][] {
-  return lines.split(/\r?\n/).flatMap((line, index): [string, string][] => {
-    if (line.trim() === '') return [];
-    const [, name, value] = /^\s*([^=\s]+)=(.*)$/.exec(line) ?? [];
-    if (name !== undefined && value !== undefined) return [[name, value]];
-    throw new HubError('bad_request', text`environment: line ${index + 1} is not NAME=value.`);
-  });
 }
 
 /** Throws `bad_request` that names the field of what is wrong. */

@@ -15,6 +15,7 @@ import { notice } from '../elements/notice.ts';
 import { copyableText } from '../elements/secret.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
+import { type HeadersForm, headerFacts, headerFields } from './service-headers.ts';
 import { type LimitsForm, limitFacts, limitFields } from './service-limits.ts';
 
 /** What the form of a service says. */
@@ -27,6 +28,7 @@ export interface ServiceForm {
   /** Where logins lead, one on each line. */
   readonly redirectUris: string;
   readonly limits: LimitsForm;
+  readonly headers: HeadersForm;
   /** How the hub runs it, of a managed service; undefined where that cannot be said here. */
   readonly launch: LaunchForm | undefined;
 }
@@ -56,7 +58,7 @@ const accessChoices = Object.entries(accessLabels).map(([value, label]) => ({ va
 
 /**
  * The form that adds a service or changes one: `name` (of a new one), `title`, `url`, `access`, `display`,
- * `redirect_uris`, `limits.…` and `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
+ * `redirect_uris`, `limits.…`, `headers.…` and `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
  */
 export function adminServiceFormPage({
   layout,
@@ -105,6 +107,7 @@ ${checkBox({ name: 'display', label: text`Show it to users`, isChecked: form.isD
 ${textArea({ name: 'redirect_uris', label: text`Addresses after a login`, value: form.redirectUris, isOptional: true, placeholder: 'https://app.example.org/callback', help: text`Of an app that logs people in by itself (OAuth, OpenID Connect): where it wants them back, one on each line.` })}
 ${form.launch !== undefined && launchFields(form.launch, isNew)}
 ${limitFields(form.limits)}
+${headerFields(form.headers)}
 <div class="actions"><button class="button primary">${isNew ? text`Add service` : text`Save`}</button> <a class="button" href="${back}">${text`Cancel`}</a></div>
 </form>`,
   });
@@ -112,7 +115,7 @@ ${limitFields(form.limits)}
 
 /** What a service is now, by the labels of its form. */
 export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
-  const { title, url, access, isDisplayed, redirectUris, limits, launch } = form;
+  const { title, url, access, isDisplayed, redirectUris, limits, headers, launch } = form;
   return [
     { label: text`Title`, value: title },
     { label: text`Address`, value: url },
@@ -123,6 +126,7 @@ export function serviceFacts(form: ServiceForm): ChangedMeanwhile['now'] {
     { label: text`Show it to users`, value: isDisplayed ? text`Yes` : text`No` },
     { label: text`Addresses after a login`, value: redirectUris },
     ...limitFacts(limits),
+    ...headerFacts(headers),
     ...(launch === undefined
       ? []
       : [

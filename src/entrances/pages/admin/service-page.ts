@@ -25,6 +25,7 @@ import { serviceStatus } from '../services/service-list.ts';
 import { type AccessView, accessSection } from './access-page.ts';
 import { adminLayout } from './admin-layout.ts';
 import { clientSection } from './client-setup.ts';
+import { headerFacts, headersFormOf } from './service-headers.ts';
 import { limitFacts, limitsFormOf } from './service-limits.ts';
 
 /** A service as an administrator sees it. */
@@ -143,7 +144,7 @@ ${service.url !== undefined && fact(text`Address`, addressElement(service.url))}
 ${launch !== undefined && fact(text`Folder`, html`<code>${launch.workingDirectory}</code>`)}
 ${launch?.user !== undefined && fact(text`Account`, launch.user)}
 ${launch !== undefined && fact(text`Limits`, text`${duration(service.readyTimeoutMs / 1000)} to become ready, ${duration(launch.stopGraceMs / 1000)} to end`)}
-${limitFacts(limitsFormOf(service.limits)).map(({ label, value }) => fact(label, value))}
+${[...limitFacts(limitsFormOf(service.limits)), ...headerFacts(headersFormOf(service.forwarding?.headers))].map(({ label, value }) => fact(label, value))}
 ${fact(text`Comes from`, source === 'api' ? text`Added at run time` : text`The configuration file`)}
 ${launch !== undefined && html`<div class="whole"><dt>${text`Command`}</dt><dd><code>${launch.command.join(' ')}</code></dd></div>`}`;
 }
