@@ -46,6 +46,7 @@ import {
   type NamedSpawner,
   type SpawnerSet,
 } from '../workloads/servers/spawner-set.ts';
+import { createStartAtLogin } from '../workloads/servers/start-at-login.ts';
 import { createStartHooks, type NamedSpawnHook } from '../workloads/servers/start-hooks.ts';
 import { createLimitRules } from '../workloads/servers/time-limits.ts';
 import type { UnitEvents } from '../workloads/servers/unit-events.ts';
@@ -226,6 +227,11 @@ async function openServers(
       servers,
     }),
   );
+  const startAtLogin = createStartAtLogin({
+    ...hub,
+    isChosen: spawnerConfig.start_at_login,
+    servers,
+  });
   const homeSpaces = createHomeSpaces({ ...hub, spawner });
   disposables.use(createHomeSpaceWatch({ ...hub, spawner, lifecycle }));
   const serverPauses = createServerPauses({
@@ -266,6 +272,7 @@ async function openServers(
     activityLog,
     homeSpaces,
     scheduledStarts,
+    startAtLogin,
     reportedAddresses,
     remoteProgress,
     limitsStore,

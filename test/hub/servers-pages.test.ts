@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { FakeBrowser } from '../support/fake-browser.ts';
+import { serversInHub } from '../support/in-hub-servers.ts';
 import {
   adminToken,
+  callApi,
   createServerHub,
   createUsers,
   fixtureApp,
@@ -14,7 +16,7 @@ import {
   tellToGo,
   untilServer,
 } from '../support/server-hub.ts';
-import type { TestHub } from '../support/test-hub.ts';
+import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
 const slow = { Spawner: { cmd: onceReportedTo(...fixtureApp('web-server')) } };
 const json = { accept: 'application/json', 'sec-fetch-mode': 'cors' };
@@ -220,4 +222,41 @@ test('a page elsewhere is never where a start leads to', async () => {
     await untilServer(hub, serverPath('alice'), ({ ready }) => ready, 'the server is ready');
     await hub.api(serverPath('alice'), adminToken, { method: 'DELETE' });
   }
+});
+
+test('a login starts the default server with start_at_login, and does not depend on it', async () => {
+  await using hub = await createTestHub({
+    ...serversInHub,
+    Hub: {
+      ...serversInHub.Hub,
+      load_roles: [
+        { name: 'user', scopes: ['(no_scope)'] },
+        { name: 'student', scopes: ['self'], users: ['alice', 'ben'] },
+      ],
+    },
+    Spawner: { ...serversInHub.Spawner, start_at_login: true },
+  });
+  const ask = (path: string) => callApi(hub, adminToken, 'GET', path);
+  await createUsers(hub, 'alice', 'ben', 'carl');
+  await hub.logIn('alice');
+  await untilServer(hub, serverPath('alice'), ({ ready }) => ready, 'the server of alice runs');
+  const { body: started } = await ask('/audit?action=server.start');
+  const { body: login } = await ask('/audit?action=login');
+  expect(started.entries).toMatchObject([
+    { actor: { name: 'alice', session_id: login.entries[0].detail.session } },
+  ]);
+
+  // One runs already, one may not be started, and one is refused.
+  await hub.logIn('alice');
+  await hub.logIn('carl');
+  await callApi(hub, adminToken, 'PUT', '/maintenance', { text: 'New disks.' });
+  const page = await (await hub.logIn('ben')).open(`${hub.url}hub/home`);
+  expect([page.status, page.url]).toEqual([200, `${hub.url}hub/home`]);
+  const refusedOf = () =>
+    hub.logLines.flatMap(({ msg, user }) =>
+      msg === 'server could not be started at login' ? [user] : [],
+    );
+  await until(() => refusedOf().includes('ben'), 'the start of ben is refused');
+  expect(refusedOf()).toEqual(['ben']);
+  expect((await ask('/users/carl')).body.servers).toEqual({});
 });

@@ -240,6 +240,10 @@ export const spawnerSection = z.strictObject({
     .describe(
       'When the servers of groups are started, eight at once, so that they run when their users come. Those that ran since then stay as they are.',
     ),
+  start_at_login: z
+    .boolean()
+    .default(false)
+    .describe("Whether a login starts the user's stopped default server; it waits for nothing."),
   ...rescueKeys,
   ...timeLimitKeys,
   ...serverAccessKeys,

@@ -15,6 +15,7 @@ import { openOnlyCookie, setCookie } from '../../../platform/http/cookies.ts';
 import type { ClientAddress } from '../../../platform/http/request-address.ts';
 import type { Metrics } from '../../../platform/metrics/metrics.ts';
 import { loginStepCookie } from '../../../platform/protocol/cookie-names.ts';
+import type { StartAtLogin } from '../../../workloads/servers/start-at-login.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { Landing } from '../servers/landing.ts';
 import { keepOpenerFor } from './keep-opener.ts';
@@ -63,6 +64,7 @@ export function createLogIn(deps: {
   readonly sealer: Sealer;
   readonly metrics: Metrics;
   readonly landing: Pick<Landing, 'pathFor'>;
+  readonly startAtLogin: StartAtLogin;
   readonly isSecure: boolean;
 }): LogIn {
   const { urls, sessions, partialLogins, sealer, metrics } = deps;
@@ -119,6 +121,8 @@ export function createLogIn(deps: {
       amr: result.amr,
     });
     knownBrowser.save(ctx, result.user.name);
+    const login = loginOf(ctx);
+    if (login !== undefined) void deps.startAtLogin(login);
   }
 
   /** The path that it leads to. */
