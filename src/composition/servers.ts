@@ -11,6 +11,7 @@ import { createBoundedProbe } from '../spawning/processes/readiness-probe.ts';
 import { createActivityLog, flushIntervalMs } from '../workloads/servers/activity.ts';
 import { createAddressReports } from '../workloads/servers/address-reports.ts';
 import { appAccessOf } from '../workloads/servers/app-access.ts';
+import { createBusyKernels } from '../workloads/servers/busy-kernels.ts';
 import { createHomeSpaces, createHomeSpaceWatch } from '../workloads/servers/home-spaces.ts';
 import { createLaunchPlanner, identityOf } from '../workloads/servers/launch-plan.ts';
 import { createLimitWatch } from '../workloads/servers/limit-watch.ts';
@@ -249,6 +250,7 @@ async function openServers(
       warningMs: spawnerConfig.limit_warning_seconds * 1000,
       activityLagMs: isShared ? flushIntervalMs + storingMs : 0,
       flushActivity: () => activityLog.flush(),
+      lastLook: createBusyKernels({ serverRoutes, onBusy: (id) => activityLog.noteServer(id) }),
       // A start may have set it off, of which its user is the actor.
       stop: (serverId, reason) =>
         actAsHub(async () => {

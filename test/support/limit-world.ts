@@ -54,6 +54,10 @@ export async function createLimitWorld(
       warningMs: 5 * minute,
       activityLagMs,
       flushActivity: async () => world.flush(),
+      async lastLook(serverIds) {
+        const worked = serverIds.filter((id) => world.working.has(id));
+        await store.recordActivity(new Map(worked.map((id) => [id, new Date(now())])));
+      },
       async stop(serverId, reason) {
         if (reason === 'idle_timeout' && world.pauses) {
           await world.pausing();
@@ -100,6 +104,8 @@ export async function createLimitWorld(
     /** What is waited for before servers that were listed are looked at, and before one is paused. */
     listed: (): Promise<void> | void => undefined,
     pausing: (): Promise<void> | void => undefined,
+    /** Servers that say at the last moment that they work. */
+    working: new Set<string>(),
     stopped,
     woken,
     /** Whether servers that are idle are paused. */

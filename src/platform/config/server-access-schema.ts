@@ -23,6 +23,13 @@ export const serverAccessKeys = {
     .describe(
       'Path below the prefix that is asked until it answers below 500: the server is ready then.',
     ),
+  kernels_path: z
+    .string()
+    .startsWith('/')
+    .optional()
+    .describe(
+      'Path below the prefix where Jupyter lists its kernels without a token, `/api/kernels`: a server that has been idle for long enough is asked, and one with a busy kernel counts as used.',
+    ),
   ...forwardingKeys,
   limits: routeLimits.optional(),
 };
@@ -35,6 +42,7 @@ export const profileAccessKeys = {
     .unwrap()
     .optional()
     .describe('In place of Spawner.ready_path.'),
+  kernels_path: serverAccessKeys.kernels_path.describe('In place of Spawner.kernels_path.'),
   host: forwardingKeys.host.unwrap().optional().describe('In place of Spawner.host.'),
   identity_headers: forwardingKeys.identity_headers
     .unwrap()

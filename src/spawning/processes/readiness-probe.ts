@@ -38,7 +38,9 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
   const timeout = timeLimit(timeoutMs);
   const limit = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   try {
-    const status = await statusOf(options, limit);
+    const response = await answerOf(options, limit);
+    response.destroy();
+    const { statusCode: status = 0 } = response;
     if (status < 500) return { ready: true, status };
     return {
       ready: false,
@@ -115,7 +117,11 @@ export async function waitUntilReady(options: WaitOptions): Promise<ProbeResult>
   }
 }
 
-function statusOf({ url, path }: ProbeOptions, signal: AbortSignal): Promise<number> {
+/** The answer of a web server to one request, of which a body is still to be read. Rejects where there is none. */
+export function answerOf(
+  { url, path }: Pick<ProbeOptions, 'url' | 'path'>,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const { request, target } = addressOf(url);
     const probe = request(
@@ -128,10 +134,7 @@ function statusOf({ url, path }: ProbeOptions, signal: AbortSignal): Promise<num
         // No secret is sent, and who answers is the gateway's question, not this one's.
         rejectUnauthorized: false,
       },
-      (response: IncomingMessage) => {
-        resolve(response.statusCode ?? 0);
-        response.destroy();
-      },
+      resolve,
     );
     probe.once('error', reject);
     probe.end();

@@ -9,6 +9,8 @@ export interface AppAccess extends Pick<Route, 'stripsPrefix' | 'forwarding' | '
   readonly access: 'server' | 'gateway';
   /** Below the prefix, with a slash at its beginning. */
   readonly readyPath: string;
+  /** Where Jupyter lists its kernels, likewise. */
+  readonly kernelsPath: string | undefined;
 }
 
 /** What the profile of a server says, else what holds for all. */
@@ -30,6 +32,7 @@ export function appAccessOf(
   return {
     access,
     readyPath: profile?.ready_path ?? config.ready_path,
+    kernelsPath: profile?.kernels_path ?? config.kernels_path,
     stripsPrefix: isGateway && !isRescue && (profile?.strip_prefix ?? config.strip_prefix),
     forwarding: forwardingOf({
       headers: profile?.headers ?? config.headers,

@@ -57,6 +57,20 @@ describeEachDatabase('time limits', (open, dialect) => {
     expect(world.stopped).toEqual(['eve max_age']);
   });
 
+  test('a server that works as it is asked at the last moment goes on, up to its longest age', async () => {
+    const limits = { idle_timeout_seconds: 3600, max_age_seconds: 86_400 };
+    const world = await createLimitWorld(await open(), limits);
+    for (const name of ['waits', 'rests', 'old']) await world.add(name);
+    await using watch = world.watchOf();
+    await watch.run();
+    world.working.add('server-waits').add('server-old');
+    for (const name of ['waits', 'rests']) await world.age(name, { used: 61 * minute });
+    await world.age('old', { used: 61 * minute, born: 25 * hour });
+    await watch.run();
+    expect(world.stopped.toSorted()).toEqual(['old max_age', 'rests idle_timeout']);
+    expect(await world.left('waits')).toBe(60);
+  });
+
   test('only servers that run at this instance are stopped', async () => {
     const world = await createLimitWorld(await open());
     for (const name of ['starting', 'stopping', 'other']) await world.add(name);

@@ -43,6 +43,8 @@ export function createLimitWatch(deps: {
   readonly activityLagMs: number;
   /** Stores what was used, as far as it is known here. */
   readonly flushActivity: () => Promise<void>;
+  /** Asks servers that would be stopped for being idle whether they work; those that do are used. */
+  readonly lastLook: (serverIds: readonly string[]) => Promise<void>;
   /** Stops a server that runs here, or pauses it; resolves when it is stopped. */
   readonly stop: (serverId: string, reason: LimitKind) => Promise<'paused' | 'stopped'>;
   /** Lets a paused server go on that is used again. */
@@ -145,6 +147,11 @@ export function createLimitWatch(deps: {
     }
     await store.keep(kept);
     last = { nowMs, atMs };
+    const idle = over.filter(({ reason }) => reason === 'idle_timeout').map(({ id }) => id);
+    if (idle.length > 0) {
+      await deps.lastLook(idle);
+      await deps.flushActivity();
+    }
     const reasons = new Map(over.map(({ id, reason }) => [id, reason]));
     for (const id of await store.end(instanceId, over)) {
       const reason = reasons.get(id);

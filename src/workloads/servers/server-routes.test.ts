@@ -15,6 +15,7 @@ function openRoutes(isMeasured: boolean) {
     accessOf: () => ({
       access: 'gateway',
       readyPath: '/',
+      kernelsPath: undefined,
       stripsPrefix: false,
       forwarding: undefined,
       limits: undefined,

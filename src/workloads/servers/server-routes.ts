@@ -36,8 +36,15 @@ export interface ServerRoutes {
   loads(): Iterable<ServerLoad>;
   /** When each server was used last, by the monotonic clock, as far as it was here. */
   uses(): Iterable<readonly [serverId: string, atMs: number]>;
+  /** Where those of these servers that run here list their kernels, as far as that is known. */
+  kernelLists(serverIds: ReadonlySet<string>): Iterable<readonly [string, KernelList]>;
   /** The servers that had traffic since this was called last. */
   collectTraffic(): Iterable<Traffic>;
+}
+
+export interface KernelList {
+  readonly url: string;
+  readonly path: string;
 }
 
 export interface ServerLoad {
@@ -51,6 +58,7 @@ interface OpenRoute extends Omit<Traffic, 'at'> {
   readonly remote: RemoteOwner | undefined;
   /** What the route has for its last activity before there was any. */
   readonly openedAtMs: number | undefined;
+  readonly kernelsPath: string | undefined;
 }
 
 export function createServerRoutes(deps: {
@@ -70,9 +78,11 @@ export function createServerRoutes(deps: {
     const { id: serverId, userId, userName, name: serverName } = server;
     const prefix = prefixOf(server);
     const current = open.get(prefix)?.serverId === serverId ? routes.find(prefix) : undefined;
+    let kernelsPath = open.get(prefix)?.kernelsPath;
     // Connections to a server that only passed to another instance go on.
     if (current?.target !== target || current.via !== remote?.via) {
-      const { access, forwarding, limits, stripsPrefix } = deps.accessOf(server);
+      const { access, forwarding, limits, stripsPrefix, ...app } = deps.accessOf(server);
+      kernelsPath = app.kernelsPath && (stripsPrefix ? '/' : prefix) + app.kernelsPath.slice(1);
       routes.replace({
         prefix,
         target,
@@ -87,7 +97,7 @@ export function createServerRoutes(deps: {
       });
     }
     const openedAtMs = routes.find(prefix)?.lastActivityMs;
-    open.set(prefix, { serverId, userId, remote, openedAtMs });
+    open.set(prefix, { serverId, userId, remote, openedAtMs, kernelsPath });
     return prefix;
   }
 
@@ -135,6 +145,14 @@ export function createServerRoutes(deps: {
       for (const [prefix, { serverId }] of open) {
         const route = routes.find(prefix);
         if (route !== undefined) yield [serverId, route.lastUseMs];
+      }
+    },
+
+    *kernelLists(serverIds) {
+      for (const [prefix, { serverId, remote, kernelsPath: path }] of open) {
+        const url = routes.find(prefix)?.target;
+        const isAsked = remote === undefined && serverIds.has(serverId);
+        if (isAsked && url !== undefined && path !== undefined) yield [serverId, { url, path }];
       }
     },
 
