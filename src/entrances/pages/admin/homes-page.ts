@@ -30,10 +30,10 @@ export function homesPage({ layout, homes, total, borders }: HomesView): Html {
       cell: ({ space }) => (space === undefined ? text`Not known` : formatBytes(space.usedBytes)),
     },
     {
-      label: text`Fits in`,
+      label: text`Capacity`,
       cell: ({ space }) => space !== undefined && formatBytes(space.totalBytes),
     },
-    { label: text`Looked at`, cell: ({ space }) => timeElement(space?.measuredAt, now) },
+    { label: text`Checked`, cell: ({ space }) => timeElement(space?.measuredAt, now) },
   ];
   return adminLayout(layout, {
     title: text`Home folders`,
