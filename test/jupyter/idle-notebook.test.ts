@@ -14,7 +14,7 @@ import {
 } from '../support/server-hub.ts';
 
 test.skipIf(!requires('jupyter-notebook', 'ipykernel', 'chromium'))(
-  'a notebook that calculates lives with its tab closed, and one in a forgotten tab does not',
+  'a notebook that calculates or waits lives with its tab closed, and one in a forgotten tab does not',
   async () => {
     await using browser = await startChromium();
     await using hub = await createServerHub({
@@ -23,6 +23,7 @@ test.skipIf(!requires('jupyter-notebook', 'ipykernel', 'chromium'))(
         start_timeout: 300,
         http_timeout: 300,
         idle_timeout_seconds: 60,
+        kernels_path: '/api/kernels',
       },
     });
 
@@ -45,17 +46,23 @@ test.skipIf(!requires('jupyter-notebook', 'ipykernel', 'chromium'))(
       return page;
     }
 
-    const working = await openNotebook('bob', 'while True: pass');
-    await working.locator('.cell .CodeMirror').first().click();
-    await working.keyboard.press('Shift+Enter');
-    await working.locator('#kernel_indicator_icon.kernel_busy_icon').waitFor();
-    await working.context().close();
+    for (const [userName, code] of [
+      ['carl', 'import time; time.sleep(3600)'],
+      ['bob', 'while True: pass'],
+    ] as const) {
+      const working = await openNotebook(userName, code);
+      await working.locator('.cell .CodeMirror').first().click();
+      await working.keyboard.press('Shift+Enter');
+      await working.locator('#kernel_indicator_icon.kernel_busy_icon').waitFor();
+      await working.context().close();
+    }
     await openNotebook('alice', '1 + 1');
 
     const alice = serverPath('alice');
     await untilServer(hub, alice, ({ stopped }) => stopped, 'the forgotten one is stopped');
     expect(await getServer(hub, alice)).toMatchObject({ stop_reason: 'idle_timeout' });
-    expect(await getServer(hub, serverPath('bob'))).toMatchObject({ ready: true });
+    for (const userName of ['bob', 'carl'])
+      expect(await getServer(hub, serverPath(userName))).toMatchObject({ ready: true });
   },
   600_000,
 );
