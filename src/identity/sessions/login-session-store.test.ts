@@ -130,6 +130,8 @@ describeEachDatabase('login session store', (open, dialect) => {
     const exchange = codes.exchange(secret, () => ({
       outcome: 'granted',
       mayRefresh: false,
+      // What is more than a token is done in a transaction.
+      remembersLogin: true,
       accessToken: token('one'),
     }));
     await isDone.promise;
@@ -139,6 +141,35 @@ describeEachDatabase('login session store', (open, dialect) => {
     mayCommit.resolve();
     expect((await exchange).outcome).toBe('granted');
     expect(await end).toBe(true);
+    expect(await rowsOf('one')).toEqual(nothing);
+  });
+
+  test('ends the token that an exchange in one statement is about to give', async () => {
+    const { database, sessions, code, token, logIn, rowsOf } = await start();
+    await logIn('one');
+    const codes = createAuthorizationCodeStore({ database });
+    const secret = await codes.create(code('one'));
+    const exchange = () =>
+      codes.exchange(secret, () => ({
+        outcome: 'granted',
+        mayRefresh: false,
+        accessToken: token('one'),
+      }));
+    if (dialect === 'postgres') {
+      let exchanged: ReturnType<typeof exchange> | undefined;
+      let ended: Promise<boolean> | undefined;
+      await database.transaction(async (transaction) => {
+        await transaction
+          .selectFrom('authorization_codes')
+          .select('code_hash')
+          .forUpdate()
+          .execute();
+        exchanged = exchange();
+        await untilOneWaitsForALock(database);
+        ended = sessions.end('one');
+      });
+      await Promise.all([exchanged, ended]);
+    } else await Promise.all([exchange(), sessions.end('one')]);
     expect(await rowsOf('one')).toEqual(nothing);
   });
 
