@@ -239,6 +239,8 @@ test('a login starts the default server with start_at_login, and does not depend
   const ask = (path: string) => callApi(hub, adminToken, 'GET', path);
   await createUsers(hub, 'alice', 'ben', 'carl');
   await hub.logIn('alice');
+  const isStarted = async () => (await hub.api(serverPath('alice'), adminToken)).status === 200;
+  await until(isStarted, 'the start is under way');
   await untilServer(hub, serverPath('alice'), ({ ready }) => ready, 'the server of alice runs');
   const { body: started } = await ask('/audit?action=server.start');
   const { body: login } = await ask('/audit?action=login');
