@@ -121,20 +121,21 @@ function tellsHowRequestsComeAbout({ protocol, hostname }: URL): boolean {
 /** Where the configuration asks visitors for a certificate. */
 function needingClientCertificates({ Hub, Spawner, Proxy: proxy }: Config): string[] {
   const places = [
-    { path: 'Spawner', ...Spawner },
-    ...Spawner.profiles.map((profile, index) => ({
-      path: `Spawner.profiles[${index}]`,
-      ...profile,
-    })),
-    ...Hub.services.map((service, index) => ({ path: `Hub.services[${index}]`, ...service })),
-    ...Object.entries(proxy.extra_routes).map(([spec, route]) => ({
-      path: `Proxy.extra_routes.${spec}`,
-      ...route,
-    })),
+    ...placesOfServers(Spawner),
+    ...Hub.services.map((service, at) => [`Hub.services[${at}]`, service] as const),
+    ...Object.entries(proxy.extra_routes).map(
+      ([spec, route]) => [`Proxy.extra_routes.${spec}`, route] as const,
+    ),
   ];
-  return places.flatMap(({ path, limits }) =>
-    limits?.client_certificate === undefined ? [] : [`${path}.limits.client_certificate`],
-  );
+  return places
+    .filter(([, { limits }]) => limits?.client_certificate !== undefined)
+    .map(([path]) => `${path}.limits.client_certificate`);
+}
+
+/** Where it is said how users' servers are reached. */
+function placesOfServers(spawner: Config['Spawner']) {
+  const profiles = spawner.profiles.map((each, at) => [`Spawner.profiles[${at}]`, each] as const);
+  return [['Spawner', spawner] as const, ...profiles];
 }
 
 function checkAddresses(config: Config, report: Report): void {
@@ -288,8 +289,7 @@ function checkAccountAuthenticator(config: Config, report: Report): void {
 }
 
 function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): void {
-  const profiles = Spawner.profiles.map((each, at) => [`Spawner.profiles[${at}]`, each] as const);
-  for (const [path, own] of [['Spawner', Spawner] as const, ...profiles]) {
+  for (const [path, own] of placesOfServers(Spawner)) {
     const contested = contestedHeader({
       identity_headers: own.identity_headers ?? Spawner.identity_headers,
       headers: own.headers ?? Spawner.headers,

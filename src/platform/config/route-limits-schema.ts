@@ -3,6 +3,11 @@ import { byteSize } from './common-schema.ts';
 import { addressRange } from './route-rules-schema.ts';
 
 const addresses = z.array(addressRange).min(1).max(1_000).optional();
+// Read again as a number, by routes and gateways, which takes none beyond.
+const countable = byteSize.refine(
+  (size) => size <= Number.MAX_SAFE_INTEGER,
+  'is more than can be counted',
+);
 const timeout = z.number().positive().max(86_400).optional();
 
 /** What one route may take: a key of services, extra routes and users' servers alike. */
@@ -20,9 +25,7 @@ export const routeLimits = z
       .describe(
         'Whether visitors have to show a certificate of Hub.client_authorities, beside what the route asks of them anyway. The app gets it as Client-Cert (RFC 9440).',
       ),
-    // Read again as a number, by routes and gateways, which takes none beyond.
-    max_body_size: byteSize
-      .refine((size) => size <= Number.MAX_SAFE_INTEGER, 'is more than can be counted')
+    max_body_size: countable
       .optional()
       .describe('Largest request body, in place of Proxy.max_body_size; 0 for no limit.'),
     requests_per_second: z
@@ -33,8 +36,8 @@ export const routeLimits = z
       .describe(
         'Requests of one visitor, WebSockets that are opened included, as an average: those of one second may come at once. Each gateway process counts for itself. What is beyond is answered 429.',
       ),
-    bytes_per_second: byteSize
-      .refine((size) => size >= 1024 && size <= Number.MAX_SAFE_INTEGER, 'is at least 1K')
+    bytes_per_second: countable
+      .refine((size) => size >= 1024, 'is at least 1K')
       .optional()
       .describe(
         'How fast the bodies of answers go to one visitor, all requests together; those of one second may go at once. WebSockets and uploads do not count.',

@@ -159,10 +159,8 @@ export function createClientAddressReader(
     const own = (request.socket as Partial<TLSSocket>).encrypted === true ? 'https' : 'http';
     if (!isUnix && (trustedProxies.length === 0 || !isTrusted(peerAddress))) {
       const certificate = own === 'https' ? certificates.get(request.socket) : undefined;
-      return {
-        ...{ address: peerAddress, peerAddress, isTrustedProxy: false, protocol: own, host },
-        certificate,
-      };
+      const address = peerAddress;
+      return { address, peerAddress, isTrustedProxy: false, protocol: own, host, certificate };
     }
     const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
       .split(',')

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { busyImage, hasDocker } from '../../../test/support/docker-engine.ts';
 import { sleeps, useDockerSpawners } from '../../../test/support/docker-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
@@ -304,47 +303,6 @@ describe.runIf(hasDocker())('a server in a container', () => {
     const { spawner } = await create();
     await expect(spawner.start(request())).rejects.toThrow(/already in use/);
     expect(await foreign.inspect()).toMatchObject({ Name: '/hub-6f9619ff-ann' });
-  });
-
-  test('replaces what an earlier start of it left', async () => {
-    const { spawner } = await create();
-    const first = await spawner.start(request());
-    const second = await (await create()).spawner.start(request());
-    expect(await spawner.poll(first.state)).toMatchObject({ running: false });
-    expect(await spawner.poll(second.state)).toEqual({ running: true });
-  });
-
-  test('is kept after its stop where that is configured, until the next start or its removal', async () => {
-    const { spawner } = await create({ remove: false });
-    const first = await spawner.start(request());
-    await spawner.stop(first.state, { graceMs: 5_000, signal: signal() });
-    expect((await inspect(first.state)).State.Running).toBe(false);
-    const second = await spawner.start(request());
-    await expect(inspect(first.state)).rejects.toMatchObject({ statusCode: 404 });
-    await spawner.stop(second.state, { graceMs: 5_000, signal: signal() });
-    const identity = createSpawnRequest({ serverId: 'server-1' });
-    await spawner.delete?.(identity, { withUser: false, signal: signal() });
-    expect(await docker.listContainers({ all: true })).toEqual([]);
-  });
-
-  test('that is left over is removed, and no other container', async () => {
-    const { spawner } = await create();
-    const active = await spawner.start(request({ serverId: 'active', objectName: 'active' }));
-    await spawner.start(request({ serverId: 'stopped', objectName: 'stopped' }));
-    await (await create({}, { hubId: 'another-hub' })).spawner.start(
-      request({ serverId: 'stopped', objectName: 'other' }),
-    );
-    const next = await create({}, { activeServers: async () => new Set(['active']) });
-    void next.spawner.open?.();
-    await until(
-      async () => (await docker.listContainers()).length === 2,
-      'one container is removed',
-    );
-    const left = await docker.listContainers();
-    expect(
-      left.map(({ Labels }) => `${Labels['hub.id']} ${Labels['hub.server-id']}`).toSorted(),
-    ).toEqual([`${testHubId} active`, 'another-hub stopped']);
-    expect(await spawner.poll(active.state)).toEqual({ running: true });
   });
 
   test('asks the engine for its GPUs', async () => {

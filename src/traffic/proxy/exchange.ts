@@ -167,7 +167,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   onResponseData(borrowedChunk: Buffer): void {
     this.touch();
     this.#writeHead();
-    this.#restAfter(borrowedChunk.length);
+    if (this.tags.route.limiter !== undefined) this.#restAfter(borrowedChunk.length);
     // Nothing can follow a chunk as long as the announced length, so its end comes in this very turn.
     if (borrowedChunk.length === this.#joinedLength && borrowedChunk.length <= largestJoinedBody) {
       // Latin-1 is every byte as it is. As text, the body is joined to the head, and both go by one write.

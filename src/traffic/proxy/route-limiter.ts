@@ -40,13 +40,13 @@ export function createRouteLimiter(limits: RouteLimits, now = monotonicMs): Rout
     per === 'user' && userName !== undefined ? `user ${userName}` : networkOf(address);
   return {
     clientProblem({ address, certificate }) {
-      if (isDenied?.(address) !== true && isAllowed?.(address) !== false) {
-        if (limits.client_certificate === undefined || certificate !== undefined) return undefined;
-        return new HubError('forbidden', text`This app needs a certificate of your browser.`, {
-          hint: text`Ask an administrator for one, add it to your browser, and open the browser again.`,
-        });
+      if (isDenied?.(address) === true || isAllowed?.(address) === false) {
+        return new HubError('forbidden', text`This app cannot be opened from your address.`);
       }
-      return new HubError('forbidden', text`This app cannot be opened from your address.`);
+      if (limits.client_certificate === undefined || certificate !== undefined) return undefined;
+      return new HubError('forbidden', text`This app needs a certificate of your browser.`, {
+        hint: text`Ask an administrator for one, add it to your browser, and open the browser again.`,
+      });
     },
     takeRequest(visitor) {
       if (!requests) return undefined;

@@ -1,7 +1,13 @@
 import type { ScopeChoice, ScopeChoices } from '../../../identity/rbac/scope-choices.ts';
 import { type ScopeGroup, scopeGroupTitles } from '../../../identity/rbac/scope-labels.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
-import { type Choice, csrfField, selectField, textField } from '../elements/form.ts';
+import {
+  type Choice,
+  csrfField,
+  defaultLifetime,
+  selectField,
+  textField,
+} from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { scopePhrase } from '../elements/scope-labels.ts';
@@ -23,9 +29,6 @@ export interface NewTokenView {
 
 /** Services and single servers that are offered at once; the others are found by name. */
 const maxOffered = 20;
-
-/** 30 days. */
-const defaultLifetime = '2592000';
 
 /** The form for a new token: `note`, `expires_in`, `may`, `scope` for each tick, `reach`, `reach_name` and `scopes`. */
 export function newTokenForm(view: NewTokenView): Html {

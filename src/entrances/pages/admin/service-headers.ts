@@ -84,8 +84,12 @@ export function headerFacts(
 export function headerFields(form: HeadersForm): Html {
   const area = (name: HeaderField, placeholder: string, help?: Phrase) =>
     textArea({
-      ...{ name: `headers.${name}`, label: labels[name], value: form[name], isOptional: true },
-      ...{ placeholder, ...(help !== undefined && { help }) },
+      name: `headers.${name}`,
+      label: labels[name],
+      value: form[name],
+      isOptional: true,
+      placeholder,
+      help,
     });
   return html`<details class="more"${headerFacts(form).length > 0 && html` open`}><summary>${text`Headers`}</summary>
 ${area('request.set', 'X-Api-Key: …', text`Sent to the app in place of what visitors send, one on each line. Who changes the service reads the values here; its page shows the names alone.`)}

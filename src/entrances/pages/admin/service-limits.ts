@@ -22,6 +22,8 @@ const choicesOf: { readonly [field in LimitField]?: Readonly<Record<string, Phra
   client_certificate: { required: text`Required` },
 };
 
+const numbers: readonly string[] = ['requests_per_second', 'request_timeout', 'idle_timeout'];
+
 type LimitField = keyof RouteLimits;
 const fields = Object.keys(labels) as readonly LimitField[];
 
@@ -50,9 +52,7 @@ export function limitsOf({ per, ...form }: LimitsForm): Record<string, unknown> 
   if (given.length === 0) return undefined;
   const settings = given.map(([field, value]) => {
     if (field.endsWith('_addresses')) return [field, value.split(/[\s,]+/)];
-    const isText =
-      ['max_body_size', 'bytes_per_second'].includes(field) || field === 'client_certificate';
-    return [field, isText ? value : Number(value)];
+    return [field, numbers.includes(field) ? Number(value) : value];
   });
   return { ...Object.fromEntries(settings), ...(per !== '' && { per }) };
 }
@@ -81,7 +81,9 @@ export function limitFields(form: LimitsForm): Html {
   const select = (name: LimitField, none: Record<string, Phrase> = {}) => {
     const choices = Object.entries({ ...none, ...choicesOf[name] });
     return selectField({
-      ...{ name: `limits.${name}`, label: labels[name], value: form[name] },
+      name: `limits.${name}`,
+      label: labels[name],
+      value: form[name],
       choices: choices.map(([value, label]) => ({ value, label })),
     });
   };

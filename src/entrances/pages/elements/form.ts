@@ -115,6 +115,9 @@ export const lifetimes: readonly Choice[] = [
   { value: String(365 * day), label: text`1 year` },
 ];
 
+/** What is offered first. */
+export const defaultLifetime = String(30 * day);
+
 /** A labelled drop-down list. */
 export function selectField(field: {
   readonly name: string;

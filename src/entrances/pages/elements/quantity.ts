@@ -1,5 +1,12 @@
 import type { Language } from '../../../platform/texts/language.ts';
-import { exactTime, type Text, text, writeNumber, written } from '../../../platform/texts/text.ts';
+import {
+  exactTime,
+  type Phrase,
+  type Text,
+  text,
+  writeNumber,
+  written,
+} from '../../../platform/texts/text.ts';
 import { type Html, html } from '../html.ts';
 
 /** Formats a number of bytes: `412 MB`. */
@@ -8,6 +15,15 @@ export function formatBytes(bytes: number): Text {
   const power = Math.min(4, Math.floor(Math.log10(bytes) / 3));
   const amount = bytes / 1000 ** power;
   return withUnit(amount, amount < 10 ? 1 : 0, ` ${['B', 'kB', 'MB', 'GB', 'TB'][power]}`);
+}
+
+/** Formats a sum of money: `1.20 EUR`. */
+export function formatSum(
+  sum: number,
+  currency: string,
+  options: Intl.NumberFormatOptions = { minimumFractionDigits: 2, maximumFractionDigits: 2 },
+): Phrase {
+  return written((language) => `${writeNumber(sum, language, options)} ${currency}`.trimEnd());
 }
 
 /** Formats CPU use: cores in use as a percentage of one core. */

@@ -1,14 +1,8 @@
-import {
-  type Phrase,
-  type Text,
-  text,
-  writeNumber,
-  written,
-} from '../../../platform/texts/text.ts';
+import { type Phrase, type Text, text, written } from '../../../platform/texts/text.ts';
 import type { Amounts } from '../../../workloads/usage/count-use.ts';
 import type { UseOfDay, UseSort } from '../../../workloads/usage/usage-store.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { formatNumber } from './quantity.ts';
+import { formatNumber, formatSum } from './quantity.ts';
 
 /** A month of use (UTC). */
 export interface UseMonth {
@@ -37,15 +31,6 @@ export function shownFigures(sum: Amounts): readonly UseFigure[] {
   return useFigures.filter(
     ({ amount }) => amount === 'wallSeconds' || amount === 'cpuSeconds' || sum[amount] > 0,
   );
-}
-
-/** A sum of money. */
-export function formatSum(
-  sum: number,
-  currency: string,
-  options: Intl.NumberFormatOptions = { minimumFractionDigits: 2, maximumFractionDigits: 2 },
-): Phrase {
-  return written((language) => `${writeNumber(sum, language, options)} ${currency}`.trimEnd());
 }
 
 /** An amount as people read it. */

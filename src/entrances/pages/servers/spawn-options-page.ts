@@ -4,7 +4,7 @@ import { checkBox, csrfField, hiddenFields, selectField, textField } from '../el
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import { formatSum } from '../elements/use-plots.ts';
+import { formatSum } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
 import { serverTitle } from './server-summary.ts';
 import type { AskedField, AskedForm } from './spawn-form.ts';

@@ -1,10 +1,4 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPair,
-  type KeyObject,
-  sign,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { JWTPayload } from 'jose';
 import type { Logger } from 'pino';
@@ -52,7 +46,6 @@ const noticeMs = 86_400_000;
 
 const loadJose = () => import('jose');
 const generate = promisify(generateKeyPair);
-const signInThread = promisify(sign);
 
 interface OpenedKey extends SigningKey {
   readonly key: KeyObject;
@@ -172,13 +165,10 @@ export function createSigningKeys(deps: {
     async sign(claims, algorithm, typ = 'JWT') {
       const signing = activeOf(await current(), algorithm);
       if (signing === undefined) throw new TypeError(`no key for ${algorithm}`);
-      // Both algorithms sign a SHA-256 hash, and ES256 writes two numbers side by side (RFC 7518 §3.3, §3.4).
-      const signed = [{ alg: algorithm, kid: signing.id, typ }, claims]
-        .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-        .join('.');
-      const key = { key: signing.key, dsaEncoding: 'ieee-p1363' } as const;
-      const signature = await signInThread('sha256', Buffer.from(signed), key);
-      return `${signed}.${signature.toString('base64url')}`;
+      const { SignJWT } = await loadJose();
+      return new SignJWT(claims)
+        .setProtectedHeader({ alg: algorithm, kid: signing.id, typ })
+        .sign(signing.key);
     },
 
     async verify(token, issuer) {

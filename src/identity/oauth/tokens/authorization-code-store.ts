@@ -285,21 +285,22 @@ function preparePlainExchange({
   };
 }
 
-const tokenColumns = [
-  'id',
-  'token_hash',
-  'kind',
-  'user_id',
-  'service_name',
-  'server_id',
-  'client_id',
-  'session_id',
-  'made_by',
-  'code_hash',
-  'grant_id',
-  'scopes',
-  'note',
-  'created_at',
-  'last_used_at',
-  'expires_at',
-] as const satisfies readonly (keyof Row<'access_tokens'>)[];
+/** All of them, as the type holds. */
+const tokenColumns = Object.keys({
+  id: true,
+  token_hash: true,
+  kind: true,
+  user_id: true,
+  service_name: true,
+  server_id: true,
+  client_id: true,
+  session_id: true,
+  made_by: true,
+  code_hash: true,
+  grant_id: true,
+  scopes: true,
+  note: true,
+  created_at: true,
+  last_used_at: true,
+  expires_at: true,
+} satisfies Record<keyof Row<'access_tokens'>, true>) as (keyof Row<'access_tokens'>)[];
