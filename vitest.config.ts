@@ -46,9 +46,9 @@ export default defineConfig({
     globalSetup: ['test/support/shared-postgres.ts', 'test/support/program.ts'],
     // Real programs (browsers, databases, child processes) start inside these tests; the limits
     // are there to end a hang, not to time anything.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 30_000, interval: 20 } },
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+    expect: { poll: { timeout: 240_000, interval: 20 } },
     // Node.js runs the sources itself, as it does outside of the tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     pool: 'forks',

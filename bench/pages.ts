@@ -40,8 +40,6 @@ const progress = (line: string) => process.stderr.write(`${line}\n`);
 const paths = [
   'hub/home',
   'hub/services',
-  'hub/token',
-  'hub/sessions',
   'hub/account',
   'hub/admin',
   'hub/admin/users',

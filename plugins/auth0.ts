@@ -9,7 +9,7 @@ const optionsSchema = z
       .regex(/^[A-Za-z0-9.-]+$/, 'must be a host name such as example.eu.auth0.com')
       .optional()
       .describe('Your domain at Auth0, such as example.eu.auth0.com.'),
-    issuer: providerUrl.optional().describe('In place of domain: the whole issuer URL.'),
+    issuer: providerUrl.optional().describe('The full issuer URL, instead of domain.'),
     ...externalOptions,
     ...discoveryOptions,
   })

@@ -13,11 +13,11 @@ const optionsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('The one password of all users; without it, every password is right.'),
+    .describe('The single password of all users; without it, any password is accepted.'),
   allow_non_loopback: z
     .boolean()
     .default(false)
-    .describe('Run although the hub can be reached from other machines. Only for closed networks.'),
+    .describe('Allow this on a hub that other machines can reach. Only for closed networks.'),
 });
 
 const [nameField, passwordField] = nameAndPassword;

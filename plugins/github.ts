@@ -16,8 +16,8 @@ const names = z
 const optionsSchema = z.strictObject({
   github_url: providerUrl
     .default('https://github.com')
-    .describe('GitHub, or your own server of it.'),
-  api_url: providerUrl.optional().describe('Its API; found out from github_url when left out.'),
+    .describe('GitHub, or your GitHub Enterprise Server.'),
+  api_url: providerUrl.optional().describe('Its API; derived from github_url when left out.'),
   allowed_organizations: names.describe('Only members of one of these organisations may log in.'),
   allowed_teams: z
     .array(

@@ -5,7 +5,7 @@ import { discoveryOptions, externalOptions, providerUrl } from './external/optio
 const optionsSchema = z.strictObject({
   issuer: providerUrl
     .default('https://accounts.google.com')
-    .describe('The provider, where it is not Google itself but stands in for it.'),
+    .describe('A provider that stands in for Google.'),
   hosted_domain: z
     .union([
       z

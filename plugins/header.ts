@@ -7,6 +7,7 @@ import type {
   RequestAuthenticator,
 } from '../src/plugin/plugin.ts';
 import { infoOf, listAt, textAt } from './external/claims.ts';
+import { judgeGroups } from './external/group-rules.ts';
 import { findProblems, type HeaderOptions, optionsSchema } from './external/header-options.ts';
 import { createSignedClaims, type VerifySignedClaims } from './external/signed-header.ts';
 
@@ -158,16 +159,12 @@ async function nameInToken(
 }
 
 function userOf({ name, display, info, groups }: NamedUser, options: HeaderOptions) {
-  const { allowed_groups: allowed, admin_groups: admins } = options;
-  const isIn = (names: readonly string[]) =>
-    names.some((group) => groups?.includes(group) === true);
   return {
     name,
     ...(display === undefined ? {} : { display }),
     ...(info === undefined ? {} : { info }),
     ...(groups === undefined ? {} : { groups }),
-    ...(allowed.length === 0 ? {} : { allowed: isIn(allowed) || isIn(admins) }),
-    ...(admins.length === 0 ? {} : { admin: isIn(admins) }),
+    ...judgeGroups(options, (group) => groups?.includes(group) === true),
   };
 }
 

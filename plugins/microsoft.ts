@@ -12,7 +12,7 @@ const optionsSchema = z.strictObject({
     .array(z.string().min(1))
     .default([])
     .describe('Only accounts of the tenants with these ids may log in.'),
-  issuer: providerUrl.optional().describe('In place of tenant: the whole issuer URL.'),
+  issuer: providerUrl.optional().describe('The full issuer URL, instead of tenant.'),
   ...externalOptions,
   ...discoveryOptions,
 });

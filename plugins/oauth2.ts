@@ -5,11 +5,13 @@ import { claimPath, externalOptions, providerUrl } from './external/options.ts';
 const optionsSchema = z.strictObject({
   authorize_url: providerUrl.describe("The provider's authorization endpoint."),
   token_url: providerUrl.describe("The provider's token endpoint."),
-  userdata_url: providerUrl.describe('Where the provider tells who the person is, as JSON.'),
-  issuer: providerUrl.optional().describe('How the provider names itself, if it does (RFC 9207).'),
+  userdata_url: providerUrl.describe("Endpoint that returns the user's profile as JSON."),
+  issuer: providerUrl
+    .optional()
+    .describe("The provider's issuer identifier, if it has one (RFC 9207)."),
   subject_claim: claimPath
     .optional()
-    .describe('The claim that is the same for a person for ever; sub or id when left out.'),
+    .describe('A claim that never changes for a person; sub or id when left out.'),
   basic_auth: z
     .boolean()
     .default(false)

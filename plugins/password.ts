@@ -7,14 +7,11 @@ import { nameAndPassword } from './external/name-and-password.ts';
 const maxPasswordBytes = 1024;
 
 const optionsSchema = z.strictObject({
-  min_length: z.int().min(8).max(128).default(12).describe('Fewest characters of a new password.'),
-  refuse_common: z
-    .boolean()
-    .default(true)
-    .describe('Whether common passwords, which attackers try first, are refused.'),
+  min_length: z.int().min(8).max(128).default(12).describe('Minimum length of a new password.'),
+  refuse_common: z.boolean().default(true).describe('Whether common passwords are refused.'),
   label: labelOption
     .default('Password')
-    .describe('What the login page calls this way in; an object has a text for each language.'),
+    .describe('Name of this login method on the login page, or an object with one per language.'),
 });
 
 type Options = z.output<typeof optionsSchema>;

@@ -6,10 +6,11 @@ import { keepCompiled } from './spawning/processes/compile-cache.ts';
 import { restartWithMemorySettings } from './spawning/processes/memory-settings.ts';
 
 const isStart = /^(?:start|gateway)$/.test(process.argv[2] ?? '');
+// First: a process that is restarted then finds this file without its types as well, and loads no type stripper.
+keepCompiled(process.env);
 if (isStart) restartWithMemorySettings(process.env);
 // Before the program is loaded, which takes longer than an operator's tools wait with their signals.
 const signals = isStart ? catchSignals() : undefined;
-keepCompiled(process.env);
 await importHttpWithoutFetch();
 const { run } = await import('./composition/run.ts');
 await run(signals);

@@ -45,6 +45,7 @@ const floors: readonly (readonly string[])[] = [
   ['platform/tracing'],
   ['platform/store'],
   ['platform/acme'],
+  ['platform/internal-tls'],
   ['plugin/host'],
   ['plugin/plugin.ts'],
   ['spawning/processes'],

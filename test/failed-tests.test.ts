@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FailedRun, refusalOf } from '../scripts/failed-tests/failed-run.ts';
+import { type FailedRun, maxFiles, refusalOf } from '../scripts/failed-tests/failed-run.ts';
 
 const project = join(import.meta.dirname, '..');
 const script = (name: string) => join(project, 'scripts', 'failed-tests', name);
@@ -17,14 +17,17 @@ afterAll(() => rm(directory, { recursive: true }));
 /** Runs what is in the folder, then what failed of it again, as the pipeline does. */
 function runTwice(filter: string) {
   const failed = join(directory, `${filter}.json`);
-  const options = ['--root', directory, '--globals'];
+  const options = [
+    ...['--root', directory, '--globals', '--reporter=default'],
+    `--reporter=${script('reporter.ts')}`,
+  ];
   const begin = (...args: readonly string[]) => {
     const env = { ...process.env, FAILED_TESTS: failed, NO_COLOR: '1' };
     return spawnSync(process.execPath, args, { cwd: project, env, encoding: 'utf8' });
   };
   const first = begin(
     join(project, 'node_modules', 'vitest', 'vitest.mjs'),
-    ...['run', ...options, '--reporter=default', `--reporter=${script('reporter.ts')}`, filter],
+    ...['run', ...options, filter],
   );
   const second = begin(script('rerun.ts'), failed, ...options);
   return { first: first.status, second: second.status, said: second.stdout + second.stderr };
@@ -74,16 +77,74 @@ test('a test that fails again, a hook that does and a file that cannot be read r
   const { first, second, said } = runTwice('broken');
   expect([first, second]).toEqual([1, 1]);
   expect(said).toMatch(/^Trying again, alone: (?:broken-\w+\.test\.js(?:, )?){3}$/m);
-  expect(said).toContain('A test failed twice');
+  expect(said).toContain('FAILED: broken-test.test.js: breaks\n');
   expect(said).not.toContain('FLAKY');
   // The test that waits for the hook that failed is left out.
   const leftOut = 'Left out: broken-hook.test.js: waits\n';
-  expect(totals('broken')).toEqual([1, `${leftOut}0 passed, 1 failed, 1 skipped\n`]);
+  const [status, written] = totals('broken');
+  expect(status).toBe(1);
+  expect(written).toMatch(new RegExp(`^${leftOut}[^]*\n0 passed, 1 failed, 1 skipped\n$`));
+  expect(written).toContain('FAILED: broken-test.test.js: breaks\n');
+  expect(written).toContain('no world');
+});
+
+test('of what is tried again only what fails again is told and counted as failed', async () => {
+  const failsOnce = (name: string) => {
+    const marker = JSON.stringify(join(directory, name));
+    return `if (!existsSync(${marker})) { writeFileSync(${marker}, ''); throw new Error('busy'); }`;
+  };
+  const imports = `import { existsSync, writeFileSync } from 'node:fs';`;
+  await writeFile(
+    join(directory, 'mixed-tests.test.js'),
+    `${imports}
+     test('is slow', () => { ${failsOnce('slow')} });
+     test('is wrong', () => expect(1).toBe(2));
+     test('is fine', () => {});`,
+  );
+  await writeFile(
+    join(directory, 'mixed-hook.test.js'),
+    `${imports}
+     beforeAll(() => { ${failsOnce('hook')} });
+     test('waits', () => {});`,
+  );
+  const { first, second, said } = runTwice('mixed');
+  expect([first, second]).toEqual([1, 1]);
+  expect(said.match(/^(?:FLAKY|FAILED): .*$/gm)?.toSorted()).toEqual([
+    'FAILED: mixed-tests.test.js: is wrong',
+    'FLAKY: mixed-hook.test.js: (the file)',
+    'FLAKY: mixed-tests.test.js: is slow',
+  ]);
+  const [status, written] = totals('mixed');
+  expect(status).toBe(1);
+  expect(written).toMatch(/\n3 passed, 1 failed, 0 skipped\n$/);
+  expect(String(written).match(/^FAILED: .*$/gm)).toEqual([
+    'FAILED: mixed-tests.test.js: is wrong',
+  ]);
+});
+
+test('an error that nothing caught is tried again with the file that ran when it came', async () => {
+  const marker = JSON.stringify(join(directory, 'thrown'));
+  await writeFile(
+    join(directory, 'uncaught.test.js'),
+    `import { existsSync, writeFileSync } from 'node:fs';
+     test('waits', async () => {
+       if (!existsSync(${marker})) setTimeout(() => { throw new Error('a socket broke'); }, 1);
+       writeFileSync(${marker}, '');
+       await new Promise((resolve) => setTimeout(resolve, 20));
+     });`,
+  );
+  const { first, second, said } = runTwice('uncaught');
+  expect([first, second]).toEqual([1, 0]);
+  expect(said).toContain('FLAKY: uncaught.test.js: (outside of its tests)\n');
+  expect(said).toContain('a socket broke');
 });
 
 test('what failed is not tried again when more is wrong', () => {
-  const files = ['a', 'b', 'c'].map((path) => ({ path, failures: [{ test: 't', error: 'e' }] }));
-  const counts = { passed: 7, failed: 3, skipped: 0 };
+  const files = Array.from({ length: maxFiles }, (_, index) => ({
+    path: `${index}`,
+    failures: [{ test: 't', error: 'e' }],
+  }));
+  const counts = { passed: 7, failed: maxFiles, skipped: 0 };
   const run: FailedRun = {
     counts,
     leftOut: [],
@@ -92,7 +153,7 @@ test('what failed is not tried again when more is wrong', () => {
     isFinished: true,
   };
   expect(refusalOf(run)).toBeUndefined();
-  expect(refusalOf({ ...run, files: [...files, ...files.slice(0, 1)] })).toMatch(/^4 test files/);
+  expect(refusalOf({ ...run, files: [...files, ...files.slice(0, 1)] })).toMatch(/^9 test files/);
   expect(refusalOf({ ...run, files: [] })).toMatch(/no test did/);
   expect(refusalOf({ ...run, unhandledErrors: ['a worker crashed'] })).toMatch(/a worker crashed/);
   expect(refusalOf({ ...run, isFinished: false })).toMatch(/cut short/);

@@ -85,7 +85,6 @@ const saidRemotely: Readonly<Record<string, string>> = {
   'entrances/pages/login/invitation-routes.ts':
     'the authenticator says what is wrong with a password',
   'entrances/pages/login/set-up-routes.ts': 'the authenticator says what is wrong with a password',
-  'entrances/pages/admin/runtime-service-routes.ts': 'what is wrong with a field, by its schema',
   'entrances/pages/services/not-ready-renderer.ts': 'hintOf of the same file',
   'traffic/proxy/websocket-forwarder.ts': 'tooMany of the same file',
   'identity/rbac/scope.ts': 'readScope of the same file',
@@ -95,8 +94,6 @@ const saidRemotely: Readonly<Record<string, string>> = {
   'workloads/servers/server-start.ts': 'an earlier error says it, with another code',
   'workloads/servers/server-unit.ts': 'start-texts.ts',
   'workloads/servers/server-watch.ts': 'stored by the instance that started the server',
-  'workloads/services/service-administration.ts':
-    'what is wrong with a field, by validate-services.ts',
   'spawning/docker/engine-errors.ts': 'refusals and pullSentence of the same file',
   'spawning/kubernetes/api-errors.ts': 'refusals of the same file',
   'spawning/kubernetes/await-pod.ts': 'hopelessness of pod-progress.ts',

@@ -60,11 +60,15 @@ export async function startFleet(options: {
   readonly gateways: number;
   /** Managed services beside `app`, each a small web server. */
   readonly services?: number;
+  /** Services that run elsewhere and log users in, as the configuration has them. */
+  readonly clients?: readonly object[];
   readonly extraRoutes?: Readonly<Record<string, string>>;
   /** `Hub.gateways` of each hub. */
   readonly localGateways?: number;
   /** Whether users' servers speak WebSocket. */
   readonly serversEcho?: boolean;
+  /** A web server that answers `ok`; one of Perl by default. */
+  readonly serverCommand?: readonly string[];
   /** Whether `silenceFeeds` may be called. */
   readonly hasSilentFeeds?: boolean;
 }): Promise<Fleet> {
@@ -120,13 +124,17 @@ export async function startFleet(options: {
           { name: 'gateways', scopes: ['gateway'], services: ['gateways'] },
           { name: 'user', scopes: ['self', 'access:services'] },
         ],
-        services: [...services, { name: 'gateways', api_token: gatewayToken }],
+        services: [
+          ...services,
+          { name: 'gateways', api_token: gatewayToken },
+          ...(options.clients ?? []),
+        ],
       },
       Spawner: {
         cmd:
           options.serversEcho === true
             ? [process.execPath, unrulyApp, '{port}']
-            : ['perl', join(programs, 'trivial.pl')],
+            : (options.serverCommand ?? ['perl', join(programs, 'trivial.pl')]),
         access: 'gateway',
         poll_interval: 5,
       },

@@ -40,7 +40,8 @@ export async function measureTakeover(count: number): Promise<TakeoverReport> {
   return { servers: count, seconds, healthP99Ms, missing };
 }
 
-async function startServersAt(hubUrl: string, names: readonly string[]): Promise<void> {
+/** Starts servers at one hub, and waits until each answers `ok`. */
+export async function startServersAt(hubUrl: string, names: readonly string[]): Promise<void> {
   const ask = (path: string, body?: unknown) =>
     fetch(`${hubUrl}hub/api${path}`, {
       method: 'POST',

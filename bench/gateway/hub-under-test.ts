@@ -30,6 +30,10 @@ export async function startHub(options: {
   readonly nodeOptions?: readonly string[];
   /** `Hub.gateways`; they end with the hub. */
   readonly gateways?: number;
+  /** Files of a certificate for `hub.localhost`, with which it ends TLS. */
+  readonly tls?: { readonly certificate: string; readonly key: string };
+  /** Further settings, in place of these. */
+  readonly settings?: { readonly Hub?: object; readonly Proxy?: object };
 }): Promise<HubUnderTest> {
   const {
     core,
@@ -39,9 +43,11 @@ export async function startHub(options: {
     extraRoutes = 1,
     nodeOptions = [],
     gateways = 0,
+    tls,
+    settings = {},
   } = options;
   const [port, internalPort] = [await freePort(), await freePort()];
-  const url = `http://127.0.0.1:${port}/`;
+  const url = tls ? `https://hub.localhost:${port}/` : `http://127.0.0.1:${port}/`;
   const file = join(directory, `hub-${port}.json`);
   const routes = Array.from({ length: extraRoutes }, (_, index) => [
     `/route/number-${index}/`,
@@ -51,7 +57,9 @@ export async function startHub(options: {
     file,
     JSON.stringify({
       Hub: {
-        bind_url: url,
+        bind_url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}/`,
+        public_url: url,
+        ...(tls && { certificates: [tls] }),
         hub_bind_url: `http://127.0.0.1:${internalPort}`,
         database_url: `sqlite:hub-${port}.sqlite`,
         log_dir: `logs-${port}`,
@@ -74,10 +82,11 @@ export async function startHub(options: {
           { name: 'open', url: upstreamUrl, access: 'public' },
           { name: 'echo', url: echoUrl, access: 'public' },
         ],
+        ...settings.Hub,
       },
       DummyAuthenticator: { password: 'test' },
       Authenticator: { allow_all: true },
-      Proxy: { extra_routes: Object.fromEntries(routes) },
+      Proxy: { extra_routes: Object.fromEntries(routes), ...settings.Proxy },
     }),
   );
   const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');

@@ -18,12 +18,14 @@ export const optionsSchema = z.strictObject({
     .string()
     .min(16, 'needs at least 16 characters, such as those of: openssl rand -hex 32')
     .optional()
-    .describe('What the proxy sends in `secret_header`, so that no other program can name a user.'),
+    .describe(
+      'Value the proxy sends in `secret_header`, so that no other program can impersonate a user.',
+    ),
   secret_header: headerName
     // The hub removes such headers before it forwards a request, so no app learns the secret.
     .refine((name) => name.startsWith('x-hub-'), 'must begin with X-Hub-, so that no app sees it')
     .default('x-hub-proxy-secret')
-    .describe('Header in which the proxy sends `secret`; begins with X-Hub-.'),
+    .describe('Header in which the proxy sends `secret`; must begin with X-Hub-.'),
   jwt_header: headerName
     .refine(
       (name) => keptFromApps.test(name),
@@ -31,21 +33,21 @@ export const optionsSchema = z.strictObject({
     )
     .optional()
     .describe(
-      'Header with a signed JWT that names the user, in place of user_header: X-Pomerium-Jwt-Assertion, Cf-Access-Jwt-Assertion.',
+      'Header with a signed JWT that names the user, instead of user_header: X-Pomerium-Jwt-Assertion, Cf-Access-Jwt-Assertion.',
     ),
   jwt_keys: z
     .string()
     .min(1)
     .optional()
     .describe("The issuer's key set (JWKS): an https:// URL, or a file."),
-  jwt_issuer: z.string().min(1).optional().describe('What the `iss` claim must be.'),
+  jwt_issuer: z.string().min(1).optional().describe('Required `iss` claim.'),
   jwt_audience: z
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
     .optional()
-    .describe('What the `aud` claim must be or hold: what the issuer calls this hub.'),
+    .describe("Required `aud` claim: the issuer's name for this hub."),
   jwt_user_claim: claimPath
     .default('email')
-    .describe('The claim that is the user name, as a dotted path.'),
+    .describe('The claim with the user name, as a dotted path.'),
   jwt_groups_claim: claimPath.optional().describe('The claim that lists groups, as a dotted path.'),
   allow_insecure_requests: z
     .boolean()
@@ -54,7 +56,7 @@ export const optionsSchema = z.strictObject({
   email_header: headerName.optional().describe('Header with the e-mail address.'),
   name_header: headerName.optional().describe('Header with the display name.'),
   groups_header: headerName.optional().describe('Header with the groups of the user.'),
-  groups_separator: z.string().min(1).default(',').describe('What stands between two groups.'),
+  groups_separator: z.string().min(1).default(',').describe('Separator between groups.'),
   allowed_groups: z.array(z.string().min(1)).default([]).describe('Groups that may log in.'),
   admin_groups: z.array(z.string().min(1)).default([]).describe('Groups of administrators.'),
   logout_url: z
@@ -64,7 +66,7 @@ export const optionsSchema = z.strictObject({
     .describe("Where the browser goes after logout, to end the proxy's own login."),
   label: labelOption
     .default('Single sign-on')
-    .describe('Name of this way to log in; an object has a text for each language.'),
+    .describe('Name of this login method, or an object with one per language.'),
 });
 
 export type HeaderOptions = z.output<typeof optionsSchema>;

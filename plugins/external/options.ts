@@ -19,29 +19,27 @@ export const externalOptions = {
     .string()
     .min(1)
     .optional()
-    .describe("The hub's id at the provider; hub-client-<uuid> when left out."),
-  client_secret: z.string().min(1).optional().describe("The hub's secret at the provider."),
+    .describe("The hub's client id at the provider; hub-client-<uuid> when left out."),
+  client_secret: z.string().min(1).optional().describe("The hub's client secret at the provider."),
   scope: z
     .union([
       z.string().transform((text) => text.split(/[\s,]+/).filter(Boolean)),
       z.array(z.string()),
     ])
     .optional()
-    .describe('What the hub asks the provider for, as a list or separated by spaces.'),
-  username_claim: claimPath
-    .optional()
-    .describe('The claim that is the user name, as a dotted path.'),
+    .describe('Scopes to request from the provider, as a list or separated by spaces.'),
+  username_claim: claimPath.optional().describe('The claim with the user name, as a dotted path.'),
   strip_domain: z
     .string()
     .regex(/^[^@\s]+$/, 'is a domain such as example.org, without @')
     .transform((domain) => domain.toLowerCase())
     .optional()
     .describe(
-      'The domain that user names are without: ada, where the claim says ada@example.org and this is example.org. Names of other domains stay whole.',
+      'Domain to strip from user names: with example.org, ada@example.org becomes ada. Names in other domains stay whole.',
     ),
   login_service: labelOption
     .optional()
-    .describe('Name of the provider on the login page; an object has a text for each language.'),
+    .describe('Name of the provider on the login page, or an object with one per language.'),
   groups_claim: claimPath.optional().describe('The claim that lists groups, as a dotted path.'),
   roles_claim: claimPath.optional().describe('The claim that lists roles, as a dotted path.'),
   allowed_groups: names.describe('Only members of one of these groups may log in.'),
@@ -66,7 +64,7 @@ export const externalOptions = {
     .describe("Further parameters of the provider's authorization URL."),
   logout_redirect_url: providerUrl
     .optional()
-    .describe('Where the browser goes after logout, in place of the provider.'),
+    .describe('Where the browser goes after logout, instead of the provider.'),
   allow_insecure_requests: z
     .boolean()
     .default(false)
@@ -76,13 +74,13 @@ export const externalOptions = {
     .nonnegative()
     .max(600)
     .default(30)
-    .describe("Seconds by which the provider's clock may differ."),
+    .describe("Tolerated difference to the provider's clock, in seconds."),
   request_timeout: z
     .number()
     .positive()
     .max(60)
     .default(8)
-    .describe('Seconds the provider has to answer a request.'),
+    .describe('Seconds the provider has to respond.'),
 };
 
 const externalSchema = z.object(externalOptions);
@@ -102,7 +100,7 @@ export const discoveryOptions = {
     .default(true)
     .describe("Whether logging out of the hub ends the provider's session too."),
   second_factor_acr: names.describe(
-    'Values of the claim acr that say that a second factor was asked for, where Authenticator.require_second_factor needs one; mfa among the amr (RFC 8176) says it anyway.',
+    'Values of the acr claim that prove a second factor, for Authenticator.require_second_factor; mfa among the amr (RFC 8176) always does.',
   ),
 };
 

@@ -7,6 +7,7 @@ import type {
   ProviderStatus,
   RefreshResult,
 } from '../../src/plugin/plugin.ts';
+import { judgeGroups } from '../external/group-rules.ts';
 import { nameAndPassword } from '../external/name-and-password.ts';
 import {
   connect,
@@ -154,7 +155,7 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
       connection: DirectoryConnection,
     ): Promise<AuthenticatedUser | undefined> {
       const [name] = entry.values(options.username_attribute);
-      const { id_attribute: idAttribute, allowed_groups: allowed, admin_groups: admins } = options;
+      const { id_attribute: idAttribute } = options;
       const [subject] = idAttribute === undefined ? [undefined] : entry.values(idAttribute);
       if (name === undefined || (idAttribute !== undefined && subject === undefined))
         return undefined;
@@ -163,15 +164,13 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
       const [email] = entry.values(options.email_attribute);
       const groups = await groupsOf(entry.dn, name, connection);
       const held = new Set((groups ?? []).map(canonical));
-      const isIn = (names: readonly string[]) => names.some((group) => held.has(canonical(group)));
       return {
         name,
         ...(subject === undefined ? {} : { subject }),
         ...(display === undefined ? {} : { display }),
         info: { displayName, email, isEmailVerified: true },
         ...(groups === undefined ? {} : { groups }),
-        ...(allowed.length === 0 ? {} : { allowed: isIn(allowed) || isIn(admins) }),
-        ...(admins.length === 0 ? {} : { admin: isIn(admins) }),
+        ...judgeGroups(options, (group) => held.has(canonical(group))),
         authState: { dn: entry.dn },
       };
     }

@@ -252,6 +252,7 @@ describe('options that contradict each other are problems', () => {
     publicUrl: 'http://127.0.0.1/',
     isLoopbackOnly: true,
     trustedLocalAddress: undefined,
+    asksForCertificates: false,
     hubTitle: 'Hub',
     directory: '.',
   };

@@ -23,23 +23,25 @@ export const optionsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('Certificates (PEM) that vouch for the directory; those of the system by default.'),
+    .describe(
+      "CA certificates (PEM) that the directory's certificate is verified with; the system's by default.",
+    ),
   bind_dn_template: texts
     .optional()
     .describe('DN of a user, {username} replaced; several are tried in order.'),
-  user_search_base: z.string().min(1).optional().describe('Where users are looked for.'),
+  user_search_base: z.string().min(1).optional().describe('Base DN for user searches.'),
   user_filter: z
     .string()
     .default('(objectClass=*)')
     .describe('Filter that an entry must match to be a user.'),
-  bind_dn: z.string().min(1).optional().describe('Account of the hub that looks for users.'),
+  bind_dn: z.string().min(1).optional().describe('Account that the hub searches with.'),
   bind_password: z.string().min(1).optional().describe('Password of that account.'),
-  username_attribute: attribute.default('uid').describe('Attribute that is the user name.'),
+  username_attribute: attribute.default('uid').describe('Attribute with the user name.'),
   login_attributes: z
     .array(attribute)
     .min(1)
     .optional()
-    .describe('Attributes by which people may log in; username_attribute by default.'),
+    .describe('Attributes that users may log in with; username_attribute by default.'),
   id_attribute: attribute
     .optional()
     .describe('Attribute that never changes, such as entryUUID; the user name by default.'),
@@ -47,20 +49,20 @@ export const optionsSchema = z.strictObject({
   name_attributes: z
     .array(attribute)
     .default(['displayName', 'cn'])
-    .describe('Attributes with the display name; the first that has a value counts.'),
+    .describe('Attributes with the display name; the first non-empty one is used.'),
   email_attribute: attribute.default('mail').describe('Attribute with the e-mail address.'),
-  group_search_base: z.string().min(1).optional().describe('Where groups are looked for.'),
+  group_search_base: z.string().min(1).optional().describe('Base DN for group searches.'),
   group_filter: z
     .string()
     .default('(|(member={dn})(uniqueMember={dn})(memberUid={username}))')
     .describe('Filter that finds the groups of a user; {dn} and {username} are replaced.'),
-  group_name_attribute: attribute.default('cn').describe('Attribute that is the name of a group.'),
+  group_name_attribute: attribute.default('cn').describe('Attribute with the group name.'),
   allowed_groups: z.array(z.string().min(1)).default([]).describe('Groups that may log in.'),
   admin_groups: z.array(z.string().min(1)).default([]).describe('Groups of administrators.'),
-  timeout: z.number().positive().default(5).describe('Seconds the directory has for each answer.'),
+  timeout: z.number().positive().default(5).describe('Seconds the directory has to respond.'),
   label: labelOption
     .default('Directory account')
-    .describe('Name on the login page; an object has a text for each language.'),
+    .describe('Name on the login page, or an object with one per language.'),
 });
 
 export type LdapOptions = z.output<typeof optionsSchema>;

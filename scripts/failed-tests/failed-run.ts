@@ -11,7 +11,7 @@ export interface FailedRun {
   /** What was left out, each with its file. */
   readonly leftOut: readonly string[];
   readonly files: readonly FailedFile[];
-  /** Errors that belong to no test, such as a test process that crashed. */
+  /** Errors that belong to no test file, such as a test process that crashed. */
   readonly unhandledErrors: readonly string[];
   /** Whether all test files ran to their end. */
   readonly isFinished: boolean;
@@ -23,7 +23,7 @@ export interface FailedFile {
   readonly failures: readonly { readonly test: string; readonly error: string }[];
 }
 
-const maxFiles = 3;
+export const maxFiles = 8;
 
 /**
  * Why the files that failed do not deserve a second run, alone on the machine; undefined when they do:
@@ -41,12 +41,30 @@ export function refusalOf({ files, unhandledErrors, isFinished }: FailedRun): st
   return undefined;
 }
 
-/** The same run when all that failed has passed at the second time. */
-export function withoutFailures({
-  counts: { passed, failed, skipped },
-  ...run
-}: FailedRun): FailedRun {
-  return { ...run, files: [], counts: { passed: passed + failed, failed: 0, skipped } };
+/** A run after all its files that failed ran a second time, and those of its failures that did not come again. */
+export function afterSecondRun(
+  first: FailedRun,
+  second: FailedRun,
+): { readonly run: FailedRun; readonly flaky: readonly FailedFile[] } {
+  const { passed, failed, skipped } = first.counts;
+  const isOfFile = (test: string) => first.files.some(({ path }) => test.startsWith(`${path}: `));
+  const leftOut = [...first.leftOut.filter((test) => !isOfFile(test)), ...second.leftOut];
+  const counts = { failed: second.counts.failed, skipped: leftOut.length };
+  const cameAgain = (path: string, test: string) =>
+    second.files.some(
+      (file) => file.path === path && file.failures.some((failure) => failure.test === test),
+    );
+  return {
+    run: {
+      ...second,
+      leftOut,
+      counts: { ...counts, passed: passed + failed + skipped - counts.failed - counts.skipped },
+    },
+    flaky: first.files.map(({ path, failures }) => ({
+      path,
+      failures: failures.filter(({ test }) => !cameAgain(path, test)),
+    })),
+  };
 }
 
 /** The line that a pipeline ends with, over all runs. */
@@ -55,12 +73,21 @@ export function totalsLine(runs: readonly FailedRun[]): string {
   return `${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`;
 }
 
-/** What is said of tests that passed when they ran alone, with how they failed before. */
-export function flakyLines(files: readonly FailedFile[]): string[] {
+/** How tests failed, each marked: FLAKY those that passed when they ran alone. */
+export function failureLines(mark: 'FLAKY' | 'FAILED', files: readonly FailedFile[]): string[] {
   return files.flatMap(({ path, failures }) =>
-    failures.flatMap(({ test, error }) => [
-      `FLAKY: ${path}: ${test}`,
-      ...error.split('\n').map((line) => `    ${line}`),
-    ]),
+    failures.flatMap(({ test, error }) => [`${mark}: ${path}: ${test}`, ...indented(error)]),
   );
+}
+
+/** What is wrong with a run, where a pipeline that is cut short by its reader still shows it. */
+export function problemLines({ files, unhandledErrors }: FailedRun): string[] {
+  return [
+    ...failureLines('FAILED', files),
+    ...unhandledErrors.flatMap((error) => ['FAILED: outside of the tests', ...indented(error)]),
+  ];
+}
+
+function indented(lines: string): string[] {
+  return lines.split('\n').map((line) => `    ${line}`);
 }

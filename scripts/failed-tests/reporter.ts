@@ -32,8 +32,13 @@ export default class FailedTestsReporter implements Reporter {
     const run: FailedRun = {
       counts: { passed: count('passed'), failed: count('failed'), skipped: leftOut.length },
       leftOut: leftOut.map((test) => `${test.module.relativeModuleId}: ${test.fullName}`),
-      files: modules.filter((module) => !module.ok()).map(failedFile),
-      unhandledErrors: unhandledErrors.map(textOf),
+      files: modules.flatMap((module) => {
+        const outside = unhandledErrors.filter((error) => originOf(error) === module.moduleId);
+        return module.ok() && outside.length === 0 ? [] : failedFile(module, outside);
+      }),
+      unhandledErrors: unhandledErrors
+        .filter((error) => !modules.some(({ moduleId }) => moduleId === originOf(error)))
+        .map(textOf),
       isFinished:
         reason !== 'interrupted' &&
         modules.every((module) => !/^(?:queued|pending)$/.test(module.state())),
@@ -42,9 +47,15 @@ export default class FailedTestsReporter implements Reporter {
   }
 }
 
-function failedFile(module: TestModule): FailedFile {
+/** The test file that was running when an error came that nothing caught, where Vitest knows it. */
+function originOf(error: SerializedError): string | undefined {
+  return error['VITEST_TEST_PATH'] as string | undefined;
+}
+
+function failedFile(module: TestModule, outside: readonly SerializedError[]): FailedFile {
   const failures = [
     { name: '(the file)', errors: module.errors() },
+    { name: '(outside of its tests)', errors: outside },
     // A hook that failed.
     ...[...module.children.allSuites()].map((suite) => ({
       name: suite.fullName,

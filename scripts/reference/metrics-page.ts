@@ -43,7 +43,7 @@ export function metricsPage(): string {
 
 ${generatedNote}
 
-\`GET /hub/metrics\` answers in the text format of Prometheus, on the public and on the internal address. It
+\`GET /hub/metrics\` answers in the text format of Prometheus or, where that is preferred, OpenMetrics, on the public and on the internal address. It
 needs a token with the scope \`read:metrics\`, unless \`Hub.authenticate_prometheus\` is false. How to collect
 them and what to be woken by: [monitor](../how-to/monitor.md).
 

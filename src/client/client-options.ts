@@ -50,7 +50,7 @@ export interface HubOAuthOptions extends HubAuthOptions {
   readonly request_scopes?: readonly string[] | undefined;
   /** What the names of the cookies of logins under way begin with; `<oauth_client_id>-oauth-state`. */
   readonly state_cookie_name?: string | undefined;
-  /** Key or keys of the cookies: the first encrypts, all decrypt. `api_token` unless given. */
+  /** Cookie encryption key, or a list of them: the first encrypts, all decrypt. `api_token` unless given. */
   readonly cookie_secret?: string | readonly string[] | undefined;
   /**
    * HUB_COOKIE_HOST_PREFIX_ENABLED (`1` for yes); no. Names cookies `__Host-…`, so that pages of neighbours

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { auditMiddleware, callerOf } from '../entrances/api/caller-middleware.ts';
+import { callerOf } from '../entrances/api/caller-middleware.ts';
 import { endpoints } from '../entrances/api/endpoints.ts';
 import { readinessMiddleware } from '../entrances/api/readiness.ts';
 import type { Assets } from '../entrances/pages/assets/assets.ts';
@@ -11,11 +11,13 @@ import { HubError } from '../platform/errors.ts';
 import { baseRedirectFor } from '../platform/http/base-path.ts';
 import { setBody } from '../platform/http/body.ts';
 import { compressPages, sendFile, sendText } from '../platform/http/compression.ts';
+import { prefersOpenMetrics } from '../platform/http/content-negotiation.ts';
 import { hostCookies } from '../platform/http/cookies.ts';
 import { errorMiddleware } from '../platform/http/error-answers.ts';
 import { hostRedirects } from '../platform/http/origins.ts';
-import { requestLog } from '../platform/http/request-log.ts';
-import { keepOpener, securityHeaders } from '../platform/http/security-headers.ts';
+import { auditMiddleware, requestLog } from '../platform/http/request-log.ts';
+import { openToOrigins, securityHeaders } from '../platform/http/security-headers.ts';
+import { metricsTypes } from '../platform/metrics/metrics.ts';
 import { text } from '../platform/texts/text.ts';
 import { addApi, type Whole } from './operations.ts';
 import { addOuterPages, addPages } from './pages.ts';
@@ -40,29 +42,20 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
     }),
   );
   app.use(auditMiddleware(hub.audit));
-  app.use(securityHeaders({ ...hub, imageSources: config.Hub.picture_origins }));
+  app.use(
+    securityHeaders({
+      ...hub,
+      imageSources: config.Hub.picture_origins,
+      otherHeaders: hub.jupyterHub.headers,
+    }),
+  );
   if (origins.areSeparate) app.use(hostRedirects(origins));
   if (origins.hasHostCookies) app.use(hostCookies());
-  const compatibilityHeaders = Object.entries(hub.jupyterHub.headers);
-  app.use(async (ctx, next) => {
-    for (const [name, value] of compatibilityHeaders) ctx.res.setHeader(name, value);
-    await next();
-  });
 
   const { keySet, userInfo, token, deviceAuthorization, push, revocation } = endpoints;
   // What is asked there is proved by a token or a code, never by a cookie: a page of a client may ask as any program may.
-  const openToOrigins = new Set([
-    ...oauth.metadataPaths,
-    ...[keySet, userInfo, token, deviceAuthorization, push, revocation].map(pathOf),
-  ]);
-  app.use(async (ctx, next) => {
-    if (openToOrigins.has(ctx.path)) ctx.set('Access-Control-Allow-Origin', '*');
-    // Programs in browsers may ask which headers they can send; the answer allows no other origin elsewhere.
-    if (ctx.method === 'OPTIONS' && ctx.path.startsWith(apiPath)) {
-      ctx.set('Access-Control-Allow-Headers', 'accept, content-type, authorization');
-    }
-    await next();
-  });
+  const provedByItself = [keySet, userInfo, token, deviceAuthorization, push, revocation];
+  app.use(openToOrigins([...oauth.metadataPaths, ...provedByItself.map(pathOf)], apiPath));
 
   async function requireMetricsAccess(ctx: Context): Promise<void> {
     if (!config.Hub.authenticate_prometheus) return;
@@ -99,17 +92,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
   const openPaths = ['metrics', 'logo', 'security/csp-report'].map((path) => hubPath + path);
   app.use(hub.sessions.middleware);
   app.use(formRedirects(hub.pages, hub.publicUrl));
-  app.use(async (ctx, next) => {
-    const isPage = ctx.path.startsWith(hubPath) && !ctx.path.startsWith(apiPath);
-    // Without a cookie there is no login that a script could use.
-    const hasCookie = ctx.req.headers.cookie !== undefined;
-    if (isPage && !openPaths.includes(ctx.path) && hasCookie) csrf.requireDocument(ctx);
-    if (authorizePaths.includes(ctx.path)) {
-      keepOpener(ctx);
-      if (hasCookie) csrf.requireNavigation(ctx);
-    }
-    await next();
-  });
+  app.use(csrf.middleware({ hubPath, apiPath, openPaths, authorizePaths }));
 
   const authorization = new Router({ sensitive: true });
   authorization.get(pathOf(endpoints.showAuthorization), oauth.showAuthorization);
@@ -125,8 +108,10 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
     callerMiddleware,
     async (ctx) => {
       await requireMetricsAccess(ctx);
-      await sendText(ctx, await metrics.exposition());
-      ctx.set('Content-Type', metrics.contentType);
+      const format = prefersOpenMetrics(ctx.req.headers) ? 'openMetrics' : 'prometheus';
+      await sendText(ctx, await metrics.exposition(metricsTypes[format]));
+      ctx.vary('Accept');
+      ctx.set('Content-Type', metricsTypes[format]);
     },
   );
   app.use(metricsRouter.routes());

@@ -44,7 +44,7 @@ export function startBackups(
         env: hub.environment,
         signal: hub.stopping,
       });
-      await saveLastBackup(settings, { at: database.now(), file });
+      // The command has noted it.
       log.info({ file }, 'database backed up');
       await remove((await readdir(folder)).filter(isBackupName).toSorted().slice(0, -keep));
     } catch (error) {

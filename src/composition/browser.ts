@@ -96,9 +96,8 @@ function openSessions(hub: Accounted & { readonly app: Koa; readonly csrf: CsrfP
         hub.serverGuardSessionIdCookie,
         ...hub.jupyterHub.sessionIdAliases,
       ]),
-      // Logging out works whatever the provider says.
-      revalidate: async (found, ctx) =>
-        ctx.path === urls.logout ? found : hub.revalidation.revalidate(found),
+      revalidate: hub.revalidation.revalidate,
+      logoutPath: urls.logout,
     }),
     pages: createPageContext({
       ...hub,

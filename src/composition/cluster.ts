@@ -16,7 +16,8 @@ export async function openInstances(hub: Foundation) {
   const { secrets, instance, log, disposables } = hub;
   const path = hub.urls.hub + channelPath;
   const signature = createChannelSignature(secrets);
-  const shared = { path, self: instance, signature, log };
+  const { identity } = hub;
+  const shared = { path, self: instance, signature, identity, log };
   const caller = createChannelCaller(shared);
   const directory = disposables.use(
     await openInstanceDirectory({

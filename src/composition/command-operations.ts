@@ -138,12 +138,14 @@ export const openOperations: OpenOperations = async ({ config, plugins }, databa
       return work();
     },
     async deleteServersOf(user) {
-      const { serverStore, systemAccounts } = stores;
+      const { serverStore, systemAccounts, userVolumes } = stores;
       const hubId = await keepHubId(settings);
       const { startSpawners } = await import('./servers.ts');
       const spawner = await startSpawners({ plugins, config, hubId, serverStore, log });
       opened.defer(async () => spawner[Symbol.asyncDispose]?.());
-      await createServerDeletion({ spawner, serverStore, systemAccounts }).ofUser(user);
+      await createServerDeletion({ spawner, serverStore, systemAccounts, userVolumes }).ofUser(
+        user,
+      );
     },
     async onDelete(userName) {
       const file = resolve(directory, Hub.cookie_secret_file);

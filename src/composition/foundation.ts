@@ -10,13 +10,17 @@ import type { Config } from '../platform/config/config.ts';
 import { loadCookieSecrets } from '../platform/config/cookie-secret.ts';
 import { deriveSecrets } from '../platform/crypto/derived-secrets.ts';
 import type { CertificateFiles } from '../platform/http/tls/certificate-files.ts';
-import type { CertificateSources } from '../platform/http/tls/certificate-source.ts';
+import type {
+  CertificateSources,
+  HeldCertificates,
+} from '../platform/http/tls/certificate-source.ts';
 import { createMetrics } from '../platform/metrics/metrics.ts';
 import { openKeyv } from '../platform/store/keyv.ts';
 import { openDatabase } from '../platform/store/open-database.ts';
 import type { PreparedPlugins } from '../plugin/host/prepare-plugins.ts';
 import { openAcme } from './acme.ts';
 import { grow } from './grow.ts';
+import { openInternalTls } from './internal-tls.ts';
 import type { Site } from './site.ts';
 import type { StopRequest } from './stop-request.ts';
 import { createStores, keepHubId } from './stores.ts';
@@ -50,6 +54,8 @@ export type Beginning = Omit<HubOptions, 'branding'> &
     /** Of `Hub.bind_url`; undefined where that is no https:// address. */
     readonly certificates?: CertificateSources;
     readonly certificateFiles?: CertificateFiles;
+    /** Of an https:// `Hub.hub_bind_url`. */
+    readonly internalCertificates?: HeldCertificates;
     readonly stop: StopRequest;
     /** Of the operator's own look at the start. */
     readonly brandingDigest: string;
@@ -96,6 +102,7 @@ export const openFoundation = (beginning: Beginning) =>
     })
     .with(({ database, secrets, log }) => createStores(database, secrets, log))
     .with(openAcme)
+    .with(openInternalTls)
     .with(async (hub) => ({
       tracing: await openTracing({ ...hub, instanceName: instanceNameOf(hub.config) }),
     }))

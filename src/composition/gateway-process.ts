@@ -6,6 +6,7 @@ import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { Secret } from '../platform/config/secret.ts';
 import { listen } from '../platform/http/server/listener.ts';
 import { createHeldCertificates } from '../platform/http/tls/certificate-source.ts';
+import { createRedirectServer } from '../platform/http/tls/redirect-server.ts';
 import { ForwardedFigures } from '../platform/metrics/forwarded-figures.ts';
 import type { ChangeSource } from '../platform/store/change-aware-cache.ts';
 import { type ChangeSubject, createChangeListeners } from '../platform/store/change-subject.ts';
@@ -41,6 +42,8 @@ export interface GatewayProcessOptions extends HubLinkOptions {
   readonly log: Logger;
   /** Where to listen in place of `Hub.bind_url`. */
   readonly bindUrl?: string | undefined;
+  /** Where to send those who come by plain http to https. */
+  readonly redirectBindUrl?: string | undefined;
   /** Whether the hub started it: then it ends when no hub comes back in `Hub.gateway_linger`. */
   readonly isLocal: boolean;
   /** Ends the start when it is aborted. */
@@ -61,7 +64,7 @@ const drainMs = 12 * 3_600_000;
 export async function createGatewayProcess(
   options: GatewayProcessOptions,
 ): Promise<GatewayProcess> {
-  const { hubUrl, version, log, isLocal, signal } = options;
+  const { hubUrl, version, log, isLocal, identity, signal } = options;
   await using building = new AsyncDisposableStack();
   const link = building.use(await connectToHub(options, signal));
   const { settings } = link;
@@ -94,7 +97,10 @@ export async function createGatewayProcess(
   }
   const remote = createRemoteBackend({ link, changes });
   const bindUrl = options.bindUrl ?? config.Hub.bind_url;
+  const { clientAuthorities } = config;
   const certificates = createHeldCertificates();
+  // Whether visitors are asked for theirs is settled before the first are there.
+  certificates.hold([], { clientAuthorities });
   let ownSettings: string | undefined;
   const mirror = createRouteMirror({
     routes,
@@ -112,9 +118,10 @@ export async function createGatewayProcess(
         }),
         changes.now,
       ),
-    onCertificates: (given) =>
+    onCertificates: (given, revocationLists) =>
       certificates.hold(
         given.map(({ notAfter, ...rest }) => ({ ...rest, notAfter: new Date(notAfter) })),
+        { clientAuthorities, revocationLists },
       ),
     onSnapshot({ now_ms: hubNowMs, settings: current }) {
       clockOffsetMs = hubNowMs - monotonicMs();
@@ -126,9 +133,11 @@ export async function createGatewayProcess(
   });
 
   // The hub decides for itself what it believes of a request, so it gets its own connections and rules.
-  const hubOptions = { config: { ...proxyConfig, max_body_size: 0 }, log };
+  const hubOptions = { config: { ...proxyConfig, max_body_size: 0 }, log, identity };
   const hubConnections = createLiveConnections();
-  const verifyConnection = isLocal ? () => requireOwnHub(hubUrl) : undefined;
+  // One with TLS proves itself.
+  const verifyConnection =
+    isLocal && hubUrl.protocol === 'http:' ? () => requireOwnHub(hubUrl) : undefined;
   const hubForwarder = building.use(
     createForwarder({
       ...hubOptions,
@@ -217,10 +226,7 @@ export async function createGatewayProcess(
   const server = createPublicServer({
     config,
     hubPath: site.urls.hub,
-    certificates:
-      new URL(bindUrl).protocol === 'https:'
-        ? { ...certificates, clientAuthorities: config.clientAuthorities }
-        : undefined,
+    certificates: new URL(bindUrl).protocol === 'https:' ? certificates : undefined,
     log,
     ...inTraces(tracing, {
       request(req, res) {
@@ -250,6 +256,14 @@ export async function createGatewayProcess(
     socketMode: config.Hub.bind_socket_mode,
     isShared: true,
   });
+  if (options.redirectBindUrl !== undefined) {
+    const redirecting = createRedirectServer({ config, certificates, log });
+    building.defer(() => redirecting.close(0));
+    await listen(redirecting.server, options.redirectBindUrl, {
+      key: '--redirect-bind',
+      isShared: true,
+    });
+  }
 
   async function retire(): Promise<void> {
     log.info('gateway draining, another one takes over');

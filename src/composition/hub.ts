@@ -18,6 +18,7 @@ import { openOperations } from './operations.ts';
 import { startPurging } from './purge.ts';
 import { registerMetricSources } from './register-metric-sources.ts';
 import { createReload, onReload, type ReloadedConfig, type ReloadListeners } from './reload.ts';
+import { startResealing } from './resealing.ts';
 import { openWork } from './servers.ts';
 import { openSite } from './site.ts';
 import { createStopRequest } from './stop-request.ts';
@@ -79,6 +80,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   watchAudit(foundation);
   await foundation.signingKeys.reportLost();
   building.use(startPurging(foundation));
+  building.use(startResealing(foundation));
   signal?.throwIfAborted();
   let isReady = false;
   const working = await openWork(

@@ -74,6 +74,7 @@ export const openIdentity = (foundation: Foundation) =>
     .with(async (hub) => {
       const { config, log, runtimeServiceStore } = hub;
       const catalogue = createScopeCatalogue(config.Hub.custom_scopes);
+      await runtimeServiceStore.sealFormer();
       await removeShadowedServices(config.Hub.services, { store: runtimeServiceStore, log });
       await loadDirectory(config, { ...hub, catalogue });
       return { catalogue };
@@ -214,9 +215,12 @@ function openGrants(hub: WithServices & ReturnType<typeof openOAuth>) {
       now: hub.now,
       ...limits,
     });
+  const openMs = deviceCodeSeconds * 1000;
   return {
     keepOpen: createKeepOpen({
-      limit: limitOf('open-requests', { limit: 200, windowMs: deviceCodeSeconds * 1000 }),
+      ofNetwork: limitOf('open-requests', { limit: 200, windowMs: openMs }),
+      // More logins than one service has, each with a request of some kilobytes.
+      ofClient: limitOf('open-requests-of-clients', { limit: 5_000, windowMs: openMs }),
       clientAddress: hub.clientAddress,
       networkOf,
     }),

@@ -54,8 +54,12 @@ export async function openListeners(
     log,
     disposables,
     certificates,
+    internalCertificates,
     environment,
-  }: Pick<Foundation, 'config' | 'log' | 'disposables' | 'certificates' | 'environment'>,
+  }: Pick<
+    Foundation,
+    'config' | 'log' | 'disposables' | 'certificates' | 'internalCertificates' | 'environment'
+  >,
   { urls, apiPath, errorAnswers }: Site,
 ): Promise<Listeners> {
   const { Hub, Proxy: proxyConfig } = config;
@@ -78,6 +82,7 @@ export async function openListeners(
   const internalServer = createHubServer({
     config: proxyConfig,
     log,
+    certificates: internalCertificates,
     request: (req, res) => answerInternal(req, res),
     upgrade: (req, socket, head) => upgradeInternal(req, socket, head),
     takesUpgrade: isHop,

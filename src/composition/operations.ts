@@ -5,14 +5,13 @@ import { loginRequestOf } from '../entrances/pages/login/login-request.ts';
 import { cacheRoleNames } from '../identity/rbac/cached-role-names.ts';
 import { createCachedPages } from '../operations/cached-pages.ts';
 import type { HubInfo } from '../operations/info.ts';
-import { JsonText } from '../operations/operation.ts';
 import { type OperationDeps, operations } from '../operations/operations.ts';
 import { createOutputFollowers } from '../operations/output.ts';
 import { createPerform } from '../operations/perform.ts';
 import { commandChannelOperation, createCommandEntrance } from '../operations/perform-command.ts';
 import { createUserDirectory } from '../operations/user-model.ts';
-import { versionOf } from '../platform/crypto/version.ts';
 import { hostPrefix, loginCookie } from '../platform/protocol/cookie-names.ts';
+import { JsonText } from '../platform/protocol/json-text.ts';
 import { watchChanges } from '../platform/store/change-aware-cache.ts';
 import type { Server } from '../workloads/servers/server.ts';
 import { createServerCountStore } from '../workloads/servers/server-count-store.ts';
@@ -54,8 +53,7 @@ export function openOperations(hub: Visited) {
   let description: ReturnType<OperationDeps['describe']> | undefined;
   function describe(): ReturnType<OperationDeps['describe']> {
     const loginCookieName = (origins.hasHostCookies ? hostPrefix : '') + loginCookie;
-    const document = createOpenApiDocument({ ...hub, loginCookie: loginCookieName });
-    return { document: new JsonText(document), version: versionOf(document) };
+    return new JsonText(createOpenApiDocument({ ...hub, loginCookie: loginCookieName }));
   }
   const deps: OperationDeps = {
     ...hub,
@@ -74,12 +72,7 @@ export function openOperations(hub: Visited) {
     outputFollowers: createOutputFollowers(),
     spawnerConfig: config.Spawner,
     currency: config.Spawner.prices.currency,
-    missingGateways() {
-      const { following } = hub.gateways.list();
-      return Math.max(0, config.Hub.gateways - following.filter(({ isLocal }) => isLocal).length);
-    },
     serverCounts: createServerCountStore(database),
-    activeServerLimit: config.Hub.active_server_limit,
   };
   const perform = createPerform(deps, hub);
   const entrance = createCommandEntrance({ perform, catalogue, audit, isHub: true });

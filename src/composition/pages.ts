@@ -2,8 +2,6 @@ import type Router from '@koa/router';
 import { accountRoutes } from '../entrances/pages/account/account-routes.ts';
 import { passkeyRoutes } from '../entrances/pages/account/passkey-routes.ts';
 import { secondFactorRoutes } from '../entrances/pages/account/second-factor-routes.ts';
-import { sessionPageRoutes } from '../entrances/pages/account/session-routes.ts';
-import { tokenPageRoutes } from '../entrances/pages/account/token-routes.ts';
 import { usagePageRoutes } from '../entrances/pages/account/usage-routes.ts';
 import { adminAccessRoutes } from '../entrances/pages/admin/access-routes.ts';
 import { adminActivityRoutes } from '../entrances/pages/admin/activity-routes.ts';
@@ -13,7 +11,7 @@ import { adminGroupRoutes } from '../entrances/pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../entrances/pages/admin/instance-routes.ts';
 import { adminKeyRoutes } from '../entrances/pages/admin/key-routes.ts';
 import { adminLockoutRoutes } from '../entrances/pages/admin/lockout-routes.ts';
-import { adminOverviewRoutes } from '../entrances/pages/admin/overview-routes.ts';
+import { adminOverviewRoutes } from '../entrances/pages/admin/overview-page.ts';
 import { adminRoleRoutes } from '../entrances/pages/admin/role-routes.ts';
 import { adminRuntimeServiceRoutes } from '../entrances/pages/admin/runtime-service-routes.ts';
 import { adminServerListRoutes } from '../entrances/pages/admin/server-list-routes.ts';
@@ -63,16 +61,14 @@ export function addPages(router: Router, hub: Whole): void {
   shareRoutes(bound, createShownOnce(shownOnce, 'share-link'));
   acceptShareRoutes(router, bound);
   deviceRoutes(bound);
-  accountRoutes(bound);
-  secondFactorRoutes(bound);
-  passkeyRoutes(bound);
-  sessionPageRoutes(bound);
-  usagePageRoutes(bound);
-  tokenPageRoutes(bound, {
+  accountRoutes(bound, {
     catalogue: hub.catalogue,
     maxLifetimeSeconds: hub.config.Hub.token_expires_in_max_seconds,
     newTokens: createShownOnce(shownOnce, 'token'),
   });
+  secondFactorRoutes(bound);
+  passkeyRoutes(bound);
+  usagePageRoutes(bound);
   const admin = createBoundPages(router, { ...hub, areaScope: 'admin-ui' });
   adminOverviewRoutes(admin);
   adminServerListRoutes(admin);

@@ -7,6 +7,7 @@ import type { StartGateway, StartHub } from '../entrances/cli/cli-io.ts';
 import { readVersion, runCli } from '../entrances/cli/run-cli.ts';
 import { catchSignals, type Signals } from '../entrances/cli/signals.ts';
 import { startedAs } from '../platform/files/program-folder.ts';
+import { readIdentityFiles } from '../platform/internal-tls/identity-files.ts';
 import { jsonLine } from '../platform/logging/create-log.ts';
 import { type OpenedLog, openLog, writeWithoutWaiting } from '../platform/logging/open-log.ts';
 import { limitHeapGrowth } from '../spawning/processes/memory-settings.ts';
@@ -108,6 +109,7 @@ async function startGateway(options: Parameters<StartGateway>[0], signals: Signa
   const { createGatewayProcess } = await import('./gateway-process.ts');
   const gateway = await createGatewayProcess({
     ...options,
+    identity: readIdentityFiles(process.env),
     version: readVersion(),
     log,
     signal: stopping,

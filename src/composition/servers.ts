@@ -230,7 +230,7 @@ async function openServers(
   );
   const startAtLogin = createStartAtLogin({
     ...hub,
-    isChosen: spawnerConfig.start_at_login,
+    setting: spawnerConfig.start_at_login,
     servers,
   });
   const homeSpaces = createHomeSpaces({ ...hub, spawner });
@@ -242,6 +242,10 @@ async function openServers(
     store: limitsStore,
     count: ledger.count,
   });
+  const busyKernels = createBusyKernels({
+    serverRoutes,
+    onBusy: (id) => activityLog.noteServer(id),
+  });
   const limitWatch = disposables.use(
     createLimitWatch({
       rules: createLimitRules(spawnerConfig),
@@ -250,7 +254,7 @@ async function openServers(
       warningMs: spawnerConfig.limit_warning_seconds * 1000,
       activityLagMs: isShared ? flushIntervalMs + storingMs : 0,
       flushActivity: () => activityLog.flush(),
-      lastLook: createBusyKernels({ serverRoutes, onBusy: (id) => activityLog.noteServer(id) }),
+      lastLook: busyKernels.lookAt,
       // A start may have set it off, of which its user is the actor.
       stop: (serverId, reason) =>
         actAsHub(async () => {
@@ -272,6 +276,7 @@ async function openServers(
     serverUsage,
     serverOutput,
     activityLog,
+    busyKernels,
     homeSpaces,
     scheduledStarts,
     startAtLogin,

@@ -23,6 +23,7 @@ import { createSecondFactorStore } from '../identity/users/second-factor-store.t
 import { createSystemAccountStore } from '../identity/users/system-account-store.ts';
 import { createUserInfoStore } from '../identity/users/user-info-store.ts';
 import { createUserStore } from '../identity/users/user-store.ts';
+import { createUserVolumeStore } from '../identity/users/user-volume-store.ts';
 import type { Secret } from '../platform/config/secret.ts';
 import { createSealer } from '../platform/crypto/sealer.ts';
 import { createAuditStore } from '../platform/store/audit-store.ts';
@@ -69,6 +70,7 @@ export function createPlainStores(database: HubDatabase) {
     users: createUserStore(database),
     userInfo: createUserInfoStore(database),
     systemAccounts: createSystemAccountStore(database),
+    userVolumes: createUserVolumeStore(database),
     groups: createGroupStore(database),
     groupPages: createGroupPages(database),
     credentials: createPasswordCredentialStore(database),

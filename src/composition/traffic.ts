@@ -78,7 +78,12 @@ function openGateway(hub: Working) {
     count: hub.metrics.countForwarded,
     ways: { renderNotReadyPage: createNotReadyRenderer(hub, hub.registry) },
     createHops: (parts) =>
-      createHopForwarder({ ...parts, proof: hub.hopProof, findInstance: hub.directory.addressOf }),
+      createHopForwarder({
+        ...parts,
+        proof: hub.hopProof,
+        identity: hub.identity,
+        findInstance: hub.directory.addressOf,
+      }),
   });
   return { ...assembled, access, backend };
 }
@@ -130,6 +135,7 @@ function openGateways(
         token,
         program: hub.program ?? [],
         tokenVariable: gatewayTokenVariable,
+        identityVariables: hub.gatewayIdentity,
       }),
       nameOf: ({ pid }) => gatewayName(pid),
       version: hub.version,

@@ -23,9 +23,11 @@ import type { PasswordHasher } from '../plugin/host/authenticator.ts';
 import { isExternal } from '../plugin/host/login-kinds.ts';
 import { names } from './models.ts';
 import { operation, view } from './operation.ts';
+import { type Deps as OwnTokenDeps, ownTokensOf, ownTokensQuery } from './own-tokens.ts';
 import { ownLoginOf, ownUserOf } from './own-user.ts';
+import { loginsOf } from './sessions.ts';
 
-export interface Deps {
+export interface Deps extends OwnTokenDeps {
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly passwords: Pick<
@@ -41,7 +43,7 @@ export interface Deps {
   readonly userProfiles: Pick<UserProfiles, 'read' | 'changeOwn'>;
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly auditLog: Pick<AuditStore, 'list'>;
-  readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
+  readonly logins: Pick<LoginSessions, 'endAllOfUser' | 'listOfUser'>;
 }
 
 const shownEntries = 10;
@@ -64,65 +66,78 @@ const addressOfCaller = () => currentActor()?.address ?? '';
 
 /** What users do with their own account, on the pages of the hub alone. */
 export const accountOperations = [
-  view({ id: 'viewOwnAccount', path: '/account', scopes: 'authenticated' }).handle(
-    async ({ caller }, deps: Deps) => {
-      const { secondFactors, passwords, passkeys } = deps;
-      const user = ownUserOf(caller);
-      const [links, { info, providedBy, shownPictureUrl }, { entries: activity }, groups] =
-        await Promise.all([
-          deps.identityLinks.listOf(user),
-          deps.userProfiles.read(user),
-          deps.auditLog.list({ filter: { target: user.name }, limit: shownEntries }),
-          deps.groups.groupNamesOf(user.name),
-        ]);
-      const hasPassword =
-        passwords.isUsed && (await deps.credentials.findPasswordHash(user.name)) !== undefined;
-      const factors = hasPassword ? await secondFactors.find(user.id) : undefined;
-      const isRequired = hasPassword && (await secondFactors.isRequiredOf(user));
-      return {
-        userName: user.name,
-        groups,
-        profile: { displayName: info.displayName, email: info.email, providedBy, shownPictureUrl },
-        password: hasPassword
-          ? {
-              minimumLength: passwords.minimumLength,
-              tokenCount: await passwords.apiTokenCount(user.id),
-            }
-          : undefined,
-        identities: links.map(({ id, label, display, subject, createdAt, mayUnlink }) => ({
-          id,
-          label,
-          display: display ?? subject,
-          linkedAt: createdAt,
-          mayUnlink,
+  view({
+    id: 'viewOwnAccount',
+    path: '/account',
+    scopes: 'authenticated',
+    query: ownTokensQuery,
+  }).handle(async ({ caller, query }, deps: Deps) => {
+    const { secondFactors, passwords, passkeys } = deps;
+    const user = ownUserOf(caller);
+    const [
+      links,
+      { info, providedBy, shownPictureUrl },
+      { entries: activity },
+      groups,
+      sessions,
+      tokens,
+    ] = await Promise.all([
+      deps.identityLinks.listOf(user),
+      deps.userProfiles.read(user),
+      deps.auditLog.list({ filter: { target: user.name }, limit: shownEntries }),
+      deps.groups.groupNamesOf(user.name),
+      loginsOf(user.id, caller, deps.logins),
+      ownTokensOf(caller, query, deps),
+    ]);
+    const hasPassword =
+      passwords.isUsed && (await deps.credentials.findPasswordHash(user.name)) !== undefined;
+    const factors = hasPassword ? await secondFactors.find(user.id) : undefined;
+    const isRequired = hasPassword && (await secondFactors.isRequiredOf(user));
+    return {
+      userName: user.name,
+      groups,
+      profile: { displayName: info.displayName, email: info.email, providedBy, shownPictureUrl },
+      password: hasPassword
+        ? {
+            minimumLength: passwords.minimumLength,
+            tokenCount: await passwords.apiTokenCount(user.id),
+          }
+        : undefined,
+      identities: links.map(({ id, label, display, subject, createdAt, mayUnlink }) => ({
+        id,
+        label,
+        display: display ?? subject,
+        linkedAt: createdAt,
+        mayUnlink,
+      })),
+      linkable: deps.authenticators.list
+        .filter(({ authenticator }) => isExternal(authenticator))
+        .filter(({ name }) => !links.some(({ authenticator }) => authenticator === name))
+        .map(({ name, authenticator }) => ({
+          authenticator: name,
+          label: loginLabels(authenticator.login.label),
         })),
-        linkable: deps.authenticators.list
-          .filter(({ authenticator }) => isExternal(authenticator))
-          .filter(({ name }) => !links.some(({ authenticator }) => authenticator === name))
-          .map(({ name, authenticator }) => ({
-            authenticator: name,
-            label: loginLabels(authenticator.login.label),
-          })),
-        secondFactor: hasPassword
-          ? {
-              isOn: factors?.hasApp ?? false,
-              isRequired: isRequired && factors?.passkeyCount === 0,
-              recoveryCodesLeft: factors?.recoveryCodesLeft,
-            }
-          : undefined,
-        passkeys: hasPassword
-          ? {
-              unusable: passkeys.unusable,
-              passkeys: (await passkeys.listOf(user.id)).map((passkey) => ({
-                ...passkey,
-                mayRemove: !isRequired || factors?.hasApp === true || factors?.passkeyCount !== 1,
-              })),
-            }
-          : undefined,
-        activity,
-      };
-    },
-  ),
+      secondFactor: hasPassword
+        ? {
+            isOn: factors?.hasApp ?? false,
+            isRequired: isRequired && factors?.passkeyCount === 0,
+            recoveryCodesLeft: factors?.recoveryCodesLeft,
+          }
+        : undefined,
+      passkeys: hasPassword
+        ? {
+            unusable: passkeys.unusable,
+            passkeys: (await passkeys.listOf(user.id)).map((passkey) => ({
+              ...passkey,
+              mayRemove: !isRequired || factors?.hasApp === true || factors?.passkeyCount !== 1,
+            })),
+          }
+        : undefined,
+      activity,
+      sessions,
+      tokens,
+    };
+  }),
   operation({
     ...own,
     id: 'changeOwnProfile',
@@ -320,7 +335,7 @@ function problemOf(
   problem: Phrase,
   options: HubErrorOptions = {},
 ): HubError {
-  return new HubError(code, problem, { ...options, details: { field } });
+  return new HubError(code, problem, { ...options, field: { name: field, problem } });
 }
 
 async function requireCode(

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { JsonText } from '../platform/protocol/json-text.ts';
 import { createCachedPages } from './cached-pages.ts';
-import { JsonText } from './operation.ts';
 
 const scopes = new Set(['list:users']);
 

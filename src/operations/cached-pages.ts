@@ -1,8 +1,8 @@
 import type { ScopeSet } from '../identity/rbac/scope.ts';
 import { createAnswerCache } from '../platform/concurrency/answer-cache.ts';
+import type { JsonText } from '../platform/protocol/json-text.ts';
 import type { ChangeWatch } from '../platform/store/change-aware-cache.ts';
 import type { HubDatabase } from '../platform/store/database.ts';
-import type { JsonText } from './operation.ts';
 
 /** A page of a list, and how long the whole list is. */
 export interface WrittenPage<Item> {

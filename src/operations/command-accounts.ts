@@ -7,6 +7,7 @@ import type { AccountPasswords } from '../identity/authentication/account-passwo
 import type { UserNameRules } from '../identity/authentication/user-name-rules.ts';
 import type { GroupPages } from '../identity/users/group-pages-store.ts';
 import type { User, UserStore } from '../identity/users/user-store.ts';
+import { type UserVolumeStore, volumeSource } from '../identity/users/user-volume-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { hubCommand } from '../platform/files/program-folder.ts';
 import { time } from './models.ts';
@@ -19,6 +20,7 @@ export interface Deps {
   readonly binding: Pick<AccountBinding, 'choose'>;
   readonly userNames: Pick<UserNameRules, 'resolve' | 'resolveNew'>;
   readonly passwords: Pick<AccountPasswords, 'isUsed' | 'problemWith' | 'apiTokenCount' | 'set'>;
+  readonly userVolumes: Pick<UserVolumeStore, 'list'>;
   readonly groupPages: Pick<GroupPages, 'membershipsOf'>;
   readonly setUpLink: Pick<SetUpLink, 'issue' | 'endWhereDone'>;
 }
@@ -36,6 +38,11 @@ const onAccount = {
 } as const;
 
 const mustChange = z.boolean().describe('Whether the next login must choose another one.');
+
+const volumeName = {
+  server: z.string().describe('Empty for the default server, and for a volume of all servers.'),
+  volume: z.string().describe('Which volume of the configuration it takes the place of.'),
+};
 
 const listedAccount = z.object({
   name: z.string(),
@@ -97,16 +104,21 @@ export const commandAccountOperations = [
         description: 'The account.',
         schema: listedAccount.pick({ name: true, admin: true, system_account: true }).extend({
           groups: z.array(z.object({ name: z.string(), origin: z.string() })),
+          volumes: z.array(z.object({ ...volumeName, source: z.string() })),
         }),
       },
     },
-  }).handle(async ({ params }, deps: Found & Pick<Deps, 'groupPages'>) => {
-    const { name, isAdmin, systemAccount } = await accountOf(params.name, deps);
+  }).handle(async ({ params }, deps: Found & Pick<Deps, 'groupPages' | 'userVolumes'>) => {
+    const { id, name, isAdmin, systemAccount } = await accountOf(params.name, deps);
     const groups = (await deps.groupPages.membershipsOf(name)).map((group) => ({
       name: group.name,
       origin: group.origin,
     }));
-    const body = { name, admin: isAdmin, system_account: systemAccount ?? null, groups };
+    const volumes = (await deps.userVolumes.list(id)).map(({ serverName, ...volume }) => ({
+      server: serverName,
+      ...volume,
+    }));
+    const body = { name, admin: isAdmin, system_account: systemAccount ?? null, groups, volumes };
     return { status: 200, body };
   }),
   view({
@@ -197,6 +209,26 @@ export const commandAccountOperations = [
     answers: { 204: { description: 'It is changed.' } },
   }).handle(async ({ params, body, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
     await accounts.change(caller, params.name, { systemAccount: body.system_account });
+    return { status: 204 };
+  }),
+  operation({
+    ...onAccount,
+    id: 'setUserVolume',
+    path: '/accounts/{name}/volume',
+    target: 'user',
+    audit: ['user.change'],
+    log: 'user changed',
+    summary: "Have a volume that is there already be one of a user's",
+    body: z.object({
+      ...volumeName,
+      source: z.string().regex(volumeSource, 'must be the name of a claim').nullable(),
+    }),
+    answers: { 204: { description: 'The next start uses it.' } },
+  }).handle(async ({ params, body, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
+    const { server: serverName, volume, source } = body;
+    await accounts.change(caller, params.name, {
+      volume: { serverName, volume, source: source ?? undefined },
+    });
     return { status: 204 };
   }),
   operation({

@@ -8,6 +8,7 @@ import type { AuditStore } from '../platform/store/audit-store.ts';
 import { text } from '../platform/texts/text.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { hasChoices } from '../workloads/servers/spawn-options.ts';
+import type { StartAtLogin } from '../workloads/servers/start-at-login.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
 import type { FavouriteStore } from '../workloads/services/favourite-store.ts';
 import type { Service } from '../workloads/services/service.ts';
@@ -23,6 +24,7 @@ export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
   readonly serverStore: Pick<ServerStore, 'listOfUser'>;
   readonly servers: Pick<UserServers, 'choicesFor'>;
+  readonly startAtLogin: Pick<StartAtLogin, 'of'>;
   readonly sharing: Pick<Sharing, 'ofOthersSharedWith'>;
   readonly firstRun: Pick<FirstRun, 'isShownTo' | 'dismiss'>;
   readonly loads: Pick<LoadReader, 'readHere'>;
@@ -40,7 +42,7 @@ export const homePageOperations = [
   view({ id: 'viewHome', path: '/home', scopes: 'authenticated' }).handle(
     async ({ caller, may }, deps: Deps) => {
       const user = await deps.users.getByName(caller.owner.name);
-      const [servers, choices, shared, isFirstRun, services, lastLogin, budgets] =
+      const [servers, choices, shared, isFirstRun, services, lastLogin, budgets, startAtLogin] =
         await Promise.all([
           deps.serverStore.listOfUser(user.name),
           deps.servers.choicesFor(user.name),
@@ -49,6 +51,7 @@ export const homePageOperations = [
           openServices(user, may, deps),
           loginBefore(user.name, caller.sessionId, deps),
           budgetsOf(user, deps),
+          deps.startAtLogin.of(user),
         ]);
       const loads: ReadonlyMap<string, LoadSeries | undefined> = new Map(
         servers.map(({ id }) => [id, deps.loads.readHere(loadKeys.server(id))]),
@@ -65,6 +68,7 @@ export const homePageOperations = [
         lastLogin,
         isFirstRun,
         budgets,
+        startAtLogin,
       };
     },
   ),

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { presentScopes } from '../identity/rbac/scope.ts';
+import type { JsonText } from '../platform/protocol/json-text.ts';
 import type { AssertionSigner } from '../traffic/gateway/assertion.ts';
 import { freeData, names, userModel } from './models.ts';
-import { type JsonText, operation } from './operation.ts';
+import { operation } from './operation.ts';
 import { missingCredentials } from './perform.ts';
 import { describeService, type ServiceDeps, serviceModel } from './services.ts';
 import { presentUser, type UserDirectory } from './user-model.ts';
@@ -23,10 +24,7 @@ export interface Deps extends ServiceDeps {
   readonly userDirectory: UserDirectory;
   readonly assertions: Pick<AssertionSigner, 'keySet'>;
   /** The OpenAPI document; anyone may ask for it, so that it is written only once. */
-  readonly describe: () => {
-    readonly document: JsonText<Readonly<Record<string, unknown>>>;
-    readonly version: string;
-  };
+  readonly describe: () => JsonText<Readonly<Record<string, unknown>>>;
 }
 
 const versions = {
@@ -154,15 +152,11 @@ export const infoOperations = [
       200: { description: 'OpenAPI 3.1.', schema: freeData },
       304: { description: 'The client has it already, as `If-None-Match` says.' },
     },
-  }).handle((_request, { describe }: Deps) => {
-    const { document, version } = describe();
-    return {
-      status: 200,
-      headers: { 'Cache-Control': 'public, max-age=300' },
-      version,
-      body: document,
-    };
-  }),
+  }).handle((_request, { describe }: Deps) => ({
+    status: 200,
+    headers: { 'Cache-Control': 'public, max-age=300' },
+    body: describe(),
+  })),
 ];
 
 function versionsOf({ version, apiVersion }: HubInfo): { version: string; hub_version?: string } {

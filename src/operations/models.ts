@@ -76,6 +76,11 @@ export const serverModel = z
       .describe('The time limit that stops it at `stops_at`, or that has stopped it.'),
     kept_until: time.nullable().describe('Until when its user keeps it running though it is idle.'),
     paused_at: time.nullable().describe('Since when it is paused; the next request lets it go on.'),
+    busy_kernels: names
+      .optional()
+      .describe(
+        'Of one server that runs and has `kernels_path`, for who may open it: its notebooks or kernels that calculate, five at most. While there is one, it is not stopped for being idle.',
+      ),
     rescue: z
       .boolean()
       .describe('Whether a file browser runs in its place, because its home is full.'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Caller, ListFilter, Resource } from '../identity/rbac/access-check.ts';
 import type { AuditAction } from '../platform/audit/actions.ts';
 import type { RequireVersion } from '../platform/crypto/version.ts';
+import type { JsonText } from '../platform/protocol/json-text.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -337,15 +338,6 @@ type OtherContent<Others> =
   | (Others extends { readonly 'text/event-stream': infer Event extends z.ZodType }
       ? { readonly events: (signal: AbortSignal) => AsyncIterable<ModelOf<Event>> }
       : never);
-
-/** A value that is written as JSON already. */
-export class JsonText<Value> {
-  readonly bytes: Buffer;
-
-  constructor(value: Value) {
-    this.bytes = Buffer.from(JSON.stringify(value));
-  }
-}
 
 /** What a schema describes, as handlers return it. */
 export type ModelOf<Schema extends z.ZodType> = DeepReadonly<z.input<Schema>>;

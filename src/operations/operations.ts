@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { JsonText } from '../platform/protocol/json-text.ts';
 import { accessOperations } from './access.ts';
 import { accountOperations } from './account.ts';
 import { activityOperations } from './activity.ts';
@@ -18,7 +19,7 @@ import { invitationOperations } from './invitations.ts';
 import { loadOperations } from './loads.ts';
 import { lockoutOperations } from './lockouts.ts';
 import { noticeOperations } from './notices.ts';
-import type { JsonText, Operation } from './operation.ts';
+import type { Operation } from './operation.ts';
 import { overviewOperations } from './overview.ts';
 import { ownTokenOperations } from './own-tokens.ts';
 import { proxyOperations } from './proxy.ts';
@@ -36,6 +37,7 @@ import { sharePageOperations } from './share-pages.ts';
 import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
 import { signingKeyOperations } from './signing-keys.ts';
+import { startAtLoginOperations } from './start-at-login.ts';
 import { tokenOperations } from './tokens.ts';
 import { usageOperations } from './usage.ts';
 import { userBatchOperations } from './user-batches.ts';
@@ -73,6 +75,7 @@ const lists = [
   usageOperations,
   budgetOperations,
   serverExtensionOperations,
+  startAtLoginOperations,
   serverOutputOperations,
   shareOperations,
   sharePageOperations,

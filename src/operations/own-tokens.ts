@@ -2,14 +2,14 @@ import { z } from 'zod';
 import type { Client } from '../identity/oauth/clients/client.ts';
 import type { AccessToken } from '../identity/oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../identity/oauth/tokens/access-token-store.ts';
-import { mayGrant } from '../identity/rbac/access-check.ts';
+import { type Caller, mayGrant } from '../identity/rbac/access-check.ts';
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import { adminScopes } from '../identity/rbac/role.ts';
 import { scopeChoices } from '../identity/rbac/scope-choices.ts';
 import { describeScopes } from '../identity/rbac/scope-descriptions.ts';
 import { type PageEdge, readPageOf } from '../platform/store/page-edge.ts';
 import type { Phrase } from '../platform/texts/text.ts';
-import { operation, view } from './operation.ts';
+import { operation } from './operation.ts';
 import { ownUserOf } from './own-user.ts';
 import { edgeOf, listQuery } from './users-query.ts';
 
@@ -28,61 +28,57 @@ const pageSize = 10;
 
 const { after, before } = listQuery.shape;
 
+/** The part of either list that is asked for. */
+export const ownTokensQuery = z.object({ after, before, apps_after: after, apps_before: before });
+
 /** Tokens made by hand, and applications that were allowed to act for the user. */
-export const ownTokenOperations = [
-  view({
-    id: 'viewOwnTokens',
-    path: '/token',
-    scopes: 'authenticated',
-    query: z.object({
-      after,
-      before,
-      apps_after: after,
-      apps_before: before,
-    }),
-  }).handle(async ({ caller, query }, deps: Deps) => {
-    const { authorizer, serviceNames, titleOfService } = deps;
-    const { catalogue } = authorizer;
-    const { id, name } = ownUserOf(caller);
-    const reader = { userName: name, titleOfService };
-    const describe = (scopes: readonly string[]) => describeScopes(scopes, catalogue, reader);
-    const [all, membership] = await Promise.all([
-      deps.accessTokens.listOfUser(id),
-      authorizer.membershipFor(caller.scopes),
-    ]);
-    const own = all.filter(
-      ({ clientId, server }) => clientId === undefined && server === undefined,
-    );
-    const [tokens, clients] = await Promise.all([
-      pageOf(own, placeOfToken(deps.now()), edgeOf(query)),
-      pageOf(
-        clientsOf(all),
-        placeOfClient,
-        edgeOf({
-          after: query.apps_after,
-          before: query.apps_before,
-        }),
+export async function ownTokensOf(
+  caller: Caller,
+  query: z.output<typeof ownTokensQuery>,
+  deps: Deps,
+) {
+  const { authorizer, serviceNames, titleOfService } = deps;
+  const { catalogue } = authorizer;
+  const { id, name } = ownUserOf(caller);
+  const reader = { userName: name, titleOfService };
+  const describe = (scopes: readonly string[]) => describeScopes(scopes, catalogue, reader);
+  const [all, membership] = await Promise.all([
+    deps.accessTokens.listOfUser(id),
+    authorizer.membershipFor(caller.scopes),
+  ]);
+  const own = all.filter(({ clientId, server }) => clientId === undefined && server === undefined);
+  const [tokens, clients] = await Promise.all([
+    pageOf(own, placeOfToken(deps.now()), edgeOf(query)),
+    pageOf(
+      clientsOf(all),
+      placeOfClient,
+      edgeOf({
+        after: query.apps_after,
+        before: query.apps_before,
+      }),
+    ),
+  ]);
+  return {
+    tokens: {
+      ...tokens,
+      items: tokens.items.map((token) => ({ ...token, may: describe(token.scopes) })),
+    },
+    clients: {
+      ...clients,
+      items: await Promise.all(
+        clients.items.map(async (each) => ({
+          ...each,
+          client: await deps.findClient(each.clientId),
+          may: describe(each.scopes),
+        })),
       ),
-    ]);
-    return {
-      tokens: {
-        ...tokens,
-        items: tokens.items.map((token) => ({ ...token, may: describe(token.scopes) })),
-      },
-      clients: {
-        ...clients,
-        items: await Promise.all(
-          clients.items.map(async (each) => ({
-            ...each,
-            client: await deps.findClient(each.clientId),
-            may: describe(each.scopes),
-          })),
-        ),
-      },
-      choices: scopeChoices(caller.scopes, { reader, catalogue, serviceNames: serviceNames() }),
-      isAdministrator: mayGrant(caller.scopes, adminScopes(catalogue), membership),
-    };
-  }),
+    },
+    choices: scopeChoices(caller.scopes, { reader, catalogue, serviceNames: serviceNames() }),
+    isAdministrator: mayGrant(caller.scopes, adminScopes(catalogue), membership),
+  };
+}
+
+export const ownTokenOperations = [
   operation({
     id: 'revokeOwnClient',
     audience: 'page',

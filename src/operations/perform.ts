@@ -313,9 +313,14 @@ export function isOptional(schema: z.ZodType): boolean {
 function parse(schema: z.ZodType, value: unknown, invalid: (problems: Text) => Text): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => {
-    const problem = issueProblem(issue) ?? issue.message;
-    return issue.path.length === 0 ? problem : text`${issue.path.join('.')}: ${problem}`;
-  });
-  throw new HubError('bad_request', invalid(joined(problems, '; ')));
+  const fields = result.error.issues.map((issue) => ({
+    name: issue.path.join('.'),
+    problem: issueProblem(issue) ?? issue.message,
+  }));
+  const problems = fields.map(({ name, problem }) =>
+    name === '' ? problem : text`${name}: ${problem}`,
+  );
+  const [field, ...others] = fields;
+  const isOne = field !== undefined && others.length === 0;
+  throw new HubError('bad_request', invalid(joined(problems, '; ')), isOne ? { field } : {});
 }

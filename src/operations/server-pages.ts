@@ -6,6 +6,7 @@ import type { SpawnerConfig } from '../platform/config/config.ts';
 import { HubError } from '../platform/errors.ts';
 import { loadKeys } from '../platform/metrics/load-history.ts';
 import { type Phrase, text } from '../platform/texts/text.ts';
+import type { BusyKernels } from '../workloads/servers/busy-kernels.ts';
 import type { HomeSpaces } from '../workloads/servers/home-spaces.ts';
 import { mayStartInMaintenance } from '../workloads/servers/maintenance.ts';
 import type { RemoteProgress } from '../workloads/servers/remote-progress.ts';
@@ -33,6 +34,7 @@ export interface Deps {
   readonly serverOutput: ServerOutput;
   readonly loads: Pick<LoadReader, 'read'>;
   readonly homeSpaces: HomeSpaces;
+  readonly busyKernels: Pick<BusyKernels, 'namesOf'>;
   readonly budgets: Pick<Budgets, 'ofUser'>;
   readonly spawnerConfig: SpawnerConfig;
 }
@@ -141,7 +143,7 @@ export const serverPageOperations = [
     const resource = resourceAt(params);
     const profile = server?.userOptions['profile'];
     const isOwn = caller.user?.id === user.id;
-    const [choices, load, output, homeSpace, budgets] = await Promise.all([
+    const [choices, load, output, homeSpace, busy, budgets] = await Promise.all([
       deps.servers.choicesFor(user.name),
       server === undefined
         ? { series: undefined, silent: [] }
@@ -150,6 +152,7 @@ export const serverPageOperations = [
         ? outputOf(server, shownLines, deps)
         : undefined,
       server && deps.homeSpaces.find(server),
+      server && deps.busyKernels.namesOf(server),
       server?.state === 'running' && isOwn
         ? deps.budgets.ofUser(user, typeof profile === 'string' ? [profile] : [])
         : [],
@@ -166,6 +169,8 @@ export const serverPageOperations = [
       span,
       output,
       homeSpace,
+      /** Their names are for who may open the server. */
+      busyKernels: may('access:servers', resource) ? busy : busy?.map(() => ''),
       budgets,
       currency: deps.spawnerConfig.prices.currency,
       mayReadState: may('admin:server_state', resource),

@@ -5,6 +5,7 @@ import { HubError } from '../platform/errors.ts';
 import type { Origins } from '../platform/http/origins.ts';
 import type { Languages } from '../platform/texts/languages.ts';
 import { text } from '../platform/texts/text.ts';
+import type { BusyKernels } from '../workloads/servers/busy-kernels.ts';
 import { mayStartInMaintenance } from '../workloads/servers/maintenance.ts';
 import type { RemoteProgress } from '../workloads/servers/remote-progress.ts';
 import type { ReportedAddresses } from '../workloads/servers/reported-addresses.ts';
@@ -26,6 +27,7 @@ export interface Deps {
   readonly remoteProgress: Pick<RemoteProgress, 'follow'>;
   readonly languages: Pick<Languages, 'find'>;
   readonly reportedAddresses: ReportedAddresses;
+  readonly busyKernels: Pick<BusyKernels, 'namesOf'>;
   readonly apiPath: string;
   readonly origins: Origins;
   /** A start answers within this time: 201 when the server is ready by then, 202 when not. */
@@ -129,15 +131,20 @@ function startedAt<const Kind extends ServerKind>(
       summary: `Read ${which}`,
       scopes: ['read:servers'],
       answers: { 200: { description: 'The server.', schema: serverModel } },
-    }).handle(async ({ params, may }, deps: Deps) => ({
-      status: 200,
-      body: present(await getServer(params, deps), may, deps),
-    })),
+    }).handle(async ({ params, may }, deps: Deps) => {
+      const server = await getServer(params, deps);
+      const { userName, name: serverName } = server;
+      const mayOpen = may('access:servers', { kind: 'server', userName, serverName });
+      const busy = mayOpen ? await deps.busyKernels.namesOf(server) : undefined;
+      const body = present(server, may, deps);
+      return { status: 200, body: busy === undefined ? body : { ...body, busy_kernels: busy } };
+    }),
     operation({
       ...shared,
       id: `start${suffix}`,
       method: 'POST',
       path,
+      byCommand: 'by_running_hub',
       ...starting,
       summary: `Start ${which}`,
       description:
@@ -164,6 +171,7 @@ function startedAt<const Kind extends ServerKind>(
       id: `stop${suffix}`,
       method: 'DELETE',
       path,
+      byCommand: 'by_running_hub',
       audit: ['server.stop', 'server.delete'],
       ...stopping,
       summary: `Stop ${which}`,

@@ -5,8 +5,7 @@ import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
 import { text } from '../platform/texts/text.ts';
 import { flag, time } from './models.ts';
-import { operation, view } from './operation.ts';
-import { ownUserOf } from './own-user.ts';
+import { operation } from './operation.ts';
 
 export interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
@@ -37,10 +36,6 @@ export async function loginsOf(
 }
 
 export const sessionOperations = [
-  view({ id: 'viewOwnSessions', path: '/sessions', scopes: 'authenticated' }).handle(
-    ({ caller }, { logins }: Pick<Deps, 'logins'>) =>
-      loginsOf(ownUserOf(caller).id, caller, logins),
-  ),
   operation({
     id: 'listSessions',
     method: 'GET',

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { LoadReader } from '../cluster/instances/load-reader.ts';
 import type { ActingOnUsers } from '../identity/accounts/acting-on-users.ts';
 import type { ConfiguredRights } from '../identity/accounts/configured-rights.ts';
@@ -55,6 +56,10 @@ export interface Deps {
 
 type May = OperationRequest<never>['may'];
 
+/** Parts of the page of a user; each reads only what it shows. */
+const tabs = ['overview', 'access', 'logins', 'activity'] as const;
+export type UserTab = (typeof tabs)[number];
+
 const maxTokens = 50;
 const maxActivity = 10;
 
@@ -72,17 +77,24 @@ export const userPageOperations = [
     path: '/admin/users/{name}',
     scopes: ['read:users'],
     target: 'user',
-  }).handle(async ({ params, caller, may: mayDo }, deps: Deps) => {
+    query: z.object({ tab: z.enum(tabs).default('overview') }),
+  }).handle(async ({ params, query: { tab }, caller, may: mayDo }, deps: Deps) => {
     const user = await deps.users.getByName(params.name);
     const may = (scope: string) => mayDo(scope, { kind: 'user', name: user.name });
     const mayChange = may('admin:users');
+    const maySee = {
+      overview: true,
+      access: may('read:users:groups') || may('read:roles:users'),
+      logins: may('read:tokens'),
+      activity: mayDo('read:audit'),
+    };
     const [profile, rights, identities, servers, sessions, credential, factor, links] =
       await Promise.all([
-        may('read:users:info') ? deps.userProfiles.read(user) : undefined,
-        rightsOf(user, mayDo, deps),
-        mayChange ? deps.identities.listForUser(user.id) : [],
+        tab === 'overview' && may('read:users:info') ? deps.userProfiles.read(user) : undefined,
+        rightsOf(user, { tab, mayDo }, deps),
+        tab === 'overview' && mayChange ? deps.identities.listForUser(user.id) : [],
         may('read:servers') ? deps.serverStore.listOfUser(user.name) : [],
-        may('read:tokens') ? loginsOf(user.id, caller, deps.logins) : [],
+        tab === 'logins' && maySee.logins ? loginsOf(user.id, caller, deps.logins) : undefined,
         deps.credentials.findPasswordHash(user.name),
         deps.secondFactors.find(user.id),
         deps.invitationStore.listForUser(user.id, new Date(deps.now())),
@@ -90,6 +102,8 @@ export const userPageOperations = [
     const passwordState =
       credential === undefined ? 'none' : credential.mustChange ? 'must-change' : 'set';
     return {
+      tab,
+      tabs: tabs.filter((each) => maySee[each]),
       user: {
         name: user.name,
         isAdmin: user.isAdmin,
@@ -171,14 +185,18 @@ function isSelf({ id }: User, caller: { readonly user?: User }): boolean {
 }
 
 /** What a user may do and why; what the caller may not read is left out. */
-async function rightsOf(user: User, mayDo: May, deps: Deps) {
+async function rightsOf(
+  user: User,
+  { tab, mayDo }: { readonly tab: UserTab; readonly mayDo: May },
+  deps: Deps,
+) {
   const may = (scope: string) => mayDo(scope, { kind: 'user', name: user.name });
-  const maySeeRoles = may('read:roles:users');
-  const maySeeGroups = may('read:users:groups');
+  const maySeeRoles = tab === 'access' && may('read:roles:users');
+  const maySeeGroups = tab === 'access' && may('read:users:groups');
   const [groups, tokens, activity] = await Promise.all([
     maySeeGroups || maySeeRoles ? deps.groupPages.membershipsOf(user.name) : [],
-    may('read:tokens') ? deps.accessTokens.listOfUser(user.id) : undefined,
-    mayDo('read:audit')
+    tab === 'logins' && may('read:tokens') ? deps.accessTokens.listOfUser(user.id) : undefined,
+    tab === 'activity' && mayDo('read:audit')
       ? deps.auditLog.list({ filter: { target: user.name }, limit: maxActivity, after: undefined })
       : undefined,
   ]);

@@ -49,6 +49,11 @@ export function edgeOf({
   return undefined;
 }
 
+/** The same as fields of an address or a form. The prefix is that of the list's fields. */
+export function edgeFields(edge: PageEdge | undefined, prefix = ''): Record<string, string> {
+  return edge === undefined ? {} : { [prefix + edge.side]: edge.key };
+}
+
 /** What stores are asked for. */
 export function listOptionsOf(query: ListQuery): PageAsked & { readonly nameFilter: string } {
   return { nameFilter: query.search, limit: pageLength, edge: edgeOf(query) };
@@ -160,7 +165,16 @@ const storeSorts = {
 
 /** More would make a page of more than 100 KiB. */
 export const pageSizes = [10, 25, 50] as const;
-export const usualSize = 50;
+const usualSize = 50;
+
+/** The list as it is first shown. */
+export const usualUsers: UsersQuery = {
+  search: '',
+  status: undefined,
+  group: undefined,
+  sort: 'name',
+  size: usualSize,
+};
 
 /** The fields of an address or form; anything that cannot be is taken as not said. */
 export const usersQuery = listQuery.extend({
@@ -179,6 +193,23 @@ export function usersQueryOf({
 }: z.output<typeof usersQuery>): UsersQuery {
   const edge = edgeOf({ after, before });
   return { ...query, status: show, group: group || undefined, ...(edge && { edge }) };
+}
+
+/** What the fields of an address or form ask for. */
+export function readUsersQuery(given: URLSearchParams): UsersQuery {
+  return usersQueryOf(usersQuery.parse(Object.fromEntries(given)));
+}
+
+/** The same as fields: what an address has to say beyond the usual. */
+export function usersFields({ search, status, group, sort, edge, size }: UsersQuery) {
+  return {
+    search: search || undefined,
+    show: status,
+    group,
+    sort: sort === usualUsers.sort ? undefined : sort,
+    size: size === usualUsers.size ? undefined : String(size),
+    ...edgeFields(edge),
+  };
 }
 
 /** The page and order of a query, as the store takes them. */

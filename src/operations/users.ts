@@ -6,10 +6,11 @@ import { listedUserNames, notReachable, userNamesFor } from '../identity/rbac/ac
 import type { Authorizer } from '../identity/rbac/authorizer.ts';
 import type { UserStore } from '../identity/users/user-store.ts';
 import { HubError } from '../platform/errors.ts';
+import { JsonText } from '../platform/protocol/json-text.ts';
 import { text } from '../platform/texts/text.ts';
 import type { CachedPages } from './cached-pages.ts';
 import { flag, freeData, userModel } from './models.ts';
-import { JsonText, type ModelOf, operation } from './operation.ts';
+import { type ModelOf, operation } from './operation.ts';
 import { createMay } from './perform.ts';
 import { presentUser, type UserDirectory, userReadScopes } from './user-model.ts';
 

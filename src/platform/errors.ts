@@ -40,6 +40,14 @@ export interface HubErrorOptions {
   readonly isRefusal?: true;
   /** Further public members of the JSON body, for programs that read it. */
   readonly details?: Readonly<Record<string, unknown>>;
+  /** What of the request is wrong, where it is one member; a form says it there. */
+  readonly field?: FieldProblem;
+}
+
+export interface FieldProblem {
+  /** Dotted path of the member. */
+  readonly name: string;
+  readonly problem: Phrase;
 }
 
 /**
@@ -71,6 +79,7 @@ export class HubError extends TextError {
   readonly hint: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
+  readonly field: FieldProblem | undefined;
   /** Whether the caller was refused, whatever the code says. */
   readonly isRefusal: boolean;
 
@@ -80,6 +89,7 @@ export class HubError extends TextError {
     this.hint = options.hint === undefined ? undefined : String(options.hint);
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.details = options.details;
+    this.field = options.field;
     this.isRefusal = options.isRefusal ?? (code === 'forbidden' || code === 'csrf_failed');
   }
 }

@@ -55,6 +55,7 @@ export function createAppForwarder(options: {
     ...shared,
     routes: { onRemove: () => () => true },
     verifyConnection: connections.verify,
+    isBehindGateway: true,
     answerError: (req, res, error) =>
       answerError(req, res, error.code === 'unavailable' ? notAnswering(error) : error),
     onClosed: () => {},

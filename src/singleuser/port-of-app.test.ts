@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
@@ -9,6 +10,20 @@ import { WebSocket } from 'ws';
 import { freePort } from '../../test/support/free-port.ts';
 import { startGuardedApp } from '../../test/support/guarded-app.ts';
 import { until } from '../../test/support/test-hub.ts';
+
+const givenPorts = '/proc/sys/net/ipv4/ip_local_port_range';
+
+test.runIf(existsSync(givenPorts))(
+  'an app gets no port that the system might give to another program meanwhile',
+  async () => {
+    const [first = 0, last = 0] = readFileSync(givenPorts, 'latin1').split(/\s+/).map(Number);
+    await using parts = await startGuardedApp();
+    await parts.singleuser.ready;
+    const { environment } = await parts.echo('/user/alice/');
+    const port = Number(environment['PORT']);
+    expect(port >= first && port <= last).toBe(false);
+  },
+);
 
 describe('another program at the port of the app', () => {
   /** A web server of someone else. It notes the headers that it gets, and listens wherever it is asked to. */

@@ -223,7 +223,7 @@ describe('a token made with another', () => {
     const token = String(made.body['token']);
     expect((await call(hub, token, '/users/bob/tokens')).status).toBe(200);
     if (ended === '') {
-      const page = await browser.request(`${hub.url}hub/token`);
+      const page = await browser.request(`${hub.url}hub/account`);
       expect((await submitTo(browser, page, '/hub/token/revoke-client')).status).toBe(303);
     } else await asAdmin(hub, ended, 'DELETE');
     expect((await call(hub, token, '/users/bob/tokens')).status).toBe(403);
@@ -261,7 +261,7 @@ describe('a token made with another', () => {
   test('outlives a login by cookie only because it was asked for while that was recent', async () => {
     await using hub = await createPopulatedHub({}, ['bob']);
     const browser = await hub.logIn('bob');
-    const page = await browser.request(`${hub.url}hub/token`);
+    const page = await browser.request(`${hub.url}hub/account`);
     const { body } = await browser.follow(
       await submitTo(browser, page, '/hub/token', { note: 'x' }),
     );

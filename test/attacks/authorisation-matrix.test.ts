@@ -58,6 +58,7 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   tellAddressOfDefaultServer: () => ({ body: { port: 4711 } }),
   tellAddressOfNamedServer: () => ({ body: { port: 4711 } }),
   changeNamedServer: () => ({ body: { display_name: 'A name' } }),
+  chooseStartAtLogin: () => ({ body: { enabled: true } }),
   replaceProxy: () => ({ body: { api_url: 'http://127.0.0.1:9' } }),
   followGatewayFeed: () => ({ query: '?name=edge&version=1&nonce=once' }),
   askForGateway: ({ owner }) => ({
@@ -106,9 +107,7 @@ beforeAll(async () => {
       ],
       load_roles: [{ name: 'gateways', scopes: ['gateway'], services: ['edge'] }],
     },
-    Spawner: {
-      ...serversInHub.Spawner,
-    },
+    Spawner: { ...serversInHub.Spawner, start_at_login: 'choice' },
   });
   browser = await hub.logIn('ada', testPassword);
 });

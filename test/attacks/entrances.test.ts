@@ -163,7 +163,7 @@ const csrfTokens = new WeakMap<FakeBrowser, string>();
 async function csrfOf(browser: FakeBrowser): Promise<string> {
   const known = csrfTokens.get(browser);
   if (known !== undefined) return known;
-  const { body } = await browser.request(`${hub.url}hub/token`);
+  const { body } = await browser.request(`${hub.url}hub/account`);
   const token = /name="_csrf" value="([^"]+)"/.exec(body)?.[1];
   if (token === undefined) throw new Error(`there is no token: ${body}`);
   csrfTokens.set(browser, token);
@@ -271,7 +271,7 @@ describe('each page and form', () => {
           continue;
         await giveVisitor(rights);
         const { body } = await enter(visitor, form, fields);
-        const next = await visitor.request(`${hub.url}hub/token`);
+        const next = await visitor.request(`${hub.url}hub/account`);
         expect(body + next.body, caller.name).toMatch(
           /Not done for 1 user|No link for 1 user|There is no group|don’t have the permission|Nothing is known/,
         );
@@ -385,7 +385,7 @@ describe('each command', () => {
     await using database = await openDatabase(config.Hub.database_url, options);
     const [instance] = await createInstanceStore(database).list();
     if (instance === undefined) throw new Error('there is no instance');
-    const channel = createHubChannel(config);
+    const channel = createHubChannel(config, database);
     const others = allOperations.filter((operation) => !isForCommands(operation));
     for (const { id } of others) {
       const call = { operation: id, account: 'root', params: { name: world.owner.name } };

@@ -14,7 +14,7 @@ import { placeNames, startPlaces, statuses } from './served-places.ts';
 let world: Awaited<ReturnType<typeof startPlaces>>;
 beforeAll(async () => {
   world = await startPlaces();
-}, 60_000);
+});
 afterAll(() => world[Symbol.asyncDispose]());
 
 const chunks = '5\r\nhello\r\n0\r\n\r\n';

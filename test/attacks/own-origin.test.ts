@@ -235,9 +235,9 @@ describe.runIf(requires('chromium', 'openssl'))(
         }
         globalThis.popup = globalThis.open(token);
       }`;
-        await attack(script, [`${hub.url}hub/token`, wikiUrl]);
+        await attack(script, [`${hub.url}hub/account`, wikiUrl]);
         const popup = await opened;
-        await popup.waitForURL('**/hub/token');
+        await popup.waitForURL('**/hub/account');
         await popup.getByText('Log out').first().waitFor({ state: 'attached' });
         const seen: string[] = await page.evaluate(`
         [frames[0], frames[1], popup].map((each) => {
@@ -259,7 +259,7 @@ describe.runIf(requires('chromium', 'openssl'))(
         await page.evaluate(
           `navigator.serviceWorker.register('/services/evil/worker.js').then(() => navigator.serviceWorker.ready.then(() => 0))`,
         );
-        for (const target of [`${hub.url}hub/token`, wikiUrl]) {
+        for (const target of [`${hub.url}hub/account`, wikiUrl]) {
           await page.goto(`${evilUrl}by-worker?target=${encodeURIComponent(target)}`);
           const seen = (await page.textContent('body')) ?? '';
           expect(seen).toMatch(/^tried /);

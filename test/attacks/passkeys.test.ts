@@ -109,7 +109,7 @@ describe('a login by passkey is refused', () => {
     const { passkey } = await owner();
     const { asking, fields, answer } = await logInBy(passkey);
     expect(answer.status).toBe(303);
-    await post(await openForm(hub, asking.browser, 'hub/token'), 'hub/logout', {});
+    await post(await openForm(hub, asking.browser, 'hub/account'), 'hub/logout', {});
     const again = await post(asking, 'hub/login/passkey', fields);
     expect(again.status).toBe(401);
     const other = await newVisit();

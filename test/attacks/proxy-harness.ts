@@ -102,7 +102,7 @@ export async function startProxy(
     errors,
     /** Requests that are over, with how they ended. */
     closed,
-    addService(name: string, target: string) {
+    addService(name: string, target: string, isHop = false) {
       const owner = { kind: 'service', name } as const;
       return routes.add({
         prefix: `/services/${name}/`,
@@ -110,6 +110,7 @@ export async function startProxy(
         access: 'service',
         owner,
         clientId: `service-${name}`,
+        isHop,
       });
     },
     async [Symbol.asyncDispose]() {

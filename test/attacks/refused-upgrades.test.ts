@@ -5,7 +5,7 @@ import { placeNames, startPlaces, statuses } from './served-places.ts';
 let world: Awaited<ReturnType<typeof startPlaces>>;
 beforeAll(async () => {
   world = await startPlaces();
-}, 60_000);
+});
 afterAll(() => world[Symbol.asyncDispose]());
 
 const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';

@@ -27,12 +27,13 @@ describe.skipIf(!hasPostgres())('with two hubs on one database, an attacker', ()
   const cluster = usePostgres();
   const stack = new AsyncDisposableStack();
   let databaseUrl: string;
+  let config: ReturnType<typeof passwordHubConfig>;
   let here: TestHub;
   let there: TestHub;
 
   beforeAll(async () => {
     databaseUrl = await cluster().createDatabase();
-    const config = passwordHubConfig({
+    config = passwordHubConfig({
       Hub: {
         database_url: databaseUrl,
         load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
@@ -119,15 +120,16 @@ describe.skipIf(!hasPostgres())('with two hubs on one database, an attacker', ()
     await expectRefused(token);
   });
 
-  test('has one good refresh token after 100 refreshes at once, and none after a logout', async () => {
+  test('has no two good refresh tokens after 100 refreshes at three hubs at once, and none after a logout', async () => {
+    await using third = await createTestHub(config);
+    const hubs = [here, there, third];
     const { browser } = await newUser();
     const { refresh_token } = await exchangeAll(here, await codeFor(browser));
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
-        refresh(index % 2 === 0 ? here : there, refresh_token),
+        refresh(hubs[index % hubs.length] ?? here, refresh_token),
       ),
     );
-    expect(answers.filter((each) => each.refresh_token === undefined)).toEqual([]);
     await using database = await openDatabase(databaseUrl, { directory: '.', log });
     const good = await database.kysely
       .selectFrom('refresh_tokens')
@@ -136,7 +138,9 @@ describe.skipIf(!hasPostgres())('with two hubs on one database, an attacker', ()
       .where('client_id', '=', 'service-wiki')
       .where('used_at', 'is', null)
       .execute();
-    expect(good).toHaveLength(1);
+    // Refused are those for which a slow machine used up the seconds of grace: then the whole family has ended.
+    const refused = answers.filter((each) => each.refresh_token === undefined);
+    expect(good).toHaveLength(refused.length === 0 ? 1 : 0);
     const [{ access_token = '', refresh_token: latest } = {}] = answers;
     await browser.request(`${here.url}hub/logout`);
     await expectRefused(access_token);

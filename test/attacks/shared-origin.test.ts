@@ -26,8 +26,8 @@ const serviceWorker = `
     event.respondWith((async () => {
       const tried = [];
       for (const make of [
-        () => fetch('/hub/token', { headers: { accept: 'text/html' } }),
-        () => fetch(new Request('/hub/token', event.request)),
+        () => fetch('/hub/account', { headers: { accept: 'text/html' } }),
+        () => fetch(new Request('/hub/account', event.request)),
         () => fetch(new Request('/open/to-hub', { ...event.request, redirect: 'follow' })),
         () => fetch('/open/to-hub', { mode: 'same-origin', redirect: 'follow' }),
       ]) {
@@ -47,7 +47,7 @@ describe.runIf(hasChromium())(
     beforeAll(async () => {
       evil = await startUpstream((req, res) => {
         if (req.url?.startsWith('/open/to-hub')) {
-          res.writeHead(302, { Location: '/hub/token' }).end();
+          res.writeHead(302, { Location: '/hub/account' }).end();
           return;
         }
         const isScript = req.url?.endsWith('.js') === true;
@@ -98,7 +98,7 @@ describe.runIf(hasChromium())(
               const answer = await fetch(`/hub/${path}`, {
                 ...init,
                 headers: { accept: 'text/html' },
-                referrer: '/hub/token',
+                referrer: '/hub/account',
               }).catch(() => undefined);
               found.push((await answer?.text()) ?? '');
             }
@@ -144,13 +144,13 @@ describe.runIf(hasChromium())(
         await page.evaluate(`
         for (const kind of ['iframe', 'object', 'embed']) {
           const element = document.createElement(kind);
-          element.setAttribute(kind === 'object' ? 'data' : 'src', '/hub/token');
+          element.setAttribute(kind === 'object' ? 'data' : 'src', '/hub/account');
           document.body.append(element);
         }
-        globalThis.popup = globalThis.open('/hub/token');
+        globalThis.popup = globalThis.open('/hub/account');
         undefined;
       `);
-        await (await opened).waitForURL('**/hub/token');
+        await (await opened).waitForURL('**/hub/account');
         await (await opened).getByText('Log out').first().waitFor({ state: 'attached' });
         const seen: string[] = await page.evaluate(`
         [...Array.from({ length: frames.length }, (_, index) => frames[index]), popup].map((each) => {
@@ -167,10 +167,10 @@ describe.runIf(hasChromium())(
 
       test('loads no page of the hub before its visitor asks for it', async () => {
         const { context, page } = await lure(userName);
-        const answer = page.waitForResponse((each) => each.url().endsWith('/hub/token'));
+        const answer = page.waitForResponse((each) => each.url().endsWith('/hub/account'));
         await page.evaluate(`
         const link = document.createElement('link');
-        Object.assign(link, { rel: 'prefetch', href: '/hub/token' });
+        Object.assign(link, { rel: 'prefetch', href: '/hub/account' });
         document.head.append(link);
       `);
         expect((await answer).status()).toBe(403);
@@ -189,7 +189,7 @@ describe.runIf(hasChromium())(
 
       test('has no form of the hub filled in by one that claims to come from its page', async () => {
         const { context, page } = await lure(userName);
-        await page.evaluate("history.replaceState(null, '', '/hub/token')");
+        await page.evaluate("history.replaceState(null, '', '/hub/account')");
         await page.setContent(
           '<form method="post" action="/hub/token"><input name="note" value="stolen"><input name="_csrf" value="made.up"><button>Win</button></form>',
         );

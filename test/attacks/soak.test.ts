@@ -2,9 +2,7 @@ import { expect, test } from 'vitest';
 import { soak } from '../../bench/soak/soak.ts';
 
 // The same as `npm run bench -- soak`, with fewer of everything.
-test('rows 38, 48 and 49: after a storm of dying applications and leaving clients the hub holds what it held before', {
-  timeout: 240_000,
-}, async () => {
+test('rows 38, 48 and 49: after a storm of dying applications and leaving clients the hub holds what it held before', async () => {
   const { before, during, after, openedWebSockets, outcomes } = await soak({
     webSockets: 150,
     rounds: 3,

@@ -37,7 +37,7 @@ beforeEach(async () => {
 });
 
 async function csrfOf(browser: FakeBrowser): Promise<string> {
-  const { body } = await browser.request(`${hub.url}hub/token`);
+  const { body } = await browser.request(`${hub.url}hub/account`);
   return /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
 }
 
@@ -237,6 +237,7 @@ test('every change asks for a recent login, but for what ends things or is over 
       'reportActivity',
       'extendDefaultServer',
       'extendNamedServer',
+      'chooseStartAtLogin',
       'restartService',
       'startService',
       'stopService',
@@ -298,7 +299,7 @@ test('API tokens are asked for nothing, and the setting turns it off', async () 
   });
   const browser = await off.logIn('ada', testPassword);
   await ageLogins(off);
-  const page = await browser.request(`${off.url}hub/token`);
+  const page = await browser.request(`${off.url}hub/account`);
   const made = await browser.follow(await submitTo(browser, page, '/hub/token', { note: 'x' }));
   expect(made.status).toBe(200);
   const token = /hub_[\w-]{43}/.exec(made.body)?.[0];

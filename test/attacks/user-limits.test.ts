@@ -24,7 +24,7 @@ test('a user makes no more tokens than allowed, also by asking for many at once'
     hint: 'Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/alice/tokens/ID.',
   });
 
-  const page = await browser.request(`${hub.url}hub/token`);
+  const page = await browser.request(`${hub.url}hub/account`);
   const full = await submitTo(browser, page, '/hub/token', { note: 'Nightly' });
   expect(full.status).toBe(400);
   expect(full.body).toContain('You have 5 API tokens, the most that a user may have here.');
@@ -120,6 +120,6 @@ test('each limit is off with 0', async () => {
   });
   const browser = await hub.logIn('ada', testPassword);
   for (let index = 0; index < 3; index += 1) await hub.logIn('ada', testPassword);
-  const page = await browser.request(`${hub.url}hub/token`);
+  const page = await browser.request(`${hub.url}hub/account`);
   expect((await submitTo(browser, page, '/hub/token', { note: 'x' })).status).toBe(303);
 });

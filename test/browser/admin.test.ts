@@ -147,7 +147,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await carol.goto(link);
     await carol.getByText('This link has expired').waitFor();
 
-    await ada.goto(`${hub.url}hub/admin/users/carol`);
+    await ada.goto(`${hub.url}hub/admin/users/carol?tab=logins`);
     await ada.getByRole('button', { name: 'End all logins' }).click();
     await ada.getByText('All logins have ended.').waitFor();
     await carol.goto(`${hub.url}hub/home`);
@@ -189,7 +189,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
 
     const tim = await logIn('tim');
     await tim.goto(`${hub.url}hub/admin/users/bob`);
-    await tim.getByRole('button', { name: 'Start the default server' }).waitFor();
+    await tim.getByRole('button', { name: 'Start the default server' }).first().waitFor();
 
     // Words of scopes complete one after another.
     await ada.getByRole('link', { name: 'Give access' }).click();
@@ -290,6 +290,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await hub.api('/users/frank', 'admin-service-token', { method: 'POST' });
     const ada = await logIn('ada');
     await ada.goto(`${hub.url}hub/admin/users/frank`);
+    await ada.getByText('More actions').click();
     await ada.getByRole('link', { name: 'Delete frank' }).click();
     await ada.getByLabel('Type frank to confirm').fill('frank');
     await ada.getByRole('button', { name: 'Delete user' }).click();

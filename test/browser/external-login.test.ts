@@ -131,13 +131,13 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     await first.getByRole('link', { name: 'Example Login' }).click();
     await second.getByRole('link', { name: 'Example Login' }).click();
     await passProviderPages(second, 'carol');
-    await second.waitForURL('**/hub/sessions');
+    await second.waitForURL('**/hub/account#sessions');
     // What was consented to in the other tab is not asked again.
     await first.getByPlaceholder('Enter any login').fill('carol');
     await first.getByPlaceholder('and password').fill('any password');
     await first.getByRole('button', { name: 'Sign-in' }).click();
-    await first.waitForURL('**/hub/token');
+    await first.waitForURL('**/hub/account#tokens');
     await second.reload();
-    expect(second.url()).toContain('/hub/sessions');
+    expect(second.url()).toContain('/hub/account#sessions');
   });
 });

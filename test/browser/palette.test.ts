@@ -41,7 +41,7 @@ describe.runIf(hasChromium())('the search in a real browser', () => {
     await chosen.waitFor();
     expect(await field.getAttribute('aria-activedescendant')).toBe(await chosen.getAttribute('id'));
     await page.keyboard.press('Enter');
-    await page.waitForURL('**/hub/token');
+    await page.waitForURL('**/hub/account#tokens');
   });
 
   test('opens by Control K and by its button on a phone, moves by arrows, and closes by Escape', async () => {

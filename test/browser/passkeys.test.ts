@@ -60,7 +60,7 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
 
   async function logOut(page: Page): Promise<void> {
     await page.getByRole('button', { name: /your account$/ }).click();
-    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.locator('#user-menu').getByRole('button', { name: 'Log out' }).click();
     await page.getByRole('heading', { name: 'You are logged out' }).waitFor();
   }
 
@@ -88,7 +88,7 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     await page.goto(`${hub.url}hub/login?next=%2Fhub%2Ftoken`);
     expect(await violationsOf(page)).toEqual([]);
     await page.getByRole('button', { name: 'Log in with a passkey' }).click();
-    await page.waitForURL(`${hub.url}hub/token`);
+    await page.waitForURL(`${hub.url}hub/account#tokens`);
     await logOut(page);
 
     await typePassword(page, 'ada');
@@ -152,7 +152,7 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     await logOut(page);
 
     await page.goto(`${hub.url}hub/login?next=%2Fhub%2Ftoken`);
-    await page.waitForURL(`${hub.url}hub/token`);
+    await page.waitForURL(`${hub.url}hub/account#tokens`);
     await logOut(page);
 
     // The button and the form take the offer back.

@@ -26,6 +26,7 @@ export const testSurroundings: PluginSurroundings = {
   publicUrl: 'http://127.0.0.1:8000/',
   isLoopbackOnly: true,
   trustedLocalAddress: undefined,
+  asksForCertificates: true,
   hubTitle: 'Hub',
   directory: process.cwd(),
 };

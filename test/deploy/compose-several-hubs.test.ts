@@ -40,7 +40,7 @@ describe.runIf(hasCompose())('two hubs and two gateways with docker-compose', ()
     return State?.Health?.Status === 'healthy';
   }
 
-  test('are set up, used, killed and upgraded as the page says', { timeout: 600_000 }, async () => {
+  test('are set up, used, killed and upgraded as the page says', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'hub-compose-'));
     chmodSync(directory, 0o755);
     const url = `http://127.0.0.1:${await freePort()}/`;

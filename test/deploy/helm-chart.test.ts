@@ -1,78 +1,26 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { chart, helm, kubectl, renderChart } from '../../scripts/helm.ts';
-import { plainManifests } from '../../scripts/plain-manifests.ts';
+import { plainManifests, plainValues } from '../../scripts/plain-manifests.ts';
 import { listHelmValues } from '../../scripts/reference/helm-values-page.ts';
-import { loadCheckedConfig } from '../../src/entrances/cli/checked-config.ts';
 import { isBackupName } from '../../src/platform/store/database-backup.ts';
 import { canRunHelm } from '../support/can-run-helm.ts';
+import {
+  checkedConfigOf,
+  configOf,
+  find,
+  type Manifest,
+  manifestsOf,
+  render,
+  withFile,
+} from '../support/chart.ts';
 import { projectDirectory } from '../support/services.ts';
-
-interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-  // biome-ignore lint/suspicious/noExplicitAny: objects of any kind
-  readonly [field: string]: any;
-}
-
-function manifestsOf(text: string): Manifest[] {
-  return parseAllDocuments(text)
-    .map((document) => document.toJS() as Manifest | null)
-    .filter((each) => each !== null);
-}
-
-async function render(...args: readonly string[]): Promise<Manifest[]> {
-  return manifestsOf(await renderChart(...args));
-}
-
-function find(manifests: readonly Manifest[], kind: string, name: string): Manifest | undefined {
-  return manifests.find((each) => each.kind === kind && each.metadata.name === name);
-}
-
-const configOf = (manifests: readonly Manifest[]) =>
-  JSON.parse(find(manifests, 'ConfigMap', 'hub')?.['data']['hub.config.json']) as Record<
-    string,
-    Record<string, unknown>
-  >;
-
-async function withFile<T>(text: string, use: (file: string) => Promise<T>): Promise<T> {
-  const directory = await mkdtemp(join(tmpdir(), 'hub-chart-'));
-  try {
-    const file = join(directory, 'hub.config.json');
-    await writeFile(file, text);
-    return await use(file);
-  } finally {
-    await rm(directory, { recursive: true });
-  }
-}
-
-/** The configuration as the hub reads it, in the environment that its pods have. */
-async function checkedConfigOf(manifests: readonly Manifest[]) {
-  const containers = find(manifests, 'Deployment', 'hub')?.['spec'].template.spec.containers;
-  const given: Readonly<Record<string, string>> = {
-    HUB_INSTANCE_URL: 'http://10.1.2.3:8080',
-    HUB_DATABASE_URL: 'postgresql://hub:password@postgresql/hub',
-    HUB_KEYV_URL: 'redis://redis:6379',
-  };
-  const env = Object.fromEntries(
-    containers[0].env.map(({ name }: { name: string }) => [
-      name,
-      given[name] ?? randomBytes(32).toString('hex'),
-    ]),
-  );
-  const { config } = await withFile(JSON.stringify(configOf(manifests)), (file) =>
-    loadCheckedConfig({ file, env }),
-  );
-  return config;
-}
 
 const readProject = (path: string) => readFileSync(join(projectDirectory, path), 'utf8');
 
@@ -102,7 +50,7 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
     expect(await helm('lint', '--strict', chart)).toContain('0 chart(s) failed');
   });
 
-  test('with its default values is what the plain manifests are (npm run manifests)', async () => {
+  test('is what the plain manifests are made from (npm run manifests)', async () => {
     for (const [path, text] of await plainManifests()) expect(readProject(path), path).toBe(text);
   });
 
@@ -116,11 +64,11 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
       'ServiceAccount',
     ]);
     // A namespace more, and no test.
-    expect(manifests).toHaveLength((await render()).length);
+    expect(manifests).toHaveLength((await render(...plainValues)).length);
   });
 
   test('refers to a Secret with the keys that the example has', async () => {
-    const used = [...(await renderChart()).matchAll(/^ +name: hub\n +key: (\S+)$/gm)];
+    const used = [...(await renderChart(...plainValues)).matchAll(/^ +name: hub\n +key: (\S+)$/gm)];
     const { stringData } = parse(readProject('deploy/kubernetes/secret.example.yaml')) as {
       stringData: object;
     };
@@ -131,7 +79,7 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
 
   test.for([
     '',
-    'database.type=sqlite,hub.replicas=1',
+    'database.type=postgresql,secret.databaseUrl=postgresql://db/hub',
     'secret.keyvUrl=true',
     'gateways.replicas=0',
   ])('makes a configuration that is right with the values %j', async (values) => {
@@ -164,8 +112,45 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
     });
   });
 
-  test('holds no secret', async () => {
-    expect((await render()).some(({ kind }) => kind === 'Secret')).toBe(false);
+  test('holds no secret where somebody else makes it', async () => {
+    const manifests = await render('--set', 'secret.create=false');
+    expect(manifests.some(({ kind }) => kind === 'Secret')).toBe(false);
+  });
+
+  test('runs several hubs on PostgreSQL, and as many as it is told', async () => {
+    const replicas = async (...values: readonly string[]) =>
+      find(await render(...plainValues, ...values), 'Deployment', 'hub')?.['spec'].replicas;
+    expect(await replicas()).toBe(2);
+    expect(await replicas('--set', 'hub.replicas=3')).toBe(3);
+  });
+
+  test('mounts files into the servers of users', async () => {
+    const mountPath = '/etc/jupyter/jupyter_server_config.py';
+    const content = 'c.ServerApp.shutdown_no_activity_timeout = 0\n';
+    const servers = { files: { settings: { mountPath, content } } };
+    const manifests = await withFile(JSON.stringify({ servers }), (file) =>
+      render('--values', file),
+    );
+    const map = find(manifests, 'ConfigMap', 'hub-files');
+    expect(map?.metadata.namespace).toBe('hub-servers');
+    expect(map?.['data']).toEqual({ settings: content });
+    const { Spawner } = await checkedConfigOf(manifests);
+    expect(Spawner.class).toBe('kubernetes');
+    expect(configOf(manifests)['KubernetesSpawner']?.['pod_patch']).toEqual({
+      spec: {
+        containers: [
+          {
+            name: 'server',
+            volumeMounts: [{ name: 'files', mountPath, subPath: 'settings', readOnly: true }],
+          },
+        ],
+        volumes: [{ name: 'files', configMap: { name: 'hub-files' } }],
+      },
+    });
+    const config = { KubernetesSpawner: { pod_patch: { metadata: {} } } };
+    await expect(
+      withFile(JSON.stringify({ servers, config }), (file) => render('--values', file)),
+    ).rejects.toThrow('mount the files there');
   });
 
   test('merges settings into those that it makes, and keeps the service of the gateways', async () => {
@@ -196,9 +181,8 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
   });
 
   test('keeps SQLite in a volume, for one hub alone', async () => {
-    const sqlite = ['--set', 'database.type=sqlite'];
-    await expect(render(...sqlite)).rejects.toThrow('sqlite is for one hub: set hub.replicas to 1');
-    const manifests = await render(...sqlite, '--set', 'hub.replicas=1');
+    await expect(render('--set', 'hub.replicas=2')).rejects.toThrow('sqlite is for one hub');
+    const manifests = await render();
     const spec = find(manifests, 'Deployment', 'hub')?.['spec'];
     expect(spec.strategy).toEqual({ type: 'Recreate' });
     expect(spec.template.spec.volumes[0]).toEqual({
@@ -273,7 +257,7 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
   });
 
   test('makes a Secret where it is asked to, with what the pods read', async () => {
-    const make = ['--set', 'secret.create=true'];
+    const make = ['--set', 'database.type=postgresql'];
     await expect(render(...make)).rejects.toThrow('secret.create needs secret.databaseUrl');
     const manifests = await render(...make, '--set', 'secret.databaseUrl=postgresql://db/hub');
     const data = find(manifests, 'Secret', 'hub')?.['data'] as Record<string, string>;
@@ -295,10 +279,8 @@ describe.runIf(canRunHelm())('the Helm chart', () => {
 
   test('backs PostgreSQL up by a job that reads what the hub reads, and keeps the newest', async () => {
     const on = ['--set', 'backup.enabled=true,backup.keep=2,hub.env[0].name=X'];
-    await expect(render(...on, '--set', 'database.type=sqlite,hub.replicas=1')).rejects.toThrow(
-      'backup.enabled needs database.type postgresql',
-    );
-    const manifests = await render(...on);
+    await expect(render(...on)).rejects.toThrow('backup.enabled needs database.type postgresql');
+    const manifests = await render(...plainValues, ...on);
     const job = find(manifests, 'CronJob', 'hub-backup')?.['spec'];
     expect(job.concurrencyPolicy).toBe('Forbid');
     const { spec } = job.jobTemplate.spec.template;

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { kubectl, pathOf, renderChart } from '../../scripts/helm.ts';
+import { plainValues } from '../../scripts/plain-manifests.ts';
 import { canRunHelm } from '../support/can-run-helm.ts';
 import { usePostgres } from '../support/databases.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
@@ -45,6 +46,7 @@ const plurals: Readonly<Record<string, string>> = {
   Role: 'roles',
   RoleBinding: 'rolebindings',
   ConfigMap: 'configmaps',
+  Secret: 'secrets',
   Service: 'services',
   Deployment: 'deployments',
   PodDisruptionBudget: 'poddisruptionbudgets',
@@ -104,15 +106,18 @@ describe.runIf(canRunHelm() && canRunPods() && hasPostgres())(
       manifests = manifestsOf(
         await kubectl('kustomize', join(projectDirectory, 'deploy/kubernetes')),
       );
-      await runAsReader(section('Namespace and secrets'));
+      await runAsReader(section('Namespace'));
+      await runAsReader(section('The Secret'));
       await runAsReader(section('With plain manifests'));
       token = await cluster().createToken('hub', 'hub');
     });
 
     test.for([
-      ['--set', 'database.type=sqlite', '--set', 'hub.replicas=1'],
+      [],
+      [...plainValues],
       ['--set', 'gateways.replicas=0', '--set', 'networkPolicy.enabled=false'],
       ['--set', 'servers.quota.pods=100', '--set', 'secret.keyvUrl=true'],
+      ['--set', 'servers.files.a.mountPath=/a', '--set', 'servers.files.a.content=b'],
       ['--set', 'image.pullSecrets={registry}', '--set', 'hub.nodeSelector.disk=ssd'],
       ['--set', 'ingress.className=nginx', '--set', 'ingress.tlsSecret='],
       ['--set', 'hub.env[0].name=A', '--set', 'hub.env[0].value=b'],

@@ -74,9 +74,13 @@ test('gateways on the machine of the hub outlive it, as the page says, and end w
   await until(() => !isAlive(hub.pid), 'the hub has ended');
   expect(pids.every(isAlive)).toBe(true);
   expect((await browser.request(server)).status).toBe(200);
-  const patient = browser.open(`${folder.url}hub/home`);
+  // Asked again where the next hub starts later than a request waits.
+  const home = until(
+    async () => (await browser.open(`${folder.url}hub/home`)).status === 200,
+    'the page waited for the next hub',
+  );
   const next = await folder.start();
-  expect((await patient).status).toBe(200);
+  await home;
   // The next hub finds them.
   expect(gatewayPids(next)).toEqual([]);
   expect(socket.readyState).toBe(WebSocket.OPEN);

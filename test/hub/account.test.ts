@@ -264,7 +264,7 @@ test('who may do nothing ends logins and tokens of their own, and makes no token
   });
   const { id, token } = (await made.json()) as { id: string; token: string };
   const url = `${strict.url}hub/token`;
-  const page = await browser.request(url);
+  const page = await browser.follow(await browser.request(url));
   expect(page.body).toContain('Nightly');
   expect(page.body).not.toContain('New token');
   const forged = await browser.request(url, {
@@ -278,12 +278,26 @@ test('who may do nothing ends logins and tokens of their own, and makes no token
     expect((await strict.api(path, token, { method: 'DELETE' })).status).toBe(403);
   expect((await submitTo(browser, page, '/hub/token/revoke')).status).toBe(303);
   expect((await strict.api('/user', token)).status).toBe(403);
-  const sessions = await browser.request(`${strict.url}hub/sessions`);
+  const sessions = await browser.request(`${strict.url}hub/account`);
   expect((await submitTo(browser, sessions, '/hub/sessions/end')).status).toBe(303);
   expect((await other.request(`${strict.url}hub/home`)).status).toBe(302);
   const gone = await submitTo(browser, sessions, '/hub/sessions/end');
   expect((await browser.follow(gone)).body).toContain('This login has ended already.');
   expect((await submitTo(browser, sessions, '/hub/sessions/end-others')).status).toBe(303);
+});
+
+test('the addresses of tokens and sessions lead to their part of the account, with what fills in the form', async () => {
+  await using own = await createPasswordHub(['ada']);
+  const ada = await own.logIn('ada', testPassword);
+  const locationOf = async (path: string) =>
+    (await ada.request(`${own.url}hub/${path}`)).headers.location;
+  expect(await locationOf('sessions')).toBe('/hub/account#sessions');
+  expect(await locationOf('token?note=Nightly')).toBe('/hub/account?note=Nightly#tokens');
+  const page = await ada.open(`${own.url}hub/token?note=Nightly`);
+  expect(page.body).toContain('<details class="new" open>');
+  const made = await submitTo(ada, page, '/hub/token', { note: 'Nightly' });
+  expect(made.headers.location).toBe('/hub/account#tokens');
+  expect((await ada.follow(made)).body).toContain('Your new token “Nightly”');
 });
 
 describe('linked identities', () => {

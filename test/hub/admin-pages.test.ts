@@ -229,9 +229,11 @@ describe('users', () => {
       method: 'POST',
       body: JSON.stringify({ note: 'Night shift', scopes: ['read:users:name!user'] }),
     });
-    const before = await ada.request(url);
+    const before = await ada.request(`${url}?tab=access`);
+    const logins = await ada.request(`${url}?tab=logins`);
     expect(before.body).toContain('By the configuration file');
-    expect(before.body).toMatch(
+    expect(before.body).not.toContain('Night shift');
+    expect(logins.body).toMatch(
       /Night shift<ul[^>]*><li title="read:users:name!user">Read the names of users/,
     );
     expect(before.body).toContain('Every user holds it.');
@@ -244,8 +246,9 @@ describe('users', () => {
     const removed = await ada.follow(await submitTo(ada, added, remove, {}, 'value="reading"'));
     expect(removed.body).toContain('bob is no longer in the group reading.');
     const revoke = '/hub/admin/users/bob/revoke-token';
-    expect(removed.body).toContain('Revoke the token Night shift');
-    const revoked = await ada.follow(await submitTo(ada, removed, revoke, {}, 'Night shift'));
+    const sent = await submitTo(ada, logins, revoke, {}, 'Night shift');
+    expect(sent.headers.location).toBe('/hub/admin/users/bob?tab=logins');
+    const revoked = await ada.follow(sent);
     expect(revoked.body).toContain('The token is revoked.');
     expect(revoked.body).not.toContain('Revoke the token Night shift');
     // A token of another user is not revoked from this page.
@@ -258,6 +261,10 @@ describe('users', () => {
     await post(ada, '/users/bob/revoke-token', { _csrf: csrf, token_id: id });
     const kept = await hub.api(`/users/plain/tokens/${id}`, 'admin-service-token');
     expect(kept.status).toBe(200);
+  });
+
+  test('have no part of the page that nobody knows', async () => {
+    expect((await ada.request(at('/users/bob?tab=rights'))).status).toBe(400);
   });
 
   test('are deleted only when their name is typed, and then lose their login', async () => {
@@ -275,7 +282,7 @@ describe('users', () => {
       await hub.logIn('plain', testPassword),
     ];
     const id = one.cookie('hub-session-id')?.value ?? '';
-    const page = await ada.request(at('/users/plain'));
+    const page = await ada.request(at('/users/plain?tab=logins'));
     await submitTo(ada, page, '/hub/admin/users/plain/end-session', {}, `value="${id}"`);
     expect((await one.request(`${hub.url}hub/home`)).status).toBe(302);
     expect((await two.request(`${hub.url}hub/home`)).status).toBe(200);
@@ -472,7 +479,10 @@ describe('many users at once', () => {
       body: JSON.stringify({ users: [gone] }),
     });
     await hub.api(`/users/${gone}/tokens`, 'admin-service-token', { method: 'POST', body: '{}' });
-    const page = await ada.request(at(`/users/${gone}`));
+    const parts = await Promise.all(
+      ['overview', 'access', 'logins'].map((tab) => ada.request(at(`/users/${gone}?tab=${tab}`))),
+    );
+    const page = { ...parts[0]!, body: parts.map(({ body }) => body).join('') };
     const actions = new Set(
       [...page.body.matchAll(/<form[^>]* action="([^"]*leaving[^"]*)"/g)].map(([, to]) => to ?? ''),
     );

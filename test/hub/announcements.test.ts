@@ -25,7 +25,7 @@ test('an announcement stands on every page as plain text, until the file says ot
     Authenticator: { admin_users: ['ada'] },
   });
   const ada = await hub.logIn('ada');
-  const pages = ['hub/home', 'hub/token', 'hub/sessions', 'hub/admin', 'hub/account', 'hub/spawn'];
+  const pages = ['hub/home', 'hub/admin', 'hub/account', 'hub/spawn'];
   for (const path of pages) expect(await bodyOf(hub, ada, path)).toContain(shown);
   expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain(shown);
 
@@ -65,7 +65,7 @@ test('a page may have an announcement of its own, or none', async () => {
   expect(login).not.toContain('For all.');
   const browser = await hub.logIn('alice');
   expect(await bodyOf(hub, browser, 'hub/home')).not.toContain('For all.');
-  expect(await bodyOf(hub, browser, 'hub/token')).toContain('For all.');
+  expect(await bodyOf(hub, browser, 'hub/account')).toContain('For all.');
   for (const path of ['hub/spawn', 'hub/spawn-pending', 'user/alice/']) {
     expect(await bodyOf(hub, browser, path)).toContain('For those who start.');
   }
@@ -81,7 +81,7 @@ test('an announcement of the file may be for some pages, of a kind, and end', as
   expect(await bodyOf(hub, browser, 'hub/home')).toContain(
     '<div class="notice info" role="status">',
   );
-  expect(await bodyOf(hub, browser, 'hub/token')).not.toContain('A course.');
+  expect(await bodyOf(hub, browser, 'hub/account')).not.toContain('A course.');
   const over = { ...announcement, until: '2020-01-01T00:00:00Z' };
   await hub.reload({ Hub: { announcement: over } });
   expect(await bodyOf(hub, browser, 'hub/home')).not.toContain('A course.');
@@ -121,7 +121,7 @@ describe('what is announced at run time', () => {
     const end = inAnHour();
     const put = await call('PUT', '/announcement', { text: all, level: 'warning', until: end });
     expect(put).toMatchObject({ status: 200, body: { text: all, pages: null, until: end } });
-    for (const path of ['hub/home', 'hub/token']) {
+    for (const path of ['hub/home', 'hub/account']) {
       const body = await bodyOf(hub, alice, path);
       expect(body).toContain(shown);
       expect(body).not.toContain('Of the file.');

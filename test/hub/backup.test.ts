@@ -227,6 +227,27 @@ describe('backups that the hub makes by itself', () => {
   });
 });
 
+test('backups by a command, such as of a CronJob, are known to doctor, metric and page', async () => {
+  await using folder = await createHubFolder();
+  await folder.start();
+  const backup = (file: string) => folder.command(['backup', file]);
+  const aboutBackups = async () =>
+    (await folder.command(['doctor'])).stdout
+      .split('\n')
+      .filter((line) => /backup/.test(line))
+      .join();
+  expect(await aboutBackups()).toBe('');
+  expect((await backup('one.sqlite')).code).toBe(0);
+  expect(await aboutBackups()).toContain('the last one is 0.0 days old');
+  // To name a file that is there is a slip of who types, and no failed backup.
+  expect((await backup('one.sqlite')).code).toBe(1);
+  expect(await aboutBackups()).toContain('the last one is 0.0 days old');
+  expect((await backup('no-such-folder/two.sqlite')).code).toBe(1);
+  expect(await aboutBackups()).toContain('the last one failed');
+  expect((await backup('three.sqlite')).code).toBe(0);
+  expect(await aboutBackups()).toContain('days old');
+});
+
 test('a database of a hub before the first release is refused, and what to do is said', async () => {
   await using folder = await createHubFolder();
   await folder.command(['user', 'list']);

@@ -381,7 +381,7 @@ describe('wrong content types', () => {
 
   test('JSON of a browser must say that it is JSON, which a form of another site cannot', async () => {
     const browser = await hub.logIn('alice');
-    const page = await browser.request(`${hub.url}hub/token`);
+    const page = await browser.request(`${hub.url}hub/account`);
     const csrf = /name="_csrf" value="([^"]*)"/.exec(page.body)?.[1] ?? '';
     const send = (contentType: string) =>
       browser.request(`${hub.url}hub/api/users/alice/tokens`, {
@@ -508,6 +508,23 @@ test('what may know of no token is refused by introspection as it is described',
     { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },
   );
 });
+
+test.each([
+  ['/users', 'sate=active', 'state'],
+  ['/users', 'include_stopped_server=1', 'include_stopped_servers'],
+  ['/groups', 'limt=1', 'limit'],
+])(
+  'a parameter of %s that is misspelt, %s, is refused and not passed over',
+  async (path, query, meant) => {
+    const answer = await hub.api(`${path}?${query}`, 'admin-service-token');
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      message: `There is no parameter ${query.split('=')[0]}; did you mean ${meant}?`,
+    });
+    const other = await hub.api(`${path}?_=1&utm=x&limit=1`, 'admin-service-token');
+    expect(other.status).toBe(200);
+  },
+);
 
 test.each(['introspect', 'revoke', 'token'])(
   'a refused request to /oauth2/%s is answered as it is described',

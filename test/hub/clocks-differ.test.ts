@@ -86,7 +86,7 @@ describe.skipIf(!requires('postgres', 'faketime'))(
         expect((await submitLogin(browser, from.url, 'alice', 'test')).status).toBe(302);
         // Cookies know no ports: the same ones go to the other hub.
         expect((await browser.request(`${to.url}hub/home`)).status).toBe(200);
-        expect((await browser.request(`${to.url}hub/token`)).body).not.toContain('Confirm');
+        expect((await browser.request(`${to.url}hub/account`)).body).not.toContain('Confirm');
       }
     });
   },

@@ -148,6 +148,34 @@ test('hub service stops, starts and restarts what the running hub manages', asyn
   expect((await service('restart tacker')).stderr).toBe('There is no such service.\n');
 });
 
+test('hub server starts and stops servers through the running hub', async () => {
+  const { Hub, ...rest } = config();
+  await using hub = await createTestHub({ ...rest, Hub: { ...Hub, allow_named_servers: true } });
+  await createUser(hub, 'ada');
+  const server = (args: string) => runCommand(hub.directory, ['server', ...args.split(' ')]);
+  const isReady = async (path: string) =>
+    ((await (await hub.api(path, adminToken)).json()) as { ready: boolean }).ready;
+  for (const [args, path] of [
+    ['ada', '/users/ada/server'],
+    ['ada work', '/users/ada/servers/work'],
+  ] as const) {
+    expect((await server(`start ${args}`)).stdout).toMatch(
+      /^The server is (?:running|starting)\.\n$/,
+    );
+    await until(() => isReady(path), 'it runs');
+    expect((await server(`stop ${args}`)).stdout).toMatch(
+      /^The server (?:has stopped|is stopping)\.\n$/,
+    );
+    await until(async () => !(await isReady(path)), 'it is stopped');
+  }
+  expect((await server('start eve')).stderr).toBe('There is no such user.\n');
+  const { entries } = (await (
+    await hub.api('/audit?action=server.stop&target=ada', adminToken)
+  ).json()) as { entries: unknown };
+  const actor = { kind: 'command_line', name: userInfo().username };
+  expect(entries).toMatchObject([{ actor }, { actor }]);
+});
+
 describe.each(['sqlite', 'postgres'] as const)('before the first start, on %s', (dialect) => {
   describe.skipIf(dialect === 'postgres' && !hasPostgres())('the commands', () => {
     const postgres = dialect === 'postgres' ? usePostgres() : undefined;

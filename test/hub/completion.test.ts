@@ -112,6 +112,7 @@ describe('what can come next', () => {
       'add',
       'passwd',
       'account',
+      'volume',
       'import',
       'invite',
       'group',
@@ -144,6 +145,8 @@ describe('what can come next', () => {
     await folder.run(['group', 'create', 'makers']);
     const group = await valuesFor(`group add --config ${folder.configFile} ma`);
     expect(group).toEqual(['makers']);
+    const users = await valuesFor(`server stop --config ${folder.configFile} ad`);
+    expect(users).toEqual(['ada@example.org']);
     const second = await valuesFor(`group add --config ${folder.configFile} makers eve ada`);
     expect(second).toEqual(['ada@example.org']);
   });

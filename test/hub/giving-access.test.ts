@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FakeBrowser } from '../support/fake-browser.ts';
-import { submitTo } from '../support/pages.ts';
+import { fieldsWithFocus, submitTo } from '../support/pages.ts';
 import { createPasswordHub, passwordHubConfig, testPassword } from '../support/password-hub.ts';
 import { adminToken } from '../support/server-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
@@ -41,7 +41,8 @@ async function give(
     ...{ holders: 'user', names: 'tim', kind: 'course-assistant', where: 'group' },
     ...values,
   });
-  const [, problem = ''] = /notice bad[^>]*>(?:<[^>]*>)*([^<]*)/.exec(body) ?? [];
+  const [, problem = ''] =
+    /(?:notice bad|class="problem")[^>]*>(?:<[^>]*>)*([^<]*)/.exec(body) ?? [];
   return { status, location: headers.location, problem, body };
 }
 
@@ -72,6 +73,18 @@ describe('access', () => {
       'admin-ui',
     ]);
 
+    // Names may still be completed when the form is sent already.
+    const { body } = await ada.request(`${hub.url}hub/home`);
+    const [, token = ''] = /name="csrf-token" content="([^"]+)"/.exec(body) ?? [];
+    expect(await give({ place: 'Statistik 101' }, { query: '?user=tim' })).toMatchObject({
+      status: 303,
+    });
+    const completing = await ada.request(`${hub.url}hub/search?search=stat`, {
+      headers: { accept: 'application/json', 'x-csrf-token': token },
+    });
+    expect(completing.status).toBe(200);
+    expect((await ada.request(at('users/tim'))).body).toContain('Access is given to tim.');
+
     // The role is there already.
     const before = await roleNames();
     const again = await give(
@@ -93,7 +106,7 @@ describe('access', () => {
       '/hub/admin/groups/Statistik%20101',
     ]);
     expect((await tim.request(at('users/bob'))).status).toBe(403);
-    const tom = await ada.request(at('users/tom'));
+    const tom = await ada.request(at('users/tom?tab=access'));
     expect(tom.body).toContain('Remove access of tom by course-assistant.statistik-101');
     expect(tom.body).not.toContain('Remove access of tom by guests');
   });
@@ -141,24 +154,34 @@ describe('access', () => {
       '“Read details about the hub” cannot be given as “only group staff”.',
     );
     expect((await give({ ...custom, scopes: 'read:server' })).problem).toContain(
-      'did you mean &quot;read:servers&quot;?',
+      'did you mean "read:servers"?',
     );
   });
 
   test.each([
-    [{}, 'Name the group, service or server.'],
-    [{ place: 'nowhere' }, 'There is no such group'],
-    [{ kind: 'service-user', where: 'service', place: 'nothing' }, 'There is no such service'],
-    [{ kind: 'server-helper', where: 'server', place: 'nobody/' }, 'There is no such user'],
-    [{ kind: 'auditor', place: 'staff' }, 'Choose everywhere.'],
-    [{ kind: 'server-helper', where: 'all' }, 'Choose a server.'],
-    [{ kind: 'custom', where: 'all' }, 'name at least one scope'],
-    [{ kind: 'support', where: 'all', names: 'no-one' }, 'There is no such user'],
-    [{ kind: 'support', where: 'nowhere' }, 'Choose what is given, and where.'],
-  ])('is refused in words for %o', async (values, words) => {
+    [{}, 'Name the group, service or server.', 'place'],
+    [{ place: 'nowhere' }, 'There is no such group', 'place'],
+    [
+      { kind: 'service-user', where: 'service', place: 'nothing' },
+      'There is no such service',
+      'place',
+    ],
+    [
+      { kind: 'server-helper', where: 'server', place: 'nobody/' },
+      'There is no such user',
+      'place',
+    ],
+    [{ kind: 'auditor', place: 'staff' }, 'Choose everywhere.', 'where'],
+    [{ kind: 'server-helper', where: 'all' }, 'Choose a server.', 'where'],
+    [{ kind: 'custom', where: 'all' }, 'name at least one scope', 'scopes'],
+    [{ kind: 'custom', where: 'all', scopes: 'read:nothing' }, 'read:nothing', 'scopes'],
+    [{ kind: 'support', where: 'all', names: 'no-one' }, 'There is no such user', 'names'],
+    [{ kind: 'support', where: 'nowhere' }, 'Choose what is given, and where.', 'where'],
+  ])('is refused in words beside the field for %o', async (values, words, field) => {
     const before = await roleNames();
     const refused = await give(values);
     expect([refused.status, refused.problem]).toEqual([400, expect.stringContaining(words)]);
+    expect(fieldsWithFocus(refused.body)).toEqual([field]);
     expect(await roleNames()).toEqual(before);
   });
 

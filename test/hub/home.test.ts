@@ -249,7 +249,7 @@ describe('a form that is sent when the login has ended', () => {
     ['hub/spawn/root', 'hub/spawn/root', { profile: 'large' }, 'value="large" checked'],
     ['hub/home', 'hub/create-server', { name: 'my thesis' }, 'value="my thesis"'],
     [
-      'hub/token',
+      'hub/account',
       'hub/token',
       { scope: 'access:services!service=far' },
       'value="access:services!service=far"',

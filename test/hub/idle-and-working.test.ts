@@ -48,4 +48,4 @@ test('a calculation without a tab keeps its server, and a forgotten tab does not
   expect(await getServer(hub, working)).toMatchObject({ ready: true });
   const { started, last_activity } = await getServer(hub, working);
   expect(Date.parse(last_activity ?? '')).toBeGreaterThan(Date.parse(started ?? ''));
-}, 180_000);
+});

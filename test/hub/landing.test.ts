@@ -39,7 +39,7 @@ describe('a login that asked for nothing, and the base URL,', () => {
     await startUntilReady(hub, serverPath('alice'));
     expect(await endOf(hub, browser, 'hub/login')).toBe('/user/alice/');
     expect(await endOf(hub, browser, 'hub/login?keep=yes')).toBe('/user/alice/?keep=yes');
-    expect(await endOf(hub, browser, 'hub/login?next=/hub/token')).toBe('/hub/token');
+    expect(await endOf(hub, browser, 'hub/login?next=/hub/account')).toBe('/hub/account');
     expect(await endOf(hub, browser, 'hub/home')).toBe('/hub/home');
   });
 
@@ -55,11 +55,11 @@ describe('a login that asked for nothing, and the base URL,', () => {
 
   test('lead to default_url above all, and home where there are no servers', async () => {
     await using chosen = await createServerHub({
-      Hub: { redirect_to_server: true, default_url: '/hub/token' },
+      Hub: { redirect_to_server: true, default_url: '/hub/account' },
     });
-    expect(await endOf(chosen, await chosen.logIn('alice'), '')).toBe('/hub/token');
+    expect(await endOf(chosen, await chosen.logIn('alice'), '')).toBe('/hub/account');
     const foreignProcess = await fetch(`${chosen.url}hub/`, { redirect: 'manual' });
-    expect(foreignProcess.headers.get('location')).toBe('/hub/token');
+    expect(foreignProcess.headers.get('location')).toBe('/hub/account');
     await using circle = await createServerHub({ Hub: { default_url: '/' } });
     expect(await endOf(circle, await circle.logIn('alice'), '')).toBe('/hub/home');
     await using bare = await createTestHub({ Hub: { redirect_to_server: true } });
@@ -70,11 +70,11 @@ describe('a login that asked for nothing, and the base URL,', () => {
 test('the base URL leads to the page that its link names, and never to another site', async () => {
   await using hub = await createServerHub();
   for (const path of ['', 'hub/']) {
-    const link = `${path}?next=${encodeURIComponent('/hub/token?a=1')}`;
+    const link = `${path}?next=${encodeURIComponent('/hub/account?a=1')}`;
     const foreignProcess = await fetch(hub.url + link, { redirect: 'manual' });
-    expect(foreignProcess.headers.get('location')).toBe('/hub/login?next=%2Fhub%2Ftoken%3Fa%3D1');
+    expect(foreignProcess.headers.get('location')).toBe('/hub/login?next=%2Fhub%2Faccount%3Fa%3D1');
     const browser = await hub.logIn('alice');
-    expect(await endOf(hub, browser, link)).toBe('/hub/token?a=1');
+    expect(await endOf(hub, browser, link)).toBe('/hub/account?a=1');
     for (const remote of ['https://evil.example/', '//evil.example', String.raw`\\evil.example`]) {
       const trap = `${path}?next=${encodeURIComponent(remote)}`;
       expect(await endOf(hub, browser, trap)).toBe('/hub/home');

@@ -92,23 +92,19 @@ describe('the language of pages', () => {
     const reported = async (path: string, fields: Record<string, string>) => {
       const form = await browser.request(`${hub.url}hub/admin/${path}`);
       const { body } = await submitMain(browser, form, fields);
-      return /<div class="notice bad[^>]*>([\s\S]*?)<\/div>/
-        .exec(body)?.[1]
+      return /<(div class="notice bad|p class="problem)[^>]*>([\s\S]*?)<\/(?:div|p)>/
+        .exec(body)?.[2]
         ?.replace(/<[^>]*>/g, '');
     };
     const scope = { name: 'watchers', filtered: 'servers!user=*' };
     expect(await reported('new-role', scope)).toContain(
       'ist ein Platzhalter: Filter nehmen nur ganze',
     );
-    expect(await reported('new-role', { name: 'No name' })).toContain(
-      'name: muss 3 bis 255 Zeichen',
-    );
+    expect(await reported('new-role', { name: 'No name' })).toContain('Muss 3 bis 255 Zeichen');
     const taken = { name: 'mine', url: hub.url, access: 'gateway' };
-    expect(await reported('new-service', taken)).toContain(
-      'url: ist eine Adresse des Hubs selbst.',
-    );
+    expect(await reported('new-service', taken)).toContain('Ist eine Adresse des Hubs selbst.');
     const wrong = { ...taken, url: 'ftp://files' };
-    expect(await reported('new-service', wrong)).toContain('url: ist keine URL mit http://');
+    expect(await reported('new-service', wrong)).toContain('Ist keine URL mit http://');
   });
 
   test('is English for programs', async () => {

@@ -180,6 +180,29 @@ test.skipIf(!requires('promtool'))(
   },
 );
 
+test('they come as OpenMetrics for a scraper that prefers it, and are called the same afterwards', async () => {
+  const ask = (accept: string) => hub.api('/metrics', adminToken, { headers: { accept } });
+  const prometheus =
+    'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2';
+  const answer = await ask(prometheus);
+  expect(answer.headers.get('content-type')).toContain('application/openmetrics-text');
+  expect(answer.headers.get('vary')).toContain('Accept');
+  const text = await answer.text();
+  expect(text).toMatch(/\n# EOF\n$/);
+  expect(text).not.toContain('\n\n');
+  const logins = /^hub_logins_total\{authenticator="dummy",outcome="logged_in"\} [1-9]/m;
+  expect(text).toContain('# TYPE hub_logins counter');
+  expect(text).toMatch(logins);
+  const old = await ask('text/plain;q=0.5,application/openmetrics-text;q=0.1');
+  expect(old.headers.get('content-type')).toContain('text/plain');
+  const oldText = await old.text();
+  expect(oldText).toContain('# TYPE hub_logins_total counter');
+  expect(oldText).toMatch(logins);
+  const names = (of: string) =>
+    [...new Set([...of.matchAll(/^(hub_\w+)[{ ]/gm)].map(([, name]) => name))].toSorted();
+  expect(names(text)).toEqual(names(oldText));
+});
+
 test('they are compressed for a scraper that takes it', async () => {
   const ask = (coding: string) =>
     hub.api('/metrics', adminToken, { headers: { 'accept-encoding': coding } });

@@ -138,7 +138,7 @@ test('a command line is let in by a code that its user types on a page, and ends
   expect(tokens.claims()).toMatchObject({ preferred_username: 'ada', amr: ['pwd'] });
   const again = await submitTo(browser, page, '/hub/device', { decision: 'allow' });
   expect([again.status, again.body]).toEqual([400, expect.stringContaining('has expired')]);
-  expect((await browser.request(`${hub.url}hub/token`)).body).toContain('sync');
+  expect((await browser.request(`${hub.url}hub/account`)).body).toContain('sync');
   const other = await browser.request(others.verification_uri_complete ?? '');
   await submitTo(browser, other, '/hub/device', { decision: 'deny' });
   await expect(

@@ -92,10 +92,10 @@ test.each([
 test('what is revoked on the last page of a list leads back there', async () => {
   await makeTokens('ada', 22);
   const browser = await hub.logIn('ada', testPassword);
-  const page = await browser.request(`${hub.url}hub/token?before=`);
+  const page = await browser.request(`${hub.url}hub/account?before=`);
   expect(page.body).toContain('10 of 22');
   const revoked = await submitTo(browser, page, '/hub/token/revoke', {});
-  expect([revoked.status, revoked.headers.location]).toEqual([303, '/hub/token?before=']);
+  expect([revoked.status, revoked.headers.location]).toEqual([303, '/hub/account?before=#tokens']);
   const shown = await browser.follow(revoked);
   expect(shown.body).toContain('The token is revoked.');
   expect(shown.body).toContain('10 of 21');

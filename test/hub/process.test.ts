@@ -417,6 +417,36 @@ describe('the cookie keys', () => {
     expect((await late.request(`${after.url}hub/home`)).status).toBe(200);
   });
 
+  test('lost with the cookie secret: said clearly at start, with what to do', async () => {
+    await using folder = await createHubFolder({ Hub: { cookie_secret: old } });
+    const idsOfKeys = async () => {
+      const { keys } = (await (await fetch(`${folder.apiUrl}/oauth2/jwks`)).json()) as {
+        keys: { kid: string }[];
+      };
+      return keys.map(({ kid }) => kid);
+    };
+    const before = await folder.start();
+    const first = await idsOfKeys();
+    expect(before.logged(/sealed with another cookie secret/)).toEqual([]);
+    await before.end();
+
+    await folder.configure({ Hub: { cookie_secret: fresh } });
+    const without = await folder.start();
+    const [reported] = without.logged(/sealed with another cookie secret/);
+    expect(reported?.['msg']).toContain(
+      'put the former key behind the new one in Hub.cookie_secret and restart the hub',
+    );
+    expect(reported?.['keys']).toEqual(expect.arrayContaining(first));
+    expect((await idsOfKeys()).filter((id) => first.includes(id))).toEqual([]);
+    await without.end();
+
+    // What it says helps.
+    await folder.configure({ Hub: { cookie_secret: [fresh, old] } });
+    const again = await folder.start();
+    expect(again.logged(/sealed with another cookie secret/)).toEqual([]);
+    expect(await idsOfKeys()).toEqual(expect.arrayContaining(first));
+  });
+
   test('log all users out when the key is another one', async () => {
     await using folder = await createHubFolder();
     const { directory } = folder;

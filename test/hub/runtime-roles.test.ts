@@ -378,7 +378,7 @@ describe('the pages', () => {
     const form = await ada.request(at('/new-role'));
     expect(form.body).toContain('Read the metrics of the hub');
     const refused = await submitMain(ada, form, { name: 'No name', description: 'x' });
-    expect([refused.status, refused.body.includes('must have 3 to 255')]).toEqual([400, true]);
+    expect([refused.status, refused.body.includes('>Must have 3 to 255')]).toEqual([400, true]);
     const made = await submitMain(ada, form, {
       name: 'watchers',
       scope: 'read:metrics',

@@ -417,11 +417,30 @@ describe('the pages', () => {
     const refused = await submitMain(ada, form, { ...typed, url: new URL(hub.apiUrl).origin });
     expect([refused.status, refused.body.includes('the hub itself')]).toEqual([400, true]);
     expect(refused.body).toContain('value="By &lt;page&gt;"');
-    const redirect_uris = 'https://a.example.org/cb\nhttps://b.example.org/cb';
-    const added = await submitMain(ada, form, { ...typed, url: appUrl, redirect_uris });
+    // Beside the field, which has the focus, and in no banner above the form.
+    expect(refused.body).toMatch(
+      /<input[^>]* id="field-url"[^>]* aria-describedby="field-url-problem field-url-help" autofocus=""/,
+    );
+    expect(refused.body).toMatch(
+      /<p class="problem" id="field-url-problem">Is an address of the hub itself\.</,
+    );
+    expect(refused.body).not.toContain('notice bad');
+    const rule = await submitMain(ada, form, { ...typed, name: 'by page' });
+    expect(rule.body).toMatch(/id="field-name-problem">[^<]+</);
+    expect(rule.body).toContain('Letters, digits and . _ ~ - only.');
+    const oauth_redirect_uris = 'https://a.example.org/cb\nhttps://b.example.org/cb';
+    const added = await submitMain(ada, form, { ...typed, url: appUrl, oauth_redirect_uris });
     const token = /hub_[\w-]+/.exec(added.body)?.[0];
     expect((await whoami(token)).name).toBe('by-page');
     expect(added.body).toContain('/hub/admin/services');
+
+    // The gateway checks the visitors of this one, which has no use for a token.
+    const guarded = await submitMain(ada, form, { ...typed, name: 'guarded', url: appUrl });
+    expect([guarded.status, guarded.headers.location]).toEqual([
+      303,
+      '/hub/admin/services/guarded',
+    ]);
+    await ask('DELETE', 'guarded');
 
     const list = await ada.request(at('/services'));
     expect(list.body).not.toContain(token);
@@ -442,7 +461,7 @@ describe('the pages', () => {
       title: '',
       url: appUrl,
       access: 'public',
-      redirect_uris: '',
+      oauth_redirect_uris: '',
     });
     expect(saved.status).toBe(303);
     const { body } = await ask('GET', 'by-page');
@@ -454,7 +473,7 @@ describe('the pages', () => {
     const limits = { 'limits.requests_per_second': '0.001', 'limits.per': 'address' };
     const open = { title: '', url: appUrl, access: 'public' };
     const wrong = await submitMain(ada, bare, { ...open, 'limits.allow_addresses': 'here' });
-    expect([wrong.status, wrong.body.includes('\nhere</textarea>')]).toEqual([400, true]);
+    expect([wrong.status, wrong.body.includes('>here</textarea>')]).toEqual([400, true]);
     expect((await submitMain(ada, bare, { ...open, ...limits })).status).toBe(303);
     const visit = () => fetch(`${hub.url}services/by-page/`);
     expect((await visit()).status).toBe(200);
@@ -468,13 +487,13 @@ describe('the pages', () => {
     expect((await visit()).status).toBe(200);
     const set = 'headers.request.set';
     for (const [lines, problem] of [
-      ['X-A: b\nX-Hub-User: root', 'X-Hub-User: is no header that can be changed here'],
-      ['X-A: b\nsecret', 'headers.request.set: line 2 is not Name: value.'],
+      ['X-A: b\nX-Hub-User: root', 'Is no header that can be changed here'],
+      ['X-A: b\nsecret', '>Line 2 is not Name: value.'],
     ] as const) {
       const { status, body } = await submitMain(ada, limited, { ...open, [set]: lines });
       expect(status).toBe(400);
       expect(body).toContain(problem);
-      expect(body).toContain(`\n${lines}</textarea>`);
+      expect(body).toContain(`>${lines}</textarea>`);
     }
     const bySecret = { [set]: 'X-Key: of: <app>', 'headers.response.set': 'X-Frame-Options: DENY' };
     const replaced = await ada.request(at('/services/by-page/edit'));
@@ -545,7 +564,7 @@ describe('the pages, with managed services at run time,', () => {
       ...typed,
       environment: 'WORD=first\nhush',
     });
-    expect([wrong.status, wrong.body.includes('environment: line 2')]).toEqual([400, true]);
+    expect([wrong.status, wrong.body.includes('>Line 2 is not')]).toEqual([400, true]);
     const added = await submitMain(ada, wrong, typed);
     expect([problemIn(added), added.headers.location]).toEqual([
       undefined,

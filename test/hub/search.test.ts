@@ -58,7 +58,7 @@ describe('the search of everything', () => {
     expect(await titles(root, 'announce')).toEqual(['Announcements']);
     expect(await titles(alice, 'announce')).toEqual([]);
     expect(await find(alice, 'token')).toEqual([
-      { title: 'Tokens', kind: 'Page', url: '/hub/token' },
+      { title: 'Tokens', kind: 'Page', url: '/hub/account#tokens' },
     ]);
   });
 

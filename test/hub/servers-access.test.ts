@@ -158,8 +158,8 @@ describe.each([
     expect(browser.cookie('hub-user-alice-lab')).toMatchObject({ path: '/user/alice/lab/' });
     expect((await follow(browser, `${hub.url}user/alice/x`)).at(-1)?.status).toBe(200);
     expect(browser.cookie('hub-user-alice')).toMatchObject({ path: '/user/alice/' });
-    const tokens = (await browser.request(`${hub.url}hub/token`)).body;
-    const allowed = Array.from(tokens.matchAll(/<li>[^>]*><strong>([^<]+)/g), ([, name]) => name);
+    const [, apps = ''] = (await browser.request(`${hub.url}hub/account`)).body.split('id="apps"');
+    const allowed = Array.from(apps.matchAll(/<li>[^>]*><strong>([^<]+)/g), ([, name]) => name);
     expect(allowed.toSorted()).toEqual(['Your server', 'lab']);
     // Back after a stop and a start, with the cookie it had.
     await stopServer(hub, serverPath('alice', 'lab'));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FakeBrowser } from '../support/fake-browser.ts';
+import { changeDatabase } from '../support/hub-database.ts';
 import { serversInHub } from '../support/in-hub-servers.ts';
 import {
   adminToken,
@@ -224,6 +225,11 @@ test('a page elsewhere is never where a start leads to', async () => {
   }
 });
 
+async function untilRow(hub: TestHub): Promise<void> {
+  const isStarted = async () => (await hub.api(serverPath('alice'), adminToken)).status === 200;
+  await until(isStarted, 'the start is under way');
+}
+
 test('a login starts the default server with start_at_login, and does not depend on it', async () => {
   await using hub = await createTestHub({
     ...serversInHub,
@@ -239,8 +245,7 @@ test('a login starts the default server with start_at_login, and does not depend
   const ask = (path: string) => callApi(hub, adminToken, 'GET', path);
   await createUsers(hub, 'alice', 'ben', 'carl');
   await hub.logIn('alice');
-  const isStarted = async () => (await hub.api(serverPath('alice'), adminToken)).status === 200;
-  await until(isStarted, 'the start is under way');
+  await untilRow(hub);
   await untilServer(hub, serverPath('alice'), ({ ready }) => ready, 'the server of alice runs');
   const { body: started } = await ask('/audit?action=server.start');
   const { body: login } = await ask('/audit?action=login');
@@ -261,4 +266,63 @@ test('a login starts the default server with start_at_login, and does not depend
   await until(() => refusedOf().includes('ben'), 'the start of ben is refused');
   expect(refusedOf()).toEqual(['ben']);
   expect((await ask('/users/carl')).body.servers).toEqual({});
+});
+
+test('users choose whether a login starts their server, where the operator lets them', async () => {
+  const hubWith = (value: unknown) =>
+    createTestHub({
+      ...serversInHub,
+      Spawner: { ...serversInHub.Spawner, start_at_login: value },
+    });
+  const path = '/users/alice/start-at-login';
+  const read = async (hub: TestHub, name = 'alice') =>
+    (await callApi(hub, adminToken, 'GET', `/users/${name}/start-at-login`)).body;
+  {
+    await using hub = await hubWith('choice');
+    await createUsers(hub, 'alice', 'ben');
+    expect(await read(hub)).toEqual({ enabled: false, may_choose: true });
+    const browser = await hub.logIn('alice');
+    const home = await browser.open(`${hub.url}hub/home`);
+    const chosen = await submitFormTo(browser, home, /^\/hub\/start-at-login$/);
+    expect(chosen.status).toBe(303);
+    expect(await read(hub)).toEqual({ enabled: true, may_choose: true });
+    expect(await read(hub, 'ben')).toEqual({ enabled: false, may_choose: true });
+    expect((await browser.open(`${hub.url}hub/home`)).body).toContain('starts when you log in');
+    // The choice of another is none of their business.
+    const ben = await hub.logIn('ben');
+    expect((await ben.request(`${hub.url}hub/api${path}`)).status).toBe(404);
+    expect(await getServer(hub, serverPath('alice')).catch(() => 'none')).toBe('none');
+    await hub.logIn('alice');
+    await untilRow(hub);
+    await untilServer(hub, serverPath('alice'), ({ ready }) => ready, 'the server of alice runs');
+    const { body: audit } = await callApi(hub, adminToken, 'GET', '/audit?target=alice');
+    expect(audit.entries).toContainEqual(
+      expect.objectContaining({
+        action: 'server.start_at_login',
+        actor: expect.objectContaining({ name: 'alice' }),
+        detail: { starts: true },
+      }),
+    );
+    const put = (enabled: unknown) => callApi(hub, adminToken, 'PUT', path, { enabled });
+    expect((await put('yes')).status).toBe(400);
+    expect(await put(false)).toMatchObject({ status: 200, body: { enabled: false } });
+    // It goes with its user.
+    await put(true);
+    await callApi(hub, adminToken, 'DELETE', '/users/alice');
+    await createUsers(hub, 'alice');
+    expect(await read(hub)).toEqual({ enabled: false, may_choose: true });
+    const left: unknown[] = [];
+    await changeDatabase(hub, (database) => {
+      left.push(...database.prepare("select key from settings where key like 'user:%'").all());
+    });
+    expect(left).toEqual([]);
+  }
+  for (const always of [true, false]) {
+    await using hub = await hubWith(always);
+    await createUsers(hub, 'alice');
+    expect(await read(hub)).toEqual({ enabled: always, may_choose: false });
+    expect((await callApi(hub, adminToken, 'PUT', path, { enabled: true })).status).toBe(409);
+    const home = await (await hub.logIn('alice')).open(`${hub.url}hub/home`);
+    expect(home.body).not.toContain('start-at-login');
+  }
 });

@@ -75,13 +75,10 @@ describe.skipIf(!hasPostgres())('work for all processes on a PostgreSQL', () => 
         select oid from pg_database where datname = current_database()
       )`.execute(operator.kysely);
     await expect
-      .poll(
-        async () => {
-          await second.purging.run();
-          return sessions();
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        await second.purging.run();
+        return sessions();
+      })
       .toBe(0);
     ended.resolve();
     await expect(hanging).rejects.toThrow();

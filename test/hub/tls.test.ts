@@ -19,6 +19,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
+import { startGateway } from '../support/gateway-process.ts';
 import { getRaw } from '../support/raw-request.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -132,6 +133,14 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
         'x-more': '1',
       });
       res.end('with hints');
+    } else if (req.url === '/app/trailers') {
+      res.write('a part, ');
+      // For the last four Node throws where it sends trailers over HTTP/2.
+      res.addTrailers({
+        ...{ 'X-Sum': '5', 'Set-Cookie': 'a=b', 'Content-Type': 'c/d' },
+        ...{ 'HTTP2-Settings': 'c/d', 'Keep-Alive': 'c/d', TE: 'c/d', Upgrade: 'c/d' },
+      });
+      res.end('the rest');
     } else if (req.url === '/app/999') {
       res.statusCode = 999;
       res.end();
@@ -277,6 +286,25 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     expect(answer.text).not.toMatch(/strict-transport/i);
   });
 
+  test('a gateway process redirects plain http too, where it is told to', async () => {
+    const at = await freePort();
+    const plain = `http://127.0.0.1:${await freePort()}/`;
+    const bind = (scheme: string) => [
+      ...['--bind', `${scheme}://127.0.0.1:${at}/`],
+      ...['--redirect-bind', plain],
+    ];
+    await using _ = await startGateway(hub, { args: bind('https') });
+    const ask = (host: string) => getRaw(plain, '/user/ada/?a=b', [`Host: ${host}`]);
+    expect((await ask('own.hub.localhost')).text).toMatch(
+      new RegExp(
+        `^HTTP/1.1 308 .*^location: https://own.hub.localhost:${port}/user/ada/\\?a=b\r$`,
+        'ms',
+      ),
+    );
+    expect((await ask('elsewhere.test')).status).toBe(421);
+    await expect(startGateway(hub, { args: bind('http') })).rejects.toThrow('https:// address');
+  });
+
   const shown = async () =>
     /-----BEGIN CERTIFICATE-----[^-]+/.exec(
       await handshake('-servername', 'own.hub.localhost'),
@@ -315,6 +343,21 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
     expect(doctor.stdout + doctor.stderr).toMatch(/2\.key can be read by other users/);
     await writePair(2);
     await chmod(fileOf('key', 2), 0o600);
+  });
+
+  test.each([
+    [['--http1.1', '-H', 'TE: trailers'], true],
+    [['--http1.1'], false],
+    [['--http2'], true],
+  ])('trailers of an app reach curl with %s: %s', async (args, isThere) => {
+    const to = ['--connect-to', `::127.0.0.1:${port}`, '-D', '-'];
+    const said = await curl(...args, ...to, `${hub.url}app/trailers`);
+    expect(said).toContain('a part, the rest');
+    expect(/x-sum: 5\r\n/.test(said)).toBe(isThere);
+    expect(said).not.toMatch(/a=b|c\/d/);
+    // What has none ends as it did.
+    expect(await curl(...args, ...to, `${hub.url}hub/health`)).toMatch(/"ok"/);
+    expect(await curl(...args, ...to, '-d', 'said', `${hub.url}app/echo`)).toMatch(/said$/);
   });
 
   describe.each(['--http1.1', '--http2'])('with certificates of visitors by %s', (version) => {
@@ -440,13 +483,18 @@ describe.skipIf(!requires('openssl', 'curl'))('a hub that ends TLS itself', () =
         expect(broken).toMatchObject({ status: 200, code: constants.NGHTTP2_INTERNAL_ERROR });
         const unread = await ask(session, { ':path': '/app/', ':method': 'POST' }, body);
         expect(unread).toMatchObject({ status: 200, code: constants.NGHTTP2_NO_ERROR });
+        const unreadInChunks = { ':path': '/app/trailers', ':method': 'POST' };
+        expect(await ask(session, unreadInChunks, body)).toMatchObject({
+          text: 'a part, the rest',
+          code: constants.NGHTTP2_NO_ERROR,
+        });
         const { status, text } = await ask(session, { ':path': '/hub/health', ':method': 'HEAD' });
         expect([status, text]).toEqual([200, '']);
         expect(await ask(session, { ':path': '/app/odd' })).toMatchObject({
           status: 200,
           text: 'odd',
         });
-        expect((await ask(session, { ':path': '/app/999' })).code).not.toBe(0);
+        expect((await ask(session, { ':path': '/app/999' })).status).toBe(502);
       });
     });
 

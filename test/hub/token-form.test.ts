@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { submitTo } from '../support/pages.ts';
+import { fieldsWithFocus, submitTo } from '../support/pages.ts';
 import {
   createTestHub,
   submitForm,
@@ -54,7 +54,7 @@ async function send(
   /** Who was shown the page with the form. */
   reader = browser,
 ) {
-  const page = await reader.request(`${hub.url}hub/token`);
+  const page = await reader.request(`${hub.url}hub/account`);
   const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
   return browser.request(`${hub.url}hub/token`, {
     method: 'POST',
@@ -82,7 +82,7 @@ const tokenCount = async (name: string) => {
 };
 
 test('a token may do what was ticked and nothing else', async () => {
-  const page = await ada.request(`${hub.url}hub/token`);
+  const page = await ada.request(`${hub.url}hub/account`);
   expect(page.body).toContain('Start, stop and read your servers');
   expect(page.body).toContain('Book a seat');
   expect(
@@ -172,7 +172,7 @@ test('an error names what is unknown, what is not held and what was meant, and k
 });
 
 test('many services are found by name, and what is ticked stays ticked', async () => {
-  const page = await ada.request(`${hub.url}hub/token`);
+  const page = await ada.request(`${hub.url}hub/account`);
   expect(page.body).toContain('Open Lab 000 as you');
   expect(page.body).not.toContain('Open Lab 150 as you');
   expect(page.body).toContain('Find them by name.');
@@ -201,14 +201,14 @@ test('the page stays below 100 KiB with its style sheet, with 100 tokens and 200
       }),
     ),
   );
-  const page = await root.request(`${hub.url}hub/token`);
+  const page = await root.request(`${hub.url}hub/account`);
   expect(page.body).toContain('of 100');
   const styles = await root.request(
     new URL(/href="([^"]+site[^"]+css)"/.exec(page.body)?.[1] ?? '', hub.url).href,
   );
   expect(Buffer.byteLength(page.body) + Buffer.byteLength(styles.body)).toBeLessThan(100 * 1024);
   expect(gzipSync(page.body).length).toBeLessThan(20 * 1024);
-  const last = await root.request(`${hub.url}hub/token?before=`);
+  const last = await root.request(`${hub.url}hub/account?before=`);
   expect(last.body).toContain('10 of 100');
   expect(last.body).not.toContain('rel="next"');
   // Tokens that are revoked meanwhile move none past the edge of a page.
@@ -261,4 +261,29 @@ test('a login that has ended meanwhile loses nothing that was typed, and makes n
 
   const forged = await send(new FakeBrowser(), fields, { 'sec-fetch-site': 'cross-site' });
   expect(forged.status).toBe(403);
+});
+
+test.each([
+  [[['may', 'choose']], 'may'],
+  [
+    [
+      ['may', 'choose'],
+      ['scopes', 'no:such-scope'],
+    ],
+    'scopes',
+  ],
+  [
+    [
+      ['may', 'choose'],
+      ['scopes', 'admin:users'],
+    ],
+    'scopes',
+  ],
+] as const)('what is wrong with %j is said beside the field', async (fields, name) => {
+  const refused = await send(ada, [['note', ''], ['expires_in', '3600'], ...fields]);
+  expect([refused.status, fieldsWithFocus(refused.body)]).toEqual([
+    expect.toSatisfy((status) => [400, 403].includes(status)),
+    [name],
+  ]);
+  expect(refused.body).toContain('class="problem"');
 });

@@ -111,7 +111,7 @@ describe.runIf(canRun)('a program for JupyterHub that', () => {
         stopped = await cull('--timeout=100000', '--max-age=1');
         expect(stopped).not.toEqual([]);
       },
-      { timeout: 120_000 },
+      { timeout: 240_000 },
     );
     expect(stopped).toEqual(['stopped ann/']);
 

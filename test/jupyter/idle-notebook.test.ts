@@ -23,7 +23,7 @@ test.skipIf(!requires('jupyter-notebook', 'ipykernel', 'chromium'))(
         start_timeout: 300,
         http_timeout: 300,
         idle_timeout_seconds: 60,
-        kernels_path: '/api/kernels',
+        kernels_path: '/api/sessions',
       },
     });
 
@@ -54,6 +54,9 @@ test.skipIf(!requires('jupyter-notebook', 'ipykernel', 'chromium'))(
       await working.locator('.cell .CodeMirror').first().click();
       await working.keyboard.press('Shift+Enter');
       await working.locator('#kernel_indicator_icon.kernel_busy_icon').waitFor();
+      expect(await getServer(hub, serverPath(userName))).toMatchObject({
+        busy_kernels: ['a.ipynb'],
+      });
       await working.context().close();
     }
     await openNotebook('alice', '1 + 1');

@@ -87,7 +87,7 @@ describe.runIf(canRun)('Jupyter, as the system packages it,', () => {
     const screenshot = process.env['SCREENSHOT_DIR'];
     if (screenshot !== undefined) await page.screenshot({ path: join(screenshot, 'notebook.png') });
     await context.close();
-  }, 300_000);
+  });
 
   test('finds a hub that gives a version it can compare, and the logo it shows', async () => {
     const api = await hub.api('', undefined);
@@ -165,5 +165,5 @@ describe.runIf(canRun)('Jupyter, as the system packages it,', () => {
     await page.goto(`${hub.url}user/alice/tree`);
     expect(new URL(page.url()).pathname).toBe('/hub/login');
     await context.close();
-  }, 300_000);
+  });
 });

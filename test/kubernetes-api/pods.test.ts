@@ -286,7 +286,12 @@ describe.skipIf(!canRunPods())('pods of the small Kubernetes', () => {
   test('logs can be followed until the container ends', async () => {
     const command = ['sh', '-c', 'echo one; sleep 0.3; echo two'];
     await create(podManifest('follows', { command }));
-    await until(async () => (await stateOf('follows')).running !== undefined, 'it runs');
+    // It may have ended by the time somebody looks.
+    const hasBegun = async () => {
+      const { running, terminated } = await stateOf('follows');
+      return (running ?? terminated) !== undefined;
+    };
+    await until(hasBegun, 'it has begun');
     expect(await logOf('follows', '?follow=true')).toBe('one\ntwo\n');
     expect(await logOf('follows', '?container=other')).toMatchObject({ code: 400 });
   });

@@ -105,6 +105,39 @@ test('Vite serves its pages and its WebSocket', async () => {
   socket.terminate();
 });
 
+test.skipIf(!requires('webpack'))(
+  'webpack-dev-server serves what it builds, and its WebSocket',
+  async () => {
+    writeFileSync(join(folder, 'entry.js'), "document.title = 'made with webpack';");
+    const packages = join(projectDirectory, 'foreign', 'node_modules', 'any');
+    const script = join(folder, 'serve.cjs');
+    writeFileSync(
+      script,
+      `const load = require('node:module').createRequire(process.argv[2]);
+    const Server = load('webpack-dev-server');
+    const compiler = load('webpack')({ mode: 'development', context: __dirname, entry: './entry.js' });
+    new Server({ host: '127.0.0.1', port: Number(process.argv[3]), static: __dirname }, compiler).start();`,
+    );
+    await using app = await startApp((port) => [process.execPath, script, packages, String(port)], {
+      host: 'upstream',
+    });
+    expect(await app.ask('plain/main.js')).toMatchObject({ status: 403 });
+    expect(await app.ask('services/app/main.js')).toMatchObject({
+      status: 200,
+      body: expect.stringContaining('made with webpack'),
+    });
+    const page = `${app.hub.url}services/app/`;
+    await openWithConsent(app.browser, page);
+    const socket = new WebSocket(`${page.replace('http', 'ws')}ws`, {
+      headers: { cookie: app.browser.cookieHeader(page), origin: new URL(page).origin },
+    });
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    socket.once('message', (data) => resolve(String(data))).once('error', reject);
+    expect(JSON.parse(await promise)).toEqual({ type: 'hot' });
+    socket.terminate();
+  },
+);
+
 test.skipIf(!requires('syncthing'))('Syncthing shows its page', async () => {
   await promisify(execFile)(pathOf('syncthing'), ['generate', `--home=${folder}`], {
     env: { HOME: folder },

@@ -219,7 +219,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
       now,
       log,
     }),
-    verifyClientSecret: createClientSecretVerifier({ serviceTokens, accessTokens }),
+    verifyClientSecret: createClientSecretVerifier({ serviceTokens, accessTokens, importedTokens }),
     failureLimit: createFailureLimit({ counts: memorySpace(), now }),
   });
   const useRecorder = parts.use(createUseRecorder({ accessTokens, log, now }));
@@ -242,7 +242,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     log,
   });
   const userInfo = createUserInfoStore(database);
-  const userClaims = createUserClaims({ users, userInfo, groups });
+  const userClaims = createUserClaims({ userInfo, groups });
   const sessionIdOf = createSessionIdOf(createKeyedHash(secrets, 'openid-session'));
   const routes = createRouteTable();
   for (const { name } of services) {
@@ -330,7 +330,8 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const countRefusal = () => undefined;
   const findRole = (name: string) => roles.findByName(name);
   const keepOpen = createKeepOpen({
-    limit: limit(5),
+    ofNetwork: limit(5),
+    ofClient: limit(8),
     clientAddress: createClientAddressReader([]),
     networkOf: (address) => address,
   });

@@ -56,7 +56,7 @@ const askUserInfo = (token: string) =>
 
 describe('the ID token', () => {
   test('§2 has iss, sub, aud, exp and iat, and sub is the id of the user, of any name', async () => {
-    const { browser, tokens } = await logIn('openid');
+    const { browser, tokens } = await logIn('openid profile');
     const claims = await claimsOf(tokens);
     expect(claims).toMatchObject({
       iss: hub.issuer,
@@ -67,8 +67,11 @@ describe('the ID token', () => {
     expect(claims.exp! - claims.iat!).toBe(3600);
     expect(String(claims.sub).length).toBeLessThanOrEqual(255);
     await hub.users.rename(browser.user.id, 'countess');
-    const again = await hub.exchange(await hub.obtainCode(browser, { scope: 'openid' }));
-    expect((await claimsOf((await again.json()) as TokenAnswer)).sub).toBe(browser.user.id);
+    const named = { sub: browser.user.id, preferred_username: 'countess' };
+    const again = await hub.exchange(await hub.obtainCode(browser, { scope: 'openid profile' }));
+    expect(await claimsOf((await again.json()) as TokenAnswer)).toMatchObject(named);
+    const disclosed = await (await askUserInfo(tokens.access_token)).json();
+    expect(disclosed).toMatchObject(named);
   });
 
   test('§2 repeats the nonce unmodified, has none without, and says when the user logged in', async () => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as openidClient from 'openid-client';
 import { beforeEach, expect, test } from 'vitest';
-import { deleteSessionGrants } from '../../src/platform/store/session-grants.ts';
+import { deleteSession } from '../../src/platform/store/session-grants.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import {
   type AuthorizationServerHarness,
@@ -59,10 +59,7 @@ async function statusWith(token: string): Promise<number> {
 
 async function logOut({ sessionId }: Browser): Promise<void> {
   const { database } = hub;
-  await database.transaction(async (transaction) => {
-    await deleteSessionGrants(transaction, database, sessionId);
-    await transaction.deleteFrom('login_sessions').where('session_id', '=', sessionId).execute();
-  });
+  await database.transaction((transaction) => deleteSession(transaction, database, sessionId));
   database.announceChange({ kind: 'session_ended', sessionId });
 }
 

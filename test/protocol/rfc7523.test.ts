@@ -38,7 +38,7 @@ beforeEach(async () => {
   const { port } = server.address() as AddressInfo;
   const keys = [
     { ...(await exportJWK(rsa.publicKey)), kid: 'rsa' },
-    await exportJWK(small.publicKey),
+    { ...(await exportJWK(small.publicKey)), kid: 'small' },
   ];
   const grants = ['client_credentials'] as const;
   hub = await startAuthorizationServer({
@@ -135,6 +135,7 @@ describe('§3 is accepted', () => {
     ['for the issuer', () => ({ aud: hub.issuer })],
     ['among several audiences', () => ({ aud: ['https://elsewhere.example', hub.issuer] })],
     ['with a clock a minute behind', () => ({ exp: Math.floor(Date.now() / 1000) - 50 })],
+    ['with a clock a minute ahead', () => ({ nbf: Math.floor(Date.now() / 1000) + 50 })],
   ])('%s', async (_what, more) => {
     expect((await ask(await sign(more()))).status).toBe(200);
   });
@@ -181,8 +182,8 @@ describe('§3.1 is refused as invalid_client', () => {
     expect(await refusalOf(await ask(await assertion()))).toEqual([401, 'invalid_client']);
   });
 
-  test('the second time', async () => {
-    const assertion = await sign();
+  test.each([60, -50])('the second time, %d seconds before it expires', async (seconds) => {
+    const assertion = await sign({ exp: Math.floor(Date.now() / 1000) + seconds });
     const answers = await Promise.all([ask(assertion), ask(assertion)]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401]);
   });

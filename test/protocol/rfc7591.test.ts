@@ -100,6 +100,12 @@ describe('§3.2.2 refuses', () => {
   test.each<[string, object]>([
     ['addresses of this machine to log out', { backchannel_logout_uri: 'https://127.0.0.1/out' }],
     ['a jwks_uri that is not public', { jwks_uri: 'http://app.example.org/jwks' }],
+    [
+      'a jwks_uri in a private network',
+      { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://10.1.2.3/jwks' },
+    ],
+    ['metadata of the cloud to log out', { backchannel_logout_uri: 'https://169.254.169.254/' }],
+    ['a script to go to after a logout', { post_logout_redirect_uris: ['javascript:alert(1)'] }],
     ['keys beside a secret', { jwks_uri: 'https://app.example.org/jwks' }],
     ['no keys', { token_endpoint_auth_method: 'private_key_jwt' }],
     ['a grant that is not for it', { grant_types: ['client_credentials'] }],

@@ -1,6 +1,6 @@
 import * as openidClient from 'openid-client';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { deleteSessionGrants } from '../../src/platform/store/session-grants.ts';
+import { deleteSession } from '../../src/platform/store/session-grants.ts';
 import {
   type AuthorizationServerHarness,
   basic,
@@ -148,7 +148,7 @@ test.each<[string, (token: string) => Promise<unknown>]>([
     'the login ends',
     () =>
       hub.database.transaction(async (transaction) => {
-        await deleteSessionGrants(transaction, hub.database, alice.sessionId);
+        await deleteSession(transaction, hub.database, alice.sessionId);
       }),
   ],
   ['the user is deleted', () => hub.users.delete(alice.user.id)],

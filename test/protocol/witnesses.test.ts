@@ -73,11 +73,17 @@ describe.each(['/', '/team/'])('with the hub below %s', (basePath) => {
       state: expectedState,
       max_age: '3600',
     });
+    const checks = { expectedState, idTokenExpected: true };
+    await expect(
+      openidClient.authorizationCodeGrant(client, await visit(hub, url), {
+        ...checks,
+        expectedNonce: openidClient.randomNonce(),
+      }),
+    ).rejects.toMatchObject({ cause: { cause: { claim: 'nonce' } } });
     const tokens = await openidClient.authorizationCodeGrant(client, await visit(hub, url), {
+      ...checks,
       expectedNonce,
-      expectedState,
       maxAge: 3600,
-      idTokenExpected: true,
     });
     const { sub = '' } = tokens.claims() ?? {};
     expect(await openidClient.fetchUserInfo(client, tokens.access_token, sub)).toEqual({

@@ -7,8 +7,11 @@ export function hasChromium(): boolean {
   return requires('chromium');
 }
 
+/** What only a hang can reach, on a busy machine too. */
+const hangMs = 240_000;
+
 /** Starts the system's Chromium as a shell without a window and without traffic of its own. */
-export function startChromium(
+export async function startChromium(
   options: {
     readonly acceptsEveryCertificate?: boolean;
     /** Ports of this machine at which hosts are found. */
@@ -18,7 +21,7 @@ export function startChromium(
   const rules = Object.entries(options.hosts ?? {})
     .map(([host, port]) => `MAP ${host} 127.0.0.1:${port}`)
     .join(',');
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath: pathOf('chromium'),
     args: [
       '--no-sandbox',
@@ -31,6 +34,21 @@ export function startChromium(
       ...(options.acceptsEveryCertificate === true ? ['--ignore-certificate-errors'] : []),
     ],
   });
+  browser.on('context', (context) => {
+    context.setDefaultTimeout(hangMs);
+    context.on('page', bearNetworkChanges);
+  });
+  return browser;
+}
+
+/** Chromium gives up what it loads when a network of the machine comes or goes, as those of containers do. */
+function bearNetworkChanges(page: Page): void {
+  const go = page.goto.bind(page);
+  page.goto = (...where) =>
+    go(...where).catch((error: unknown) => {
+      if (!String(error).includes('net::ERR_NETWORK_CHANGED')) throw error;
+      return page.goto(...where);
+    });
 }
 
 /** Opens a page in a browser profile of its own; what its pages complain about is collected. */

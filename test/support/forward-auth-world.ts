@@ -46,6 +46,8 @@ export async function createForwardAuthWorld({
         (server: Server) => {
           const sockets = new WebSocketServer({ server });
           sockets.on('connection', (socket, { url = '', headers, rawHeaders }) => {
+            // What an attack sends after its head is no WebSocket.
+            socket.on('error', () => {});
             seen.push({ app, url, headers: headers as Record<string, string>, rawHeaders });
             socket.send(`${headers['x-hub-user']}`);
           });

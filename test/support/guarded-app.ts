@@ -22,6 +22,11 @@ const appSource = `
       response.write('half');
       return setImmediate(() => response.destroy());
     }
+    if (path.endsWith('/trailers')) {
+      response.write('a part, ');
+      response.addTrailers({ 'X-Sum': '5', 'X-Hub-User': 'root' });
+      return response.end('the rest');
+    }
     const body = await text(request);
     response.end(JSON.stringify({ method, url, headers, body, environment: process.env, pid: process.pid }));
   });

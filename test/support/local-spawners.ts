@@ -80,7 +80,7 @@ export function useLocalSpawners() {
         if (line === undefined) throw new Error(`no line with ${text} among ${lines.join('\n')}`);
         return line;
       },
-      { timeout: 30_000, interval: 20 },
+      { timeout: 240_000, interval: 20 },
     );
   }
 

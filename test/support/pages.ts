@@ -27,7 +27,7 @@ export function submitTo(
 ): Promise<BrowserAnswer> {
   for (const [form] of page.body.matchAll(/<form[\s\S]*?<\/form>/g)) {
     if (!form.includes(part)) continue;
-    if (form.includes(` action="${action}"`)) {
+    if (form.includes(` action="${action}"`) || form.includes(` action="${action}#`)) {
       return submitForm(browser, { ...page, body: form }, values);
     }
     if (form.includes(` formaction="${action}"`)) {
@@ -36,4 +36,14 @@ export function submitTo(
     }
   }
   throw new Error(`no form to ${action} on the page: ${page.body.slice(0, 3000)}`);
+}
+
+/** Names of the fields that are said to be wrong, of which a page shows the first with the focus. */
+export function fieldsWithFocus(page: string): string[] {
+  const controls = page.matchAll(/<(?:input|select|textarea)\b[^>]*>/g);
+  return [...controls].flatMap(([control]) =>
+    / autofocus/.test(control) && / aria-invalid="true"/.test(control)
+      ? [/ name="([^"]*)"/.exec(control)?.[1] ?? '']
+      : [],
+  );
 }

@@ -31,8 +31,11 @@ export interface Pebble extends AsyncDisposable {
 /** Starts it as it is hardest on clients: half of the nonces are refused. */
 export async function startPebble({
   externalAccounts,
+  lifeSeconds,
 }: {
   readonly externalAccounts?: Readonly<Record<string, string>>;
+  /** Of its certificates; five years unless told otherwise. */
+  readonly lifeSeconds?: number;
 } = {}): Promise<Pebble> {
   const folder = await mkdtemp(join(memoryFolder(), 'pebble-'));
   const [port, management, http, tls, dns, dnsManagement] = await Promise.all(
@@ -51,6 +54,7 @@ export async function startPebble({
     tlsPort: tls,
     externalAccountBindingRequired: externalAccounts !== undefined,
     externalAccountMACKeys: externalAccounts,
+    certificateValidityPeriod: lifeSeconds,
   };
   await writeFile(at('pebble.json'), JSON.stringify({ pebble }));
 

@@ -82,12 +82,12 @@ export function usePodman(): TestPodman {
       env,
     });
     await start();
-  }, 60_000);
+  });
   afterAll(async () => {
     process.off('exit', endWithProcess);
     await stop();
     execFileSync(pathOf('podman'), ['rm', '--all', '--force', '--time=0', '--volumes'], { env });
     rmSync(directory, { recursive: true, force: true });
-  }, 60_000);
+  });
   return { host, docker, start, stop };
 }

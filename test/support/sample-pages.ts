@@ -4,8 +4,6 @@ import {
   recoveryCodesPage,
   secondFactorSetUpPage,
 } from '../../src/entrances/pages/account/second-factor-pages.ts';
-import { sessionsPage } from '../../src/entrances/pages/account/sessions-page.ts';
-import { tokenPage } from '../../src/entrances/pages/account/token-page.ts';
 import { ownUsagePage } from '../../src/entrances/pages/account/usage-page.ts';
 import { type AccessView, giveAccessPage } from '../../src/entrances/pages/admin/access-page.ts';
 import { activityPage } from '../../src/entrances/pages/admin/activity-page.ts';
@@ -519,10 +517,9 @@ export function samplePages(
     total: 60,
     shown,
     borders: { first: undefined, last: '5,token' },
-    urlOf: (edge?: PageEdge) => `/hub/token?before=${edge?.key}`,
+    urlOf: (edge?: PageEdge) => `/hub/account?before=${edge?.key}#tokens`,
   });
   const tokenView = {
-    layout,
     tokens,
     form: tokenForm,
     pages: { tokens: part(3), clients: part(2) },
@@ -587,6 +584,8 @@ export function samplePages(
     linkable: [{ authenticator: text('google'), label: text('Google') }],
     secondFactor: { isOn: false, isRequired: false, recoveryCodesLeft: undefined },
     passkeys: { unusable: 'insecure' as const, suggestedName: '', passkeys: [] },
+    sessions,
+    tokens: tokenView,
   };
   const users = (
     [
@@ -989,6 +988,7 @@ export function samplePages(
       layout: { ...layout, user: { name: text('bob'), mayAdminister: false } },
       userName: text('bob'),
       hasSpawnOptions: true,
+      startsAtLogin: false,
       services: [],
       server: server('stopped', { lastActivityAt: undefined }),
     }),
@@ -1186,26 +1186,27 @@ export function samplePages(
       retryAfterSeconds: 20,
     }),
     'not-found': notFoundPage({ layout }),
-    tokens: tokenPage(tokenView),
-    'tokens-form': tokenPage({
-      ...tokenView,
-      opened: 'by hand',
-      form: { ...tokenForm, problem: text('The scope "x" is unknown or malformed.') },
+    account: accountPage({
+      ...account,
+      layout: { ...layout, notice: { kind: 'good', text: text('That login has ended.') } },
     }),
-    'tokens-new': tokenPage({
-      ...tokenView,
-      newToken: {
-        token: text('hubt_4fQ0hVw3k0nO7W0yKxkq2pM1tq8sYv5dZb6'),
-        note: text('Nightly report'),
+    'account-new-token': accountPage({
+      ...account,
+      tokens: {
+        ...tokenView,
+        newToken: {
+          token: text('hubt_4fQ0hVw3k0nO7W0yKxkq2pM1tq8sYv5dZb6'),
+          note: text('Nightly report'),
+        },
       },
     }),
-    sessions: sessionsPage({
-      layout: { ...layout, notice: { kind: 'good', text: text('That login has ended.') } },
-      sessions,
-    }),
-    account: accountPage(account),
     'account-protected': accountPage({
       ...account,
+      tokens: {
+        ...tokenView,
+        opened: 'by hand',
+        form: { ...tokenForm, problem: text('The scope "x" is unknown or malformed.') },
+      },
       profile: {
         displayName: text('عبد الله'),
         email: text('alice@example.org'),
@@ -1296,6 +1297,7 @@ export function samplePages(
           },
         ],
         missingGateways: 1,
+        backup: 'failed',
         problems: [text('timeout')],
       },
       servers: { active: 18, limit: 20 },
@@ -1427,6 +1429,8 @@ export function samplePages(
     }),
     'admin-user': adminUserPage({
       layout,
+      tab: 'overview',
+      tabs: ['overview', 'access', 'logins', 'activity'],
       user: {
         name: text('bob'),
         isAdmin: false,

@@ -172,7 +172,7 @@ export async function untilStatus(
       if (status === undefined || !condition(status)) throw new Error(JSON.stringify(status));
       return status;
     },
-    { timeout: 30_000, interval: 10 },
+    { timeout: 240_000, interval: 10 },
   );
 }
 
@@ -187,7 +187,7 @@ export async function untilOutput(
       if (lines.length === 0) throw new Error('it has written nothing');
       return lines;
     },
-    { timeout: 30_000, interval: 10 },
+    { timeout: 240_000, interval: 10 },
   );
 }
 

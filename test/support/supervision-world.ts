@@ -79,7 +79,7 @@ export function useSupervision() {
           if (line === undefined) throw new Error(`no line with ${text}`);
           return line;
         },
-        { timeout: 30_000, interval: 20 },
+        { timeout: 240_000, interval: 20 },
       );
     },
   };

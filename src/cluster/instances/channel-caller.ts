@@ -4,6 +4,7 @@ import { dateOf, monotonicMs } from '../../platform/concurrency/monotonic-clock.
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError, messageOf, TextError } from '../../platform/errors.ts';
 import { isHubErrorCode } from '../../platform/http/answer.ts';
+import type { FindIdentity } from '../../platform/internal-tls/internal-authority.ts';
 import { type Phrase, readPhrase, type SavedPhrase, text } from '../../platform/texts/text.ts';
 import { type ChannelSignature, channelHeaders } from './channel-signature.ts';
 import { requestText, type TextAnswer } from './request-text.ts';
@@ -54,15 +55,17 @@ export function createChannelCaller(deps: {
   readonly path: string;
   readonly self: { readonly id: string };
   readonly signature: ChannelSignature;
+  readonly identity?: FindIdentity;
   readonly log: Logger;
 }): ChannelCaller {
-  const { path, self, signature, log } = deps;
+  const { path, self, signature, identity, log } = deps;
   /** Since when instances have not answered, by id. */
   const silentSince = new Map<string, Date>();
 
   async function introduce(url: string): Promise<Introduction> {
     const question = randomSecret();
     const answer = await ask(new URL(`${path}challenge?question=${question}`, url), {
+      ...identity?.(),
       signal: AbortSignal.timeout(challengeTimeoutMs),
     });
     const reported = readIntroduction(answer.text);
@@ -102,6 +105,7 @@ export function createChannelCaller(deps: {
         [channelHeaders.challenge]: challenge,
         [channelHeaders.signature]: signature.sign('call', parts),
       },
+      ...identity?.(),
       signal: AbortSignal.timeout(timeoutMs),
     });
     const answerParts = [challenge, String(answer.status), hash('sha256', answer.text)];

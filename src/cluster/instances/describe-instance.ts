@@ -26,6 +26,8 @@ const ownSettings = [
   'hub_bind_url',
   'instance_name',
   'instance_url',
+  'internal_certs_location',
+  'trusted_alt_names',
   'log_dir',
   'log_level',
   'log_format',

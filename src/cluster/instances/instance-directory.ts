@@ -5,7 +5,7 @@ import type { HubDatabase } from '../../platform/store/database.ts';
 import type { InstanceAddress } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
 import { hasEnded } from './instance-lease.ts';
-import type { InstanceStore } from './instance-store.ts';
+import { type InstanceStore, leaseMs } from './instance-store.ts';
 
 /** The instances of the hub, as far as they were read last. */
 export interface InstanceDirectory extends AsyncDisposable {
@@ -17,6 +17,23 @@ export interface InstanceDirectory extends AsyncDisposable {
   onRefresh(listener: () => void): () => void;
   /** Reads them again. Throws when the database does not answer. */
   refresh(): Promise<readonly Instance[]>;
+}
+
+/** An instance beside the one that answers. */
+export interface InstancePlace extends InstanceState {
+  /** Whether it is the one that answers. */
+  readonly isHere: boolean;
+  /** Whether its settings differ from those of the instance that answers. */
+  readonly hasOtherSettings: boolean;
+}
+
+interface InstanceState {
+  readonly instance: Instance;
+  readonly isUp: boolean;
+  /** When it last gave a sign of life, by the clock of the database; undefined where that was not written down. */
+  readonly downSince: Date | undefined;
+  /** Until when what it owns is its own; undefined where no other could take it. */
+  readonly leaseUntil: Date | undefined;
 }
 
 const refreshMs = 2_000;
@@ -108,4 +125,34 @@ export function urlFrom(
 ): string | undefined {
   if (url === undefined) return undefined;
   return machineId === here.machineId || !isOfOneMachine(url) ? url : undefined;
+}
+
+/** Each instance beside the one that answers. */
+export function placesOf(
+  instances: readonly Instance[],
+  here: Pick<Instance, 'id' | 'machineId'>,
+): InstancePlace[] {
+  const own = instances.find(({ id }) => id === here.id);
+  return instances.map((instance) => ({
+    ...placeOf(instance, here),
+    isHere: instance.id === here.id,
+    hasOtherSettings: own !== undefined && own.settingsDigest !== instance.settingsDigest,
+  }));
+}
+
+/** Whether an instance runs, as far as can be told from a machine, and since when it does not. */
+export function placeOf(
+  instance: Instance,
+  here: Pick<Instance, 'machineId'> & Partial<Pick<Instance, 'id'>>,
+): InstanceState {
+  // On SQLite a lease has no end, and nothing is written down of when it was last there.
+  const isEndless = instance.leaseUntil.getUTCFullYear() > 9_999;
+  const leaseUntil = isEndless ? undefined : instance.leaseUntil;
+  if (isUp(instance, here)) return { instance, isUp: true, downSince: undefined, leaseUntil };
+  const downSince = leaseUntil && new Date(leaseUntil.getTime() - leaseMs);
+  return { instance, isUp: false, downSince, leaseUntil };
+}
+
+export function isUp(instance: Instance, here: Parameters<typeof placeOf>[1]): boolean {
+  return instance.isLive && (instance.id === here.id || !hasEnded(instance, here));
 }

@@ -3,28 +3,22 @@ import { HubError } from '../../platform/errors.ts';
 import { type Phrase, text } from '../../platform/texts/text.ts';
 import type { ChannelCaller } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
-import type { InstanceDirectory } from './instance-directory.ts';
+import {
+  type InstanceDirectory,
+  type InstancePlace,
+  isUp,
+  placesOf,
+} from './instance-directory.ts';
 import type {
   GatewayIdentity,
   InstanceFigures,
   InstanceReport,
   ReportedGateway,
 } from './instance-figures.ts';
-import { hasEnded } from './instance-lease.ts';
-import { type InstanceStore, leaseMs, type OwnedThings } from './instance-store.ts';
+import type { InstanceStore, OwnedThings } from './instance-store.ts';
 
 /** An instance as administrators see it. */
-export interface InstanceView {
-  readonly instance: Instance;
-  /** Whether it is the one that answers. */
-  readonly isHere: boolean;
-  readonly isUp: boolean;
-  /** When it last gave a sign of life, by the clock of the database; undefined where that was not written down. */
-  readonly downSince: Date | undefined;
-  /** Until when what it owns is its own; undefined where no other could take it. */
-  readonly leaseUntil: Date | undefined;
-  /** Whether its settings differ from those of the instance that answers. */
-  readonly hasOtherSettings: boolean;
+export interface InstanceView extends InstancePlace {
   readonly owned: OwnedThings;
   /** Undefined for one that does not answer. */
   readonly figures: InstanceFigures | undefined;
@@ -116,36 +110,6 @@ function newestOfEach(answers: readonly Answer[]): ReadonlyMap<string, ReportedG
 }
 
 export const nothing: OwnedThings = { servers: 0, services: [] };
-
-/** Each instance beside the one that answers. */
-export function placesOf(
-  instances: readonly Instance[],
-  here: Pick<Instance, 'id' | 'machineId'>,
-): Pick<InstanceView, keyof ReturnType<typeof placeOf> | 'isHere' | 'hasOtherSettings'>[] {
-  const own = instances.find(({ id }) => id === here.id);
-  return instances.map((instance) => ({
-    ...placeOf(instance, here),
-    isHere: instance.id === here.id,
-    hasOtherSettings: own !== undefined && own.settingsDigest !== instance.settingsDigest,
-  }));
-}
-
-/** Whether an instance runs, as far as can be told from a machine, and since when it does not. */
-export function placeOf(
-  instance: Instance,
-  here: Pick<Instance, 'machineId'>,
-): Pick<InstanceView, 'instance' | 'isUp' | 'downSince' | 'leaseUntil'> {
-  // On SQLite a lease has no end, and nothing is written down of when it was last there.
-  const isEndless = instance.leaseUntil.getUTCFullYear() > 9_999;
-  const leaseUntil = isEndless ? undefined : instance.leaseUntil;
-  if (isUp(instance, here)) return { instance, isUp: true, downSince: undefined, leaseUntil };
-  const downSince = leaseUntil && new Date(leaseUntil.getTime() - leaseMs);
-  return { instance, isUp: false, downSince, leaseUntil };
-}
-
-function isUp(instance: Instance, here: Pick<Instance, 'machineId'>): boolean {
-  return instance.isLive && !hasEnded(instance, here);
-}
 
 function problemOf(error: unknown): Phrase {
   return error instanceof HubError ? error.shown.message : text`It does not answer.`;

@@ -6,6 +6,7 @@ import {
   request as requestHttp,
 } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import type { TlsIdentity } from '../../platform/internal-tls/internal-authority.ts';
 
 /** An answer with its whole body. */
 export interface TextAnswer {
@@ -14,7 +15,7 @@ export interface TextAnswer {
   readonly text: string;
 }
 
-interface RequestOptions {
+interface RequestOptions extends Partial<TlsIdentity> {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -28,9 +29,9 @@ interface RequestOptions {
  * failed with, the reason of the signal as its cause.
  */
 export async function requestAnswer(url: URL, options: RequestOptions): Promise<IncomingMessage> {
-  const { method = 'GET', headers = {}, body, signal, agent = false } = options;
+  const { method = 'GET', headers = {}, body, agent = false, ...rest } = options;
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
-  const asked = request(url, { method, headers, signal, agent }).end(body);
+  const asked = request(url, { ...rest, method, headers, agent }).end(body);
   // What comes after the head fails the answer too.
   asked.on('error', () => {});
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];

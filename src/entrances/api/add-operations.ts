@@ -1,16 +1,18 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { type Caller, presentsToken } from '../../identity/rbac/access-check.ts';
-import {
-  type AnyReply,
-  JsonText,
-  type Operation,
-  type OperationDeclaration,
-  type Page,
+import type {
+  AnyReply,
+  Operation,
+  OperationDeclaration,
+  Page,
 } from '../../operations/operation.ts';
 import type { Perform } from '../../operations/perform.ts';
+import { closestName } from '../../platform/config/suggestion.ts';
+import { HubError } from '../../platform/errors.ts';
 import { readJsonBody, setBody } from '../../platform/http/body.ts';
 import { readIfMatch, writeETag } from '../../platform/http/if-match.ts';
+import { text } from '../../platform/texts/text.ts';
 import {
   callerOf,
   findCallerAgain,
@@ -18,7 +20,7 @@ import {
   presentedToken,
 } from './caller-middleware.ts';
 import { writeEventStream } from './event-stream.ts';
-import { type PageLimits, parsePage, writePage } from './paging.ts';
+import { type PageLimits, parsePage, queryOf, writePage } from './paging.ts';
 import {
   type Identified,
   type IdentifyByPassword,
@@ -56,6 +58,7 @@ export function addOperations<Deps>(
     const { reply, mayPerform } = await options.perform(operation, {
       params: ctx['params'],
       query: ctx.query,
+      check: () => rejectMisspelt(ctx.query, queryOf(operation)),
       identify: () => identify(ctx, operation),
       requireRecentLogin: () => options.requireRecentLogin(ctx),
       readBody: (caller) => readBody(ctx, caller),
@@ -113,13 +116,20 @@ export function addOperations<Deps>(
       const { publicOrigin } = options;
       const hasEnvelope = operation.isPaged === 'in_envelope';
       writePage(ctx, page, { items, total, publicOrigin, hasEnvelope });
-    } else if (body instanceof JsonText) {
-      ctx.type = 'json';
-      ctx.body = body.bytes;
     } else setBody(ctx, body ?? (status === 204 ? null : ''));
     ctx.set({ ...headers });
-    // Also where the client has it already (RFC 9110 §13.1.2).
-    if (body instanceof JsonText && ctx.fresh) ctx.status = 304;
+  }
+}
+
+/** Shorter names resemble too many others. */
+const minMeantLength = 4;
+
+/** Unknown parameters are ignored, but a misspelt one would silently change the answer. */
+function rejectMisspelt(query: object, known: object): void {
+  for (const name of Object.keys(query)) {
+    const meant = closestName(name, Object.keys(known));
+    if (meant === undefined || meant === name || name.length < minMeantLength) continue;
+    throw new HubError('bad_request', text`There is no parameter ${name}; did you mean ${meant}?`);
   }
 }
 

@@ -12,37 +12,12 @@ import type { Authorizer } from '../../identity/rbac/authorizer.ts';
 import type { CsrfProtection } from '../../identity/sessions/csrf.ts';
 import type { LoginSessions } from '../../identity/sessions/login-sessions.ts';
 import { loginOf } from '../../identity/sessions/session-middleware.ts';
-import { type Actor, actAs, identifyActor } from '../../platform/audit/actor.ts';
-import { undoneAction } from '../../platform/audit/undone.ts';
+import { type Actor, identifyActor } from '../../platform/audit/actor.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import { HubError } from '../../platform/errors.ts';
-import type { ClientAddress } from '../../platform/http/request-address.ts';
 import { noteCallerName } from '../../platform/http/request-log.ts';
-import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import { concernsRights } from '../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-
-/**
- * Makes everything that a request does its caller's in the audit log, and records what is refused or fails:
- * of the API, of the pages and of OAuth alike. Who it is, is found out later on the way.
- */
-export function auditMiddleware(audit: Pick<AuditTrail, 'recordBounded'>): Middleware {
-  return async (ctx, next) => {
-    const { address } = ctx.state['client'] as ClientAddress;
-    await actAs({ kind: 'anonymous', address }, async () => {
-      try {
-        await next();
-      } catch (error) {
-        // The pattern of the path: what stands in its place may be a secret.
-        const route = ctx['_matchedRoute'] as string | RegExp | undefined;
-        const page = route === undefined ? {} : { page: `${ctx.method} ${String(route)}` };
-        const auditEvent = undoneAction(error, page);
-        if (auditEvent !== undefined) audit.recordBounded(auditEvent);
-        throw error;
-      }
-    });
-  };
-}
 
 /** Ends answers that go on, such as event streams, when their caller may have them no more. */
 export interface LiveCallers extends Disposable {

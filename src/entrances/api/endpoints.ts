@@ -76,7 +76,7 @@ export const endpoints = {
     tag: 'hub',
     summary: 'Read the metrics',
     description:
-      'Also at `/hub/metrics`. Open to everyone where `Hub.authenticate_prometheus` is false.',
+      'Also at `/hub/metrics`. Open to everyone where `Hub.authenticate_prometheus` is false. As `application/openmetrics-text` for clients that prefer it.',
     scopes: ['read:metrics'],
     answers: {
       200: {

@@ -10,7 +10,7 @@ import {
 import { operations } from '../../operations/operations.ts';
 import { isOptional } from '../../operations/perform.ts';
 import { endpoints } from './endpoints.ts';
-import { envelopeMediaType, pageQuery, pagination } from './paging.ts';
+import { envelopeMediaType, pagination, queryOf } from './paging.ts';
 
 /** Everything that answers below `/hub/api`. */
 export const declarations: readonly OperationDeclaration[] = [
@@ -220,13 +220,6 @@ function pagedText({ isPaged }: OperationDeclaration): string | undefined {
   return isPaged === true
     ? `With \`Accept: ${envelopeMediaType}\` the list comes as \`items\`, beside \`_pagination\` with \`offset\`, \`limit\`, \`total\` and \`next\`.`
     : undefined;
-}
-
-function queryOf({ query, isPaged }: OperationDeclaration): Readonly<Record<string, z.ZodType>> {
-  return {
-    ...(isPaged === undefined ? {} : pageQuery.shape),
-    ...(query?.shape as Record<string, z.ZodType> | undefined),
-  };
 }
 
 function schemasOf(declaration: OperationDeclaration): z.ZodType[] {

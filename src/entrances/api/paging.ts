@@ -1,15 +1,16 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { wholeNumber } from '../../operations/models.ts';
-import { JsonText, type Page } from '../../operations/operation.ts';
+import type { OperationDeclaration, Page } from '../../operations/operation.ts';
 import { checkQuery } from '../../operations/perform.ts';
 import { setBody } from '../../platform/http/body.ts';
+import { JsonText } from '../../platform/protocol/json-text.ts';
 
 /** Media type of a page with its envelope, which a client asks for in `Accept`. */
 export const envelopeMediaType = 'application/jupyterhub-pagination+json';
 
 /** The query of every list that comes in pages. */
-export const pageQuery = z.object({
+const pageQuery = z.object({
   offset: wholeNumber.optional().describe('How many to leave out.'),
   limit: wholeNumber
     .optional()
@@ -17,6 +18,17 @@ export const pageQuery = z.object({
       'How many at most, never more than `Hub.api_page_max_limit`. Left out, it is `Hub.api_page_default_limit` in an envelope and the most there is without one.',
     ),
 });
+
+/** The parameters that a query of an operation may have. */
+export function queryOf({
+  query,
+  isPaged,
+}: Pick<OperationDeclaration, 'query' | 'isPaged'>): Readonly<Record<string, z.ZodType>> {
+  return {
+    ...(isPaged === undefined ? {} : pageQuery.shape),
+    ...(query?.shape as Record<string, z.ZodType> | undefined),
+  };
+}
 
 /** The envelope around a page of a list. */
 export const pagination = z.object({

@@ -1,7 +1,7 @@
 import { posix, resolve } from 'node:path';
 import type { Config } from '../../platform/config/config.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
-import { explainMover, findMover } from '../../platform/files/movable-path.ts';
+import { explainMover, findMover, findOperator } from '../../platform/files/movable-path.ts';
 import { hasCapability, maySwitchAccounts } from '../../spawning/processes/system-user.ts';
 
 /** Variables that ld.so(8) and the C library read before a program itself begins. */
@@ -64,8 +64,7 @@ function homeWarnings({ Spawner: { system_user, home_dir } }: Config): ConfigPro
 }
 
 async function pathWarnings({ Hub, directory }: Config): Promise<ConfigProblem[]> {
-  const operator = (await findMover(resolve(directory)))?.userId;
-  const trusted = operator === undefined ? [] : [operator];
+  const trusted = await findOperator(directory);
   const settings = { log_dir: `${Hub.log_dir}/server.log`, audit_file: Hub.audit_file };
   const found = await Promise.all(
     Object.entries(settings).map(async ([name, file]) => {

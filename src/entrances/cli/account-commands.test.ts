@@ -50,6 +50,30 @@ describe('hub user', () => {
     expect((await hub('user list')).stdout).toContain('There are no users yet');
   });
 
+  test("volume has a claim that is there be one of a user's, and of no other", async () => {
+    for (const name of ['ada', 'bob']) await hub(`user add ${name} --no-password`);
+    expect((await hub('user volume ada')).stdout).toBe('none\n');
+    const given = await hub('user volume ada --claim home claim-ada');
+    expect(given.stdout).toBe(
+      'The volume "home" of ada is the claim claim-ada from the next start on.\n',
+    );
+    expect((await hub('user volume ada --claim home --server gpu claim-ada--gpu')).exitCode).toBe(
+      0,
+    );
+    expect((await hub('user volume ada')).stdout).toBe(
+      'home  claim-ada\nhome  claim-ada--gpu  gpu\n',
+    );
+    expect((await hub('user volume bob --claim home claim-ada')).stderr).toContain(
+      'in use already',
+    );
+    expect((await hub('user volume bob --claim home ../pods/x')).stderr).toContain(
+      'name of a claim',
+    );
+    expect((await hub('user volume bob claim-bob')).stderr).toContain('--claim');
+    expect((await hub('user volume ada --claim home')).stdout).toContain('as configured');
+    expect((await hub('user volume bob --claim home claim-ada')).exitCode).toBe(0);
+  });
+
   test('add without terminal or pipe says what to do', async () => {
     const added = await hub('user add ada');
     expect(added.exitCode).toBe(1);

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { messageOf } from '../../platform/errors.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
 import type { DatabaseLocation } from '../../platform/store/database-backup.ts';
 import type { CliIo } from './cli-io.ts';
@@ -19,8 +20,20 @@ export function addBackupCommands(program: Command, io: CliIo): void {
     .description('copy the database to a file, also while the hub runs')
     .action(async (file: string, _flags: unknown, command: Command) => {
       const { database, Hub, directory } = await location(command);
-      const { backUpDatabase } = await import('../../platform/store/database-backup.ts');
-      await backUpDatabase(database, pathOf(file, io), Hub.backup?.passphrase);
+      const { backUpDatabase, requireNew } = await import(
+        '../../platform/store/database-backup.ts'
+      );
+      const path = pathOf(file, io);
+      requireNew(path);
+      const { noteBackup } = await import('../../platform/store/last-backup.ts');
+      try {
+        await backUpDatabase(database, path, Hub.backup?.passphrase);
+      } catch (error) {
+        // Where the database is what fails, that is the news.
+        await noteBackup(database, { problem: String(messageOf(error)) }).catch(() => undefined);
+        throw error;
+      }
+      await noteBackup(database, { file: path });
       const keys =
         Hub.cookie_secret === undefined
           ? resolve(directory, Hub.cookie_secret_file)

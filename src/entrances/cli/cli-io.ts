@@ -60,6 +60,7 @@ export type StartGateway = (gateway: {
   readonly token: Secret;
   readonly name: string;
   readonly bindUrl: string | undefined;
+  readonly redirectBindUrl: string | undefined;
   readonly isLocal: boolean;
   readonly logLevel: string;
   readonly logFormat: string;

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 import { pino } from 'pino';
 import type { Instance } from '../../cluster/instances/instance.ts';
-import { placeOf } from '../../cluster/instances/instance-overview.ts';
+import { placeOf } from '../../cluster/instances/instance-directory.ts';
 import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
 import type { AnswerOf } from '../../operations/operations.ts';
 import { commandChannelOperation, type PerformCommand } from '../../operations/perform-command.ts';
@@ -26,7 +26,7 @@ export async function openEntrance(
   const log = pino({ level: 'silent' });
   const options = { directory: resolve(directory), log };
   const database = opening.use(await openDatabase(Hub.database_url, options));
-  const channel = createHubChannel(checked.config);
+  const channel = createHubChannel(checked.config, database);
   const hub = await findHub(database, channel);
   const call: CommandEntrance['call'] =
     hub === undefined
@@ -46,7 +46,7 @@ export async function askForServices(
   database: HubDatabase,
   config: CheckedConfig['config'],
 ): Promise<AnswerOf<'listServices'> | undefined> {
-  const channel = createHubChannel(config);
+  const channel = createHubChannel(config, database);
   const hub = await findHub(database, channel);
   if (hub === undefined) return undefined;
   const asked = { operation: 'listServices', account: accountName() };

@@ -19,6 +19,7 @@ import { createCertificateChoice } from '../../platform/http/tls/certificate-cho
 import {
   readCertificateFiles,
   readClientAuthorities,
+  readListFiles,
 } from '../../platform/http/tls/certificate-files.ts';
 import { createHeldCertificates } from '../../platform/http/tls/certificate-source.ts';
 
@@ -103,9 +104,13 @@ export async function checkCookieSecretFile(config: Config): Promise<readonly Co
   }
 }
 
-/** Checks the files of `Hub.certificates` and `Hub.client_authorities`. */
+/** Checks the files of `Hub.certificates`, `Hub.client_authorities` and `Hub.client_revocation_lists`. */
 export async function checkCertificateFiles(config: Config): Promise<readonly ConfigProblem[]> {
-  const read = [...(await readCertificateFiles(config)), await readClientAuthorities(config)];
+  const read = [
+    ...(await readCertificateFiles(config)),
+    await readClientAuthorities(config),
+    ...(await readListFiles(config)),
+  ];
   return read.filter((each) => typeof each === 'object').filter((each) => 'message' in each);
 }
 

@@ -18,6 +18,7 @@ interface GatewayFlags {
   readonly hub: string;
   readonly tokenFile?: string;
   readonly bind?: string;
+  readonly redirectBind?: string;
   readonly name?: string;
   readonly local?: boolean;
   readonly logLevel: string;
@@ -40,18 +41,26 @@ export function addGatewayCommand(program: Command, io: CliIo): void {
     .requiredOption('--hub <url>', 'base URL of the hub, or of its internal address (hub_bind_url)')
     .option('--token-file <file>', `file with the token, in place of ${gatewayTokenVariable}`)
     .option('--bind <url>', 'where to listen (default: bind_url of the hub)')
+    .option(
+      '--redirect-bind <url>',
+      'where to redirect http:// to https://, such as http://0.0.0.0:80/',
+    )
     .option('--name <name>', 'its name at the hub (default: host name and process id)')
     .option('--local', 'end when no hub comes back in Hub.gateway_linger; set by the hub')
     .option('--log-level <level>', 'least important messages that are logged', 'info')
     .option('--log-format <format>', 'auto, json or text', 'auto')
     .addHelpText('after', examples)
     .action(async (flags: GatewayFlags) => {
+      if (flags.redirectBind !== undefined && !/^https:/.test(flags.bind ?? '')) {
+        throw new StartupError('--redirect-bind needs an https:// address in --bind');
+      }
       await io.startGateway({
         hubUrl: readUrl('--hub', flags.hub, /^https?:$/),
         token: await readToken(flags, io),
         name: flags.name ?? gatewayName(process.pid),
-        bindUrl:
-          flags.bind === undefined ? undefined : readUrl('--bind', flags.bind, /^https?:$/).href,
+        bindUrl: flags.bind && readUrl('--bind', flags.bind, /^https?:$/).href,
+        redirectBindUrl:
+          flags.redirectBind && readUrl('--redirect-bind', flags.redirectBind, /^http:$/).href,
         isLocal: flags.local === true,
         logLevel: flags.logLevel,
         logFormat: flags.logFormat,

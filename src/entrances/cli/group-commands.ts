@@ -28,7 +28,7 @@ export function addGroupCommands(program: Command, io: CliIo): void {
 
   const create = withConfig(group.command('create'))
     .description('create a group, with members if wanted')
-    .argument('<group>', 'name of the new group')
+    .argument('<name>', 'name of the new group')
     .argument('[users...]', 'names of its members');
   performing(create, io, ['createGroups'], async (perform, name: string, users: string[]) => {
     await perform('createGroups', { body: { groups: [name], users } });

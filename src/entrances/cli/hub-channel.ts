@@ -12,6 +12,9 @@ import { urlFrom } from '../../cluster/instances/instance-directory.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { loadCookieSecrets } from '../../platform/config/cookie-secret.ts';
 import { HubError } from '../../platform/errors.ts';
+import { createInternalAuthority } from '../../platform/internal-tls/internal-authority.ts';
+import type { HubDatabase } from '../../platform/store/database.ts';
+import { createSettingStore } from '../../platform/store/setting-store.ts';
 import { readMachineId } from '../../spawning/processes/machine-id.ts';
 
 /** Asks running hubs as their instances ask each other, with the key of `Hub.cookie_secret`. */
@@ -30,8 +33,10 @@ export interface HubChannel {
 
 export function createHubChannel(
   config: Pick<Config, 'Hub' | 'directory' | 'basePath'>,
+  database: HubDatabase,
 ): HubChannel {
   const secretFile = resolve(config.directory, config.Hub.cookie_secret_file);
+  const log = pino({ level: 'silent' });
   const here = { id: randomUUID(), machineId: readMachineId() };
 
   /** With the key as it is now: a hub that has never run has none, and none is to be made for it. */
@@ -40,11 +45,20 @@ export function createHubChannel(
       configured: config.Hub.cookie_secret,
       file: secretFile,
     });
+    const identity = config.Hub.internal_ssl
+      ? await createInternalAuthority({
+          settings: createSettingStore(database),
+          secrets,
+          now: database.now,
+          log,
+        }).issue('command')
+      : undefined;
     return createChannelCaller({
+      identity: () => identity,
       path: `${config.basePath}hub/${channelPath}`,
       self: here,
       signature: createChannelSignature(secrets),
-      log: pino({ level: 'silent' }),
+      log,
     });
   }
   let opened: ReturnType<typeof open> | undefined;

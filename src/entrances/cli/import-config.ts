@@ -6,7 +6,7 @@ import { hubCommand, programFolder } from '../../platform/files/program-folder.t
 import { reasonOf } from '../../platform/files/read-file.ts';
 import { builtInPluginsDirectory, createPluginLoader } from '../../plugin/host/plugin-loader.ts';
 import { convertConfig, type KnownSettings } from '../../workloads/jupyterhub/config-conversion.ts';
-import type { ImportNote } from '../../workloads/jupyterhub/import-plan.ts';
+import type { ImportNote } from '../../workloads/jupyterhub/plan-servers.ts';
 import { readPythonConfig } from '../../workloads/jupyterhub/python-config.ts';
 import { loadCheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
-import { placeOf } from '../../cluster/instances/instance-overview.ts';
+import { placeOf } from '../../cluster/instances/instance-directory.ts';
 import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
 import { createUserNameRules } from '../../identity/authentication/user-name-rules.ts';
 import { createScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
@@ -16,6 +16,7 @@ import { lockDatabase } from '../../platform/store/database-lock.ts';
 import { openOldDatabase } from '../../platform/store/old-database.ts';
 import { openDatabase } from '../../platform/store/open-database.ts';
 import { probeDatabase } from '../../platform/store/probe-database.ts';
+import { optionsSchema } from '../../spawning/kubernetes/kubernetes-options.ts';
 import { readMachineId } from '../../spawning/processes/machine-id.ts';
 import { type ImportPlan, planImport } from '../../workloads/jupyterhub/import-plan.ts';
 import type { ImportCounts, ImportResult } from '../../workloads/jupyterhub/import-rows-store.ts';
@@ -51,9 +52,15 @@ export async function planFor(
       groups: Hub.load_groups,
       roles: Hub.load_roles,
       serviceNames: Hub.services.map(({ name }) => name),
+      claims: claimNamesOf(config),
     },
   };
   return planImport(await readOldHub(old, Date.now()), rules, oldPasswords);
+}
+
+function claimNamesOf({ pluginSections }: Config): readonly string[] {
+  const { data } = optionsSchema.safeParse(pluginSections['KubernetesSpawner'] ?? {});
+  return data?.claims.map(({ name }) => name) ?? [];
 }
 
 /** Takes it over in one transaction, or counts what would be. */
@@ -108,7 +115,9 @@ const titles: Readonly<Record<keyof ImportCounts, string>> = {
   roles: 'roles',
   assignments: 'roles given',
   tokens: 'API tokens',
+  services: 'services that were added at run time',
   servers: 'named servers',
+  volumes: 'volumes',
   shares: 'shares',
   passwords: 'passwords',
   secondFactors: 'second factors',

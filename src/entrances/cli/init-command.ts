@@ -173,16 +173,17 @@ function describe(
   file: string,
   unit: string | undefined,
 ): string {
-  const secret =
-    login === 'password' ? [] : [`Set ${clientSecretVariable} to the secret of the provider.`];
+  const hasProvider = logins[login]?.section !== undefined;
   const kind = serverKinds[server];
   return [
     `${file} is written.`,
     ...(kind === undefined ? [] : [`Users’ servers need ${kind.program}.`]),
-    ...(login === 'password'
-      ? []
-      : [`Redirect URI for the provider: ${new URL('hub/oauth_callback', url).href}`]),
-    ...secret,
+    ...(hasProvider
+      ? [
+          `Redirect URI for the provider: ${new URL('hub/oauth_callback', url).href}`,
+          `Set ${clientSecretVariable} to the secret of the provider.`,
+        ]
+      : []),
     unit === undefined
       ? `Next: ${hubCommand('start')}${file === 'hub.config.json' ? '' : ` --config ${file}`}`
       : `Next: sudo systemctl enable --now ${unit}`,

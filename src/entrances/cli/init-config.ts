@@ -9,6 +9,7 @@ interface Login {
 /** By `Hub.authenticator_class`. */
 export const logins: Readonly<Record<string, Login>> = {
   password: { asks: [] },
+  pam: { asks: [] },
   oidc: { section: 'OIDCAuthenticator', asks: ['issuer', 'client_id'] },
   keycloak: { section: 'KeycloakAuthenticator', asks: ['issuer', 'client_id'] },
   github: { section: 'GitHubAuthenticator', asks: ['client_id'] },
@@ -97,7 +98,7 @@ export function initConfigText(answers: InitAnswers, schema: string): string {
     ...(login === 'password'
       ? ['// Administrators make the accounts; the first start prints a link that makes the first.']
       : [
-          '// Everybody whom the provider knows; without it only accounts that exist.',
+          '// Everybody whom that knows; without it only accounts that exist.',
           '"allow_all": true,',
         ]),
     '// Who may do everything.',

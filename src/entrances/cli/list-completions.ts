@@ -26,32 +26,19 @@ type ListNames = (
 
 const maxNames = 200;
 
-/** What may stand in an argument, by the command and the name of the argument. */
+/** What may stand in an argument, by its name. */
 const namesOf: Readonly<Record<string, ListNames>> = {
-  'logs name': async (database, config) => [
+  group: listGroups,
+  program: async (database, config) => [
     ...(await listServices(database, config)),
     ...(await createServerStore(database).listActive()).map((server) => ({
       value: fullName(server),
       description: 'server',
     })),
   ],
-  'group add group': listGroups,
-  'group add users': listUsers,
-  'group create users': listUsers,
-  'group delete group': listGroups,
-  'group remove group': listGroups,
-  'group remove users': listUsers,
-  'service restart service': listServices,
-  'service start service': listServices,
-  'service stop service': listServices,
-  'token user': listUsers,
-  'user account name': listUsers,
-  'user delete name': listUsers,
-  'user suspend name': listUsers,
-  'user unsuspend name': listUsers,
-  'user group name': listUsers,
-  'user invite name': listUsers,
-  'user passwd name': listUsers,
+  service: listServices,
+  user: listUsers,
+  users: listUsers,
 };
 
 async function listServices(database: HubDatabase, config: Config) {
@@ -94,8 +81,6 @@ export async function listCompletions(
 /** Where the words before lead. */
 interface Place {
   readonly command: Command;
-  /** Names of the commands, without that of the program. */
-  readonly path: string;
   /** How many arguments of the command stand before. */
   readonly position: number;
   /** Whose value comes next. */
@@ -107,7 +92,6 @@ interface Place {
 
 function walk(program: Command, words: readonly string[]): Place {
   let command = program;
-  const path: string[] = [];
   let position = 0;
   let option: Option | undefined;
   let configFile: string | undefined;
@@ -123,20 +107,17 @@ function walk(program: Command, words: readonly string[]): Place {
     } else {
       const inside = command.commands.find((each) => each.name() === word);
       if (inside === undefined) position += 1;
-      else {
-        command = inside;
-        path.push(word);
-      }
+      else command = inside;
     }
   }
   const { registeredArguments: all } = command;
   const last = all.at(-1);
   const argument = all[position] ?? (last?.variadic === true ? last : undefined);
-  return { command, path: path.join(' '), position, option, argument, configFile };
+  return { command, position, option, argument, configFile };
 }
 
 async function completionsAt(
-  { command, path, position, option, argument, configFile }: Place,
+  { command, position, option, argument, configFile }: Place,
   current: string,
   { env, directory }: Pick<CliIo, 'env' | 'directory'>,
 ): Promise<readonly Completion[] | 'files'> {
@@ -161,7 +142,7 @@ async function completionsAt(
     .map((each) => ({ value: each.name(), description: each.description() }));
   if (commands.length > 0) return position === 0 ? commands : [];
   if (argument === undefined) return [];
-  const listNames = namesOf[`${path} ${argument.name()}`];
+  const listNames = namesOf[argument.name()];
   if (listNames === undefined) {
     return /file|folder/.test(argument.name()) ? 'files' : chosen(argument);
   }

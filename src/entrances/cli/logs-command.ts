@@ -21,7 +21,7 @@ Examples:
 export function addLogsCommand(program: Command, io: CliIo): void {
   withConfig(program.command('logs'))
     .description('show what a service or a server writes')
-    .argument('<name>', 'service, user or user/server')
+    .argument('<program>', 'service, user or user/server')
     .option('-f, --follow', 'keep printing new lines until Ctrl-C')
     .option('-n, --lines <number>', 'how many of the last lines (default: all)', parseLines)
     .option('--since <time>', 'leave out older lines: 90 seconds, 10m, 2h or 1d', parseDuration)

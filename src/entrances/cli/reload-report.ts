@@ -29,7 +29,7 @@ export async function reloadAndReport(
   const log = pino({ level: 'silent' });
   await using database = await openDatabase(Hub.database_url, { directory, log });
   const store = createInstanceStore(database);
-  const channel = createHubChannel(config);
+  const channel = createHubChannel(config, database);
   const { machineId } = channel.here;
   const instance = (await store.list()).find(
     (each) => each.isLive && each.machineId === machineId && each.process.pid === pid,

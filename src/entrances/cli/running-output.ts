@@ -1,5 +1,5 @@
 import type { Instance } from '../../cluster/instances/instance.ts';
-import { placeOf } from '../../cluster/instances/instance-overview.ts';
+import { placeOf } from '../../cluster/instances/instance-directory.ts';
 import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
 import { noHubRuns } from '../../operations/perform-command.ts';
 import type { Config } from '../../platform/config/config.ts';
@@ -36,7 +36,7 @@ export function createRunningOutput(
   database: HubDatabase,
   config: Pick<Config, 'Hub' | 'directory' | 'basePath'>,
 ): RunningOutput {
-  const channel = createHubChannel(config);
+  const channel = createHubChannel(config, database);
   const instances = createInstanceStore(database);
   const servers = createServerStore(database);
   const owners = createServiceOwnerStore(database, '');

@@ -5,17 +5,50 @@ import { parseDuration } from './parse-duration.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
 
-/** Adds `hub server extend`. */
+/** The name of the server that has none of its own. */
+const defaultServer = '';
+
+/** Adds `hub server start|stop|extend`. */
 export function addServerCommands(program: Command, io: CliIo): void {
-  const server = program
+  const group = program
     .command('server')
-    .description('servers of users')
+    .description('start and stop servers of users, and keep them running')
     .addHelpText('after', `\nExamples:\n  ${hubCommand('server extend ada --keep-running 8h')}`);
-  const extend = withConfig(server.command('extend'))
-    .description('keep a server that is not used from being stopped')
-    .argument('<user>', 'name of its user')
-    .argument('[server]', 'name of a named server')
-    .option('--keep-running <time>', 'for how long, such as 8h, though it is idle', parseDuration);
+  const addCommand = (name: string, description: string) =>
+    withConfig(group.command(name))
+      .description(description)
+      .argument('<user>', 'name of its user')
+      .argument('[server]', 'name of a named server');
+
+  const start = addCommand('start', 'start a server with the options it was last started with');
+  performing(
+    start,
+    io,
+    ['startNamedServer'],
+    async (perform, name: string, server: string = defaultServer) => {
+      const { ready } = await perform('startNamedServer', { params: { name, server } });
+      io.stdout.write(ready ? 'The server is running.\n' : 'The server is starting.\n');
+    },
+  );
+
+  const stop = addCommand('stop', 'stop a server');
+  performing(
+    stop,
+    io,
+    ['stopNamedServer'],
+    async (perform, name: string, server: string = defaultServer) => {
+      const stopping: { readonly message: string } | undefined = await perform('stopNamedServer', {
+        params: { name, server },
+      });
+      io.stdout.write(`${stopping?.message ?? 'The server has stopped.'}\n`);
+    },
+  );
+
+  const extend = addCommand('extend', 'keep a server that is not used from being stopped').option(
+    '--keep-running <time>',
+    'for how long, such as 8h, though it is idle',
+    parseDuration,
+  );
   performing(
     extend,
     io,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
-import { nothing, placeOf } from '../../cluster/instances/instance-overview.ts';
+import { placeOf } from '../../cluster/instances/instance-directory.ts';
+import { nothing } from '../../cluster/instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../../cluster/instances/instance-store.ts';
 import { createNoticeStore, hasBegun, type Notices } from '../../cluster/notices/notice-store.ts';
 import { createLoginSessionStore } from '../../identity/sessions/login-session-store.ts';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { AnswerOf } from '../../operations/operations.ts';
+import { HubError } from '../../platform/errors.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
 import { exactTime } from '../../platform/texts/text.ts';
 import { askNewPassword, confirmDeletion } from './ask-password.ts';
@@ -10,12 +11,13 @@ import { withConfig } from './with-config.ts';
 
 type Account = AnswerOf<'viewAccounts'>['accounts'][number];
 
-/** Adds `hub user add|passwd|account|import|invite|group|list|suspend|unsuspend|delete`. */
+/** Adds `hub user add|passwd|account|volume|import|invite|group|list|suspend|unsuspend|delete`. */
 export function addUserCommands(program: Command, io: CliIo): void {
   const user = program.command('user').description('manage user accounts');
   addAddCommand(user, io);
   addPasswdCommand(user, io);
   addAccountCommand(user, io);
+  addVolumeCommand(user, io);
   addImportCommand(user, io);
   addInviteCommand(user, io);
   addGroupCommand(user, io);
@@ -58,7 +60,7 @@ function addAddCommand(user: Command, io: CliIo): void {
 function addPasswdCommand(user: Command, io: CliIo): void {
   const command = withConfig(user.command('passwd'))
     .description("set a user's password and end all their logins")
-    .argument('<name>', 'name of the user')
+    .argument('<user>', 'name of the user')
     .option('--password-stdin', 'read the password from standard input')
     .option('--must-change', 'the next login must choose another password')
     .option('--end-tokens', 'end the API tokens of the user too');
@@ -85,7 +87,7 @@ function addPasswdCommand(user: Command, io: CliIo): void {
 function addAccountCommand(user: Command, io: CliIo): void {
   const command = withConfig(user.command('account'))
     .description("show or choose the system account and files of a user's servers")
-    .argument('<name>', 'name of the user')
+    .argument('<user>', 'name of the user')
     .argument('[account]', 'what {username} stands for in Spawner.system_user and home_dir');
   performing(
     command,
@@ -105,10 +107,53 @@ function addAccountCommand(user: Command, io: CliIo): void {
   );
 }
 
+function addVolumeCommand(user: Command, io: CliIo): void {
+  const command = withConfig(user.command('volume'))
+    .description(
+      "show a user's volumes that were there before, or choose one, such as that of KubeSpawner",
+    )
+    .argument('<user>', 'name of the user')
+    .argument(
+      '[source]',
+      'the claim (PersistentVolumeClaim) as Kubernetes has it; none to end that',
+    )
+    .option(
+      '--claim <volume>',
+      'which of KubernetesSpawner.claims it is: "home" for "home-{username}"',
+    )
+    .option('--server <server>', 'of which named server it is, where each has its own', '');
+  performing(
+    command,
+    io,
+    ['viewAccount', 'setUserVolume'],
+    async (
+      perform,
+      typed: string,
+      source: string | undefined,
+      { claim: volume, server }: { readonly claim?: string; readonly server: string },
+    ) => {
+      const { name, volumes } = await perform('viewAccount', { params: { name: typed } });
+      if (volume === undefined) {
+        if (source !== undefined)
+          throw new HubError('bad_request', 'Which volume is it? Name it by --claim.');
+        const lines = volumes.map((each) =>
+          [each.volume, each.source, ...(each.server === '' ? [] : [each.server])].join('  '),
+        );
+        io.stdout.write(lines.map((line) => `${line}\n`).join('') || 'none\n');
+        return;
+      }
+      const body = { volume, server, source: source ?? null };
+      await perform('setUserVolume', { params: { name }, body });
+      const what = source === undefined ? 'as configured' : `the claim ${source}`;
+      io.stdout.write(`The volume "${volume}" of ${name} is ${what} from the next start on.\n`);
+    },
+  );
+}
+
 function addInviteCommand(user: Command, io: CliIo): void {
   const command = withConfig(user.command('invite'))
     .description('print a new link with which a user chooses a password; earlier links end')
-    .argument('<name>', 'name of the user');
+    .argument('<user>', 'name of the user');
   performing(command, io, ['viewAccount', 'createInvitation'], async (perform, typed: string) => {
     const { name } = await perform('viewAccount', { params: { name: typed } });
     const { url, expires_at } = await perform('createInvitation', { params: { name } });
@@ -123,7 +168,7 @@ function addGroupCommand(user: Command, io: CliIo): void {
     .description(
       `list the groups of a user, and who put them there; ${hubCommand('group')} changes them`,
     )
-    .argument('<name>', 'name of the user');
+    .argument('<user>', 'name of the user');
   performing(command, io, ['viewAccount'], async (perform, typed: string) => {
     const { name, groups } = await perform('viewAccount', { params: { name: typed } });
     if (groups.length === 0) io.stderr.write(`${name} is in no group.\n`);
@@ -155,7 +200,7 @@ function addSuspensionCommands(user: Command, io: CliIo): void {
   ] as const) {
     const command = withConfig(user.command(name))
       .description(description)
-      .argument('<name>', 'name of the user');
+      .argument('<user>', 'name of the user');
     performing(command, io, ['viewAccount', operation], async (perform, typed: string) => {
       const { name: userName } = await perform('viewAccount', { params: { name: typed } });
       await perform(operation, { params: { name: userName } });
@@ -167,7 +212,7 @@ function addSuspensionCommands(user: Command, io: CliIo): void {
 function addDeleteCommand(user: Command, io: CliIo): void {
   const command = withConfig(user.command('delete'))
     .description('delete a user with all their tokens, logins and servers')
-    .argument('<name>', 'name of the user')
+    .argument('<user>', 'name of the user')
     .option('-y, --yes', 'do not ask');
   performing(
     command,

@@ -10,7 +10,7 @@ const pages = Object.entries(samplePages(await loadAssets({ staticUrl: '/hub/sta
 /** Forms of a page into which something is typed: where they go, and what they send. */
 function formsOf(page: string) {
   return [...page.matchAll(/<form[^>]*method="post"[\s\S]*?<\/form>/g)].flatMap(([form]) => {
-    const action = /action="([^"?]*)/.exec(form)?.[1] ?? '';
+    const action = /action="([^"?#]*)/.exec(form)?.[1] ?? '';
     const fields = [...form.matchAll(/<(?:textarea|input)\b[^>]*>/g)].map(([field]) => ({
       name: /name="([^"]*)"/.exec(field)?.[1],
       value: /value="([^"]*)"/.exec(field)?.[1] ?? '',

@@ -1,7 +1,14 @@
-import type { DefaultTreeAdapterTypes } from 'parse5';
-
-type Node = DefaultTreeAdapterTypes.Node;
-type Element = DefaultTreeAdapterTypes.Element;
+import {
+  attribute,
+  type Element,
+  elementsIn,
+  isSentTo,
+  set,
+  setText,
+  textOf,
+  toggle,
+  unfold,
+} from './page-tree.ts';
 
 /**
  * Fields that hold a secret, by their names: passwords, codes, and what protects a form. A test holds that
@@ -35,9 +42,7 @@ export async function fillIn(
   const left = new Map<string, string[]>();
   for (const name of values.keys()) left.set(name, values.getAll(name));
   for (const control of elementsIn(form)) fillInControl(control, left);
-  for (let parent: Node | null = form; parent !== null; parent = parentOf(parent)) {
-    if ('tagName' in parent && parent.tagName === 'details') set(parent, 'open', '');
-  }
+  unfold(form);
   return serialize(document);
 }
 
@@ -65,13 +70,6 @@ function fillInControl(control: Element, left: ReadonlyMap<string, string[]>): v
 
 const unseen = new Set(['hidden', 'password', 'submit', 'button', 'reset', 'image', 'file']);
 
-function isSentTo(form: Element, action: string): boolean {
-  const pathOf = (address: string | undefined) => address?.split('?', 1)[0];
-  return [form, ...elementsIn(form)].some(
-    (element) => pathOf(attribute(element, element === form ? 'action' : 'formaction')) === action,
-  );
-}
-
 /** Whether the form is about the same as the one that was sent. */
 function isSame(form: Element, values: URLSearchParams): boolean {
   return elementsIn(form).every((element) => {
@@ -81,39 +79,4 @@ function isSame(form: Element, values: URLSearchParams): boolean {
       return true;
     return values.getAll(name).includes(attribute(element, 'value') ?? '');
   });
-}
-
-function elementsIn(node: Node): Element[] {
-  if (!('childNodes' in node)) return [];
-  return node.childNodes.flatMap((child) => [
-    ...('tagName' in child ? [child] : []),
-    ...elementsIn(child),
-  ]);
-}
-
-function parentOf(node: Node): Node | null {
-  return 'parentNode' in node ? node.parentNode : null;
-}
-
-function attribute({ attrs }: Element, name: string): string | undefined {
-  return attrs.find((each) => each.name === name)?.value;
-}
-
-function set(element: Element, name: string, value: string): void {
-  const existing = element.attrs.find((each) => each.name === name);
-  if (existing === undefined) element.attrs.push({ name, value });
-  else existing.value = value;
-}
-
-function toggle(element: Element, name: string, isSet: boolean): void {
-  if (isSet) set(element, name, '');
-  else element.attrs = element.attrs.filter((each) => each.name !== name);
-}
-
-function textOf(element: Element): string {
-  return element.childNodes.map((child) => ('value' in child ? child.value : '')).join('');
-}
-
-function setText(element: Element, value: string): void {
-  element.childNodes = [{ nodeName: '#text', value, parentNode: element }];
 }

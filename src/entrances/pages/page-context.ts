@@ -3,7 +3,7 @@ import { callerOfLogin } from '../../identity/authentication/user-refresh.ts';
 import { type Caller, mayAccess } from '../../identity/rbac/access-check.ts';
 import type { Authorizer } from '../../identity/rbac/authorizer.ts';
 import type { Membership } from '../../identity/rbac/membership.ts';
-import { type CsrfProtection, isSameOrigin } from '../../identity/sessions/csrf.ts';
+import { type CsrfProtection, isFromScript, isSameOrigin } from '../../identity/sessions/csrf.ts';
 import type { Login } from '../../identity/sessions/login-sessions.ts';
 import { loginOf } from '../../identity/sessions/session-middleware.ts';
 import type { UserInfoStore } from '../../identity/users/user-info-store.ts';
@@ -98,6 +98,8 @@ export interface PageContext {
    * stands on the page by itself, and fills it in on its own. Nothing else may be done with it.
    */
   takeTyped(ctx: Context, action: string): URLSearchParams | undefined;
+  /** Whether something was typed that is still to be filled in. */
+  hasTyped(ctx: Context): boolean;
   /**
    * Shows a page to a user who is logged in only; others are sent to log in first. What they have typed into a form
    * stands there again afterwards, also when they have logged in meanwhile in another window.
@@ -175,9 +177,11 @@ export function createPageContext(deps: {
     };
   }
 
+  /** The page that the form was on, with its query, where an address leads there. */
   function placeOf(ctx: Context, url: string): string {
     const formPage = safeRedirectTarget(ctx.get('Referer'), publicUrl);
-    return formPage?.split('?', 1)[0] === url ? formPage : url;
+    const [path = '', ...section] = url.split('#');
+    return formPage?.split('?', 1)[0] === path ? [formPage, ...section].join('#') : url;
   }
 
   async function showWithInput(
@@ -185,13 +189,13 @@ export function createPageContext(deps: {
     { user }: Login,
     show: () => Promise<void>,
   ): Promise<void> {
-    const input = await savedInput.take(ctx, user.id);
+    const input = isFromScript(ctx) ? undefined : await savedInput.take(ctx, user.id);
     if (input === undefined) return show();
     const kept = text`You had been logged out. What you typed is here again: send it once more.`;
     ctx['session'].notice ??= { kind: 'warn', text: savePhrase(kept) };
     ctx.state['savedInput'] = input;
     await show();
-    if (ctx.state['savedInput'] !== undefined && typeof ctx.body === 'string')
+    if (pages.hasTyped(ctx) && typeof ctx.body === 'string')
       ctx.body = await fillIn(ctx.body, input.action, input.form);
   }
 
@@ -255,6 +259,8 @@ export function createPageContext(deps: {
       if (ctx.method === 'POST') ctx.status = 303;
     },
 
+    hasTyped: (ctx) => ctx.state['savedInput'] !== undefined,
+
     takeTyped(ctx, action) {
       const input = ctx.state['savedInput'] as Input | undefined;
       if (input?.action !== action) return undefined;
@@ -285,8 +291,9 @@ export function createPageContext(deps: {
 
 type SavedNotice = Pick<PageNotice, 'kind'> & { readonly text: SavedPhrase };
 
-/** The notice left by the page before, once. */
+/** The notice left by the page before, once. A script that asks meanwhile would take it and show it to nobody. */
 function takeNotice(ctx: Context): PageNotice | undefined {
+  if (isFromScript(ctx)) return undefined;
   const session = ctx['session'] as { notice?: SavedNotice } | null;
   const notice = session?.notice;
   if (notice !== undefined && session !== null) delete session.notice;

@@ -1,5 +1,6 @@
 import { setUpPath } from '../../identity/accounts/set-up-link.ts';
-import { encodeSegment } from '../../workloads/servers/server.ts';
+import { type UsersQuery, usersFields } from '../../operations/users-query.ts';
+import { encodeSegment } from '../../platform/http/request-address.ts';
 
 /** Where every page and form of the hub is; views link by it and the page routes match it. */
 export interface PageUrls {
@@ -62,12 +63,16 @@ export interface PageUrls {
   readonly services: string;
   /** Finds servers, services, users and actions by name. */
   readonly search: string;
+  /** POST chooses whether a login starts the own server. */
+  readonly startAtLogin: string;
   /** POST marks a service as a favourite, or as none. */
   readonly favouriteService: string;
   /** POST keeps the theme and the language in the browser. */
   readonly preferences: string;
 
+  /** A part of the account, as `sessions` is. */
   readonly tokens: string;
+  readonly createToken: string;
   readonly revokeToken: string;
   readonly revokeClient: string;
   /** What the reader's servers used. */
@@ -160,6 +165,23 @@ export type AdminRoleAction = 'edit' | 'delete' | 'assign' | 'take-away';
 /** What an administrator does to one group. */
 export type AdminGroupAction = 'delete' | 'properties' | 'add-members' | 'remove-member';
 
+/** An address with those of the fields that are given. */
+export function withQuery(
+  url: string,
+  fields: Readonly<Record<string, string | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) query.set(name, value);
+  }
+  return query.size === 0 ? url : `${url}?${query}`;
+}
+
+/** The address of a part of the list of users. */
+export function usersUrl({ adminUsers }: Pick<PageUrls, 'adminUsers'>, query: UsersQuery): string {
+  return withQuery(adminUsers, usersFields(query));
+}
+
 /** Makes the addresses of the pages below `/hub/` of a base URL, which ends in a slash. */
 export function createPageUrls(baseUrl: string): PageUrls {
   const hub = `${baseUrl}hub/`;
@@ -215,14 +237,16 @@ export function createPageUrls(baseUrl: string): PageUrls {
     dismissFirstRun: `${hub}home/dismiss-first-run`,
     services: `${hub}services`,
     search: `${hub}search`,
+    startAtLogin: `${hub}start-at-login`,
     favouriteService: `${hub}services/favourite`,
     preferences: `${hub}preferences`,
 
-    tokens: `${hub}token`,
+    tokens: `${hub}account#tokens`,
+    createToken: `${hub}token`,
     revokeToken: `${hub}token/revoke`,
     revokeClient: `${hub}token/revoke-client`,
     usage: `${hub}usage`,
-    sessions: `${hub}sessions`,
+    sessions: `${hub}account#sessions`,
     endSession: `${hub}sessions/end`,
     endOtherSessions: `${hub}sessions/end-others`,
     account: `${hub}account`,

@@ -1,9 +1,11 @@
+import { brotliCompressSync, constants } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { samplePages } from '../../../test/support/sample-pages.ts';
+import { readUsersQuery } from '../../operations/users-query.ts';
 import { type LoadSeries, loadSpans } from '../../platform/metrics/load-history.ts';
 import type { PlacedStatus } from '../../workloads/services/service-status.ts';
 import { adminServicesPage } from './admin/services-page.ts';
 import { adminUsersPage } from './admin/users-page.ts';
-import { readUsersQuery } from './admin/users-query.ts';
 import { type Assets, loadAssets } from './assets/assets.ts';
 import { renderHtml } from './html.ts';
 import { createPageUrls } from './page-urls.ts';
@@ -29,6 +31,20 @@ function kibibytesOf(page: string, assets: Assets): number {
   const bytes = linked.map((name) => assets.find(assets.url(name))?.body.length ?? Infinity);
   return bytes.reduce((sum, each) => sum + each, Buffer.byteLength(page)) / 1024;
 }
+
+/** What a browser is sent of the page itself: `sendText` compresses with this quality. */
+function sentKibibytesOf(page: string): number {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 4 };
+  return brotliCompressSync(page, { params }).length / 1024;
+}
+
+test('every page is at most 12 KiB on the wire', async () => {
+  const pages = samplePages(await loadAssets({ staticUrl: '/hub/static/' }));
+  const heavy = Object.entries(pages)
+    .map(([name, page]) => [name, sentKibibytesOf(renderHtml(page))] as const)
+    .filter(([, kibibytes]) => kibibytes > 12);
+  expect(heavy).toEqual([]);
+});
 
 test('a full page of the administration with a plot in each row weighs at most 100 KiB', async () => {
   const assets = await loadAssets({ staticUrl: '/hub/static/' });
@@ -62,10 +78,11 @@ test('a full page of the administration with a plot in each row weighs at most 1
   const html = renderHtml(page);
   expect(html.match(/<svg class="spark"/g)).toHaveLength(50);
   expect(kibibytesOf(html, assets)).toBeLessThan(100);
+  expect(sentKibibytesOf(html)).toBeLessThan(12);
 });
 
 test.each([10, 25, 50])(
-  'a page of %i users whose servers run weighs at most 100 KiB',
+  'a page of %i users whose servers run weighs at most 100 KiB, and 8 KiB on the wire',
   async (size) => {
     const assets = await loadAssets({ staticUrl: '/hub/static/' });
     const figures = Array.from({ length: loadSpans.hour.steps }, (_, step) => (step % 7) * 123e6);
@@ -110,5 +127,6 @@ test.each([10, 25, 50])(
     const html = renderHtml(page);
     expect(html.match(/<svg class="spark"/g) ?? []).toHaveLength(size === 10 ? 20 : 0);
     expect(kibibytesOf(html, assets)).toBeLessThan(100);
+    expect(sentKibibytesOf(html)).toBeLessThan(8);
   },
 );

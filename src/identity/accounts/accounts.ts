@@ -1,11 +1,13 @@
 import { HubError } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
+import type { GivenVolume } from '../../plugin/host/spawn-request.ts';
 import type { AccountBinding } from '../authentication/account-binding.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import type { Caller } from '../rbac/access-check.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import { noSuchUser, type User, type UserStore, userNameTaken } from '../users/user-store.ts';
+import type { UserVolumeStore } from '../users/user-volume-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 import type { ConfiguredRights } from './configured-rights.ts';
 
@@ -28,6 +30,8 @@ export interface Accounts {
       readonly isAdmin?: boolean;
       /** Decided by administrators only: its user has the files. */
       readonly systemAccount?: string;
+      /** Without a source the volume of the configuration is used again. */
+      readonly volume?: Omit<GivenVolume, 'source'> & { readonly source: string | undefined };
     },
   ): Promise<User>;
   /**
@@ -48,6 +52,7 @@ export const maxNewUsers = 500;
 export function createAccounts(deps: {
   readonly users: UserStore;
   readonly systemAccounts: Pick<SystemAccountStore, 'give'>;
+  readonly userVolumes: Pick<UserVolumeStore, 'set'>;
   readonly userNames: Pick<UserNameRules, 'resolveNew'>;
   readonly binding: Pick<AccountBinding, 'choose'>;
   readonly configuredRights: Pick<ConfiguredRights, 'givesRightsTo'>;
@@ -83,7 +88,7 @@ export function createAccounts(deps: {
       return { created, existing: wanted.filter((name) => !made.has(name)) };
     },
 
-    async change(caller, userName, { name, isAdmin, systemAccount }) {
+    async change(caller, userName, { name, isAdmin, systemAccount, volume }) {
       const user = await users.getByName(userName);
       await acting.requireMayTakeOver(caller, user);
       const newName =
@@ -91,7 +96,8 @@ export function createAccounts(deps: {
       // Before anything is changed: a request is done as a whole or not at all.
       if (newName !== user.name) await acting.requireMayUseName(caller, newName);
       const changesAdmin = isAdmin !== undefined && isAdmin !== user.isAdmin;
-      if (changesAdmin || systemAccount !== undefined) await acting.requireAdminPower(caller);
+      if (changesAdmin || (systemAccount ?? volume) !== undefined)
+        await acting.requireAdminPower(caller);
       if (changesAdmin && !isAdmin && isCallers(user, caller)) {
         throw new HubError('bad_request', text`You cannot take your own rights away.`, {
           hint: text`Another administrator can.`,
@@ -103,6 +109,8 @@ export function createAccounts(deps: {
       if (systemAccount !== undefined) {
         await deps.withoutServersOf(user, () => deps.systemAccounts.give(user, systemAccount));
       }
+      if (volume !== undefined)
+        await deps.withoutServersOf(user, () => deps.userVolumes.set(user, volume));
       if (newName !== user.name) {
         await deps.withoutServersOf(user, () => users.rename(user.id, newName));
       }

@@ -1,5 +1,5 @@
 import { HubError } from '../../platform/errors.ts';
-import { text } from '../../platform/texts/text.ts';
+import { joined, type Phrase, text } from '../../platform/texts/text.ts';
 import type { Caller } from '../rbac/access-check.ts';
 import {
   type AccessBundle,
@@ -51,7 +51,7 @@ export async function giveAccess(
   const bundle: AccessBundle | undefined = kind === 'custom' ? undefined : accessBundles[kind];
   if (bundle?.places.includes(asked.kind) === false) throw unsuitable(bundle);
   if (bundle === undefined && chosen.length === 0)
-    throw new HubError('bad_request', text`Choose what is given, or name at least one scope.`);
+    throw refusal('scopes', text`Choose what is given, or name at least one scope.`);
   const place = await placeOf(asked, deps);
   const scopes = [...new Set(scopesAt(place, bundle?.scopes ?? chosen, catalogue))];
 
@@ -87,7 +87,16 @@ function unsuitable({ title, places }: AccessBundle): HubError {
     server: text`Choose a server.`,
     all: text`Choose everywhere.`,
   } as const;
-  return new HubError('bad_request', message, { hint: hints[places[0] ?? 'all'] });
+  const hint = hints[places[0] ?? 'all'];
+  return new HubError('bad_request', message, {
+    hint,
+    field: { name: 'where', problem: joined([message, hint]) },
+  });
+}
+
+/** What is wrong with a field of the form; elsewhere the sentence alone. */
+function refusal(name: string, problem: Phrase): HubError {
+  return new HubError('bad_request', problem, { field: { name, problem } });
 }
 
 /** Throws `bad_request` for one that does not exist: whoever made it later would be under this power. */
@@ -97,7 +106,7 @@ async function placeOf(
 ): Promise<AccessPlace> {
   if (kind === 'all') return undefined;
   const name = typed.trim().normalize('NFC');
-  if (name === '') throw new HubError('bad_request', text`Name the group, service or server.`);
+  if (name === '') throw refusal('place', text`Name the group, service or server.`);
   try {
     if (kind === 'group') return { kind, value: (await groups.getByName(name)).name };
     if (kind === 'server') {
@@ -105,10 +114,10 @@ async function placeOf(
       return { kind, value: `${(await users.getByName(userName)).name}/${serverName}` };
     }
     if (hasService(name)) return { kind, value: name };
-    throw new HubError('bad_request', text`There is no such service: ${JSON.stringify(name)}.`);
+    throw refusal('place', text`There is no such service: ${JSON.stringify(name)}.`);
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== 'not_found') throw error;
-    throw new HubError('bad_request', error.shown.message);
+    throw refusal('place', error.shown.message);
   }
 }
 

@@ -2,7 +2,7 @@ import type { RoleConfig } from '../../platform/config/config.ts';
 import { versionOf } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
-import { fieldProblem } from '../../platform/texts/field-problem.ts';
+import { fieldError } from '../../platform/http/field-error.ts';
 import { joined, type Text, text } from '../../platform/texts/text.ts';
 import type { Caller } from '../rbac/access-check.ts';
 import { findDefaultRole, type Role, type RoleSubjectKind } from '../rbac/role.ts';
@@ -93,7 +93,7 @@ export function createRoleAdministration(deps: {
   function requireValid(role: RoleConfig): void {
     const [problem] = roleProblems(role, { catalogue, serviceNames: deps.serviceNames() });
     if (problem === undefined) return;
-    throw new HubError('bad_request', fieldProblem(problem.path, problem.message));
+    throw fieldError(problem.path, problem.message);
   }
 
   function requireValidDefinition({

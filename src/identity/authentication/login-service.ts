@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AuditReason } from '../../platform/audit/reason-labels.ts';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
@@ -52,6 +53,9 @@ export interface LoginRefused {
 
 export type LoginResult = LoggedIn | LoginRefused;
 
+/** No authenticator has an answer held back longer. */
+const maxDelayMs = 60_000;
+
 /** Lets users in. */
 export interface LoginService {
   /** Checks a submitted login form. Throws `unavailable` when the provider cannot be asked. */
@@ -95,7 +99,10 @@ export function createLoginService(deps: {
     profiles: createProfileSync({ ...deps, rules }),
     keepsAuthState: config.enable_auth_state,
   });
-  const checks = createLimiter(config.concurrent_logins);
+  // One address, however many names it tries, leaves room for a login from elsewhere.
+  const checks = createLimiter(config.concurrent_logins, {
+    limitPerKey: config.concurrent_logins - Math.floor(config.concurrent_logins / 4),
+  });
 
   function getAuthenticator(name: string): NamedAuthenticator {
     const found = authenticators.find(name);
@@ -181,7 +188,13 @@ export function createLoginService(deps: {
       const { address, signal } = request;
       const throttled = await throttle.attempt(
         { userName, address, signal, knownBrowser: knownBrowserFor?.(userName) },
-        (patience) => checks(() => authenticate(authenticator, form, request), patience),
+        async (patience, sharingKey) => {
+          const check = () => authenticate(authenticator, form, request);
+          const result = await checks(check, patience, sharingKey);
+          // It keeps no one else waiting.
+          if (result.outcome === 'refused') await delay(result.delayMs, signal);
+          return result;
+        },
         (result) => {
           if (result.outcome === 'authenticated') return 'success';
           return result.reason === 'credentials' ? 'failure' : 'neutral';
@@ -224,6 +237,12 @@ async function authenticate(
       hint: text`Try again in a few minutes.`,
     });
   }
+}
+
+/** Ends early when no one waits for the answer any more; the attempt counts all the same. */
+async function delay(delayMs = 0, signal?: AbortSignal): Promise<void> {
+  if (delayMs > 0)
+    await sleep(Math.min(delayMs, maxDelayMs), undefined, { signal }).catch(() => undefined);
 }
 
 const wrongCredentials: LoginRefused = {

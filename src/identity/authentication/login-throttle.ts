@@ -5,6 +5,7 @@ import type { AuthenticatorConfig } from '../../platform/config/config.ts';
 import type { AuditTrail } from '../../platform/store/audit-trail.ts';
 import type { KeyvSpaces } from '../../platform/store/keyv.ts';
 import type { KeyvSpace } from '../../platform/store/keyv-space.ts';
+import { createPendingAttempts } from './pending-attempts.ts';
 import {
   type Change,
   type Counter,
@@ -69,11 +70,12 @@ export interface LoginThrottle {
    * Runs a login attempt unless it must wait. Attempts for one user name from one address run one after
    * another, and at all hubs together no more at once than may fail: of many at once, those behind the limit find
    * it reached, and those with right passwords wait their turn. `work` gets a signal that is aborted when
-   * the attempt has waited too long: what it then rejects with means that it was not made.
+   * the attempt has waited too long: what it then rejects with means that it was not made; and the key of those
+   * who are to share what there is with others: their network, or a known browser.
    */
   attempt<Result>(
     attempt: LoginAttempt,
-    work: (patience: AbortSignal) => Promise<Result>,
+    work: (patience: AbortSignal, sharingKey: string) => Promise<Result>,
     judge: (result: Result) => AttemptVerdict,
   ): Promise<ThrottledResult<Result>>;
   /** User names and addresses that must wait now. */
@@ -102,7 +104,7 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
   const counts = createThrottleCounters({ ...options, now });
   const attempts = createKeyedQueue({ maxQueueLength });
   const lines = createKeyedQueue({ maxQueueLength: Number.POSITIVE_INFINITY });
-  let pending = 0;
+  const pending = createPendingAttempts(options.max_pending_logins);
 
   function countersOf({ userName, address, knownBrowser }: LoginAttempt): Counters {
     const limit = options.lockout_attempts;
@@ -168,22 +170,24 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
 
   return {
     async attempt(attempt, work, judge) {
-      if (pending >= options.max_pending_logins) return crowded();
       const address = networkOf(attempt.address);
       const counters = countersOf({ ...attempt, address });
+      const sharingKey = counters.shared === undefined ? keyOf(counters.own) : address;
+      const displaced = pending.enter(sharingKey);
+      if (displaced === undefined) return crowded();
       const deadline = AbortSignal.timeout(maxWaitMs);
-      const patience = AbortSignal.any([deadline, ...(attempt.signal ? [attempt.signal] : [])]);
-      pending += 1;
+      const given = attempt.signal === undefined ? [] : [attempt.signal];
+      const patience = AbortSignal.any([deadline, displaced.signal, ...given]);
       try {
         const queued = await attempts.run(keyOf(counters.own), () =>
-          tryLogin(counters, () => work(patience), judge, patience),
+          tryLogin(counters, () => work(patience, sharingKey), judge, patience),
         );
         return queued === undefined ? delayed(1000) : queued;
       } catch (error) {
         if (patience.aborted && error === patience.reason) return crowded();
         throw error;
       } finally {
-        pending -= 1;
+        pending.leave(sharingKey, displaced);
       }
     },
 

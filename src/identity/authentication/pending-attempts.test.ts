@@ -187,6 +187,28 @@ test('one who leaves the line makes room for the next', async () => {
   );
 });
 
+test('one address that takes all places gives them up to others, its newest first', async () => {
+  throttle = createThrottle({ max_pending_logins: 5, lockout_attempts: 100 });
+  const gate = Promise.withResolvers<void>();
+  const attempt = (userName: string, address: string) =>
+    throttle.attempt(
+      { userName, address },
+      (patience) =>
+        new Promise((resolve, reject) => {
+          patience.addEventListener('abort', () => reject(patience.reason));
+          void gate.promise.then(resolve);
+        }),
+      () => 'success',
+    );
+  const greedy = Array.from({ length: 5 }, (_, index) => attempt(`name${index}`, '192.0.2.1'));
+  const others = [attempt('ada', '192.0.2.2'), attempt('bob', '192.0.2.3')];
+  expect(await greedy[4]).toMatchObject({ outcome: 'delayed', isCrowded: true });
+  expect(await attempt('eve', '192.0.2.1')).toMatchObject({ isCrowded: true });
+  gate.resolve();
+  const outcomes = (await Promise.all([...greedy, ...others])).map(({ outcome }) => outcome);
+  expect(outcomes).toEqual(['tried', 'tried', 'tried', 'delayed', 'delayed', 'tried', 'tried']);
+});
+
 test('beyond the attempts that may be pending, one is refused at once', async () => {
   throttle = createThrottle({ max_pending_logins: 5 });
   const gate = Promise.withResolvers<void>();

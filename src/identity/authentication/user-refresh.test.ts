@@ -80,17 +80,19 @@ function createRefresh(settings: object = {}, runAlone = runAtOnce): UserRefresh
       log,
     }),
     authenticators: {
-      find: (name) => ({
-        name,
-        authenticator: {
-          login: { kind: 'form', label: 'Work', fields: [] },
-          authenticate: () => Promise.reject(new Error('nobody logs in')),
-          refreshUser: (authenticated) => {
-            asked.push(authenticated);
-            return answer();
+      list: [
+        {
+          name: 'work',
+          authenticator: {
+            login: { kind: 'form', label: 'Work', fields: [] },
+            authenticate: () => Promise.reject(new Error('nobody logs in')),
+            refreshUser: (authenticated) => {
+              asked.push(authenticated);
+              return answer();
+            },
           },
         },
-      }),
+      ],
     },
   });
 }

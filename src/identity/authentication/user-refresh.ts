@@ -49,7 +49,7 @@ const cachedIdentities = 50_000;
 
 export function createUserRefresh(deps: {
   readonly config: Pick<AuthenticatorConfig, 'auth_refresh_age' | 'refresh_grace'>;
-  readonly authenticators: Pick<Authenticators, 'find'>;
+  readonly authenticators: Pick<Authenticators, 'list'>;
   readonly identities: Pick<
     IdentityStore,
     'findById' | 'findAuthState' | 'setAuthState' | 'setRefreshedAt'
@@ -64,10 +64,15 @@ export function createUserRefresh(deps: {
   /** Milliseconds on a clock that is never set. */
   readonly monotonicMs?: () => number;
 }): UserRefresh {
-  const { config, authenticators, identities, rules, log, now = Date.now } = deps;
+  const { config, identities, rules, log, now = Date.now } = deps;
   const { monotonicMs = () => performance.now() } = deps;
   const ageMs = config.auth_refresh_age * 1000;
   const graceMs = config.refresh_grace * 1000;
+  const providers = new Map(
+    deps.authenticators.list
+      .filter(({ authenticator }) => authenticator.refreshUser !== undefined)
+      .map((each) => [each.name, each]),
+  );
   /** When each identity is due again (monotonic): most requests ask neither provider nor database. */
   const dueAt = new LRUCache<string, number>(growingUpTo(cachedIdentities));
   /** What a provider no longer confirms stays so until the next login: it is not asked again. */
@@ -77,9 +82,9 @@ export function createUserRefresh(deps: {
   const underWay = new Map<string, Promise<RefreshOutcome>>();
 
   function refreshableOf(login: RefreshableLogin): RefreshTarget | undefined {
-    const via = authenticators.find(login.authenticator);
-    if (login.identityId === undefined || via?.authenticator.refreshUser === undefined) return;
-    return { user: login.user, identityId: login.identityId, via };
+    const { user, identityId, authenticator } = login;
+    const via = providers.get(authenticator);
+    return identityId === undefined || via === undefined ? undefined : { user, identityId, via };
   }
 
   function setDueIn(identityId: string, delayMs: number): void {

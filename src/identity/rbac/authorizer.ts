@@ -6,12 +6,13 @@ import {
 } from '../../platform/store/change-aware-cache.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { UserStore } from '../users/user-store.ts';
+import { hasGroupFilter } from './access-check.ts';
 import { intersectScopes } from './intersect-scopes.ts';
 import { createMembership, emptyMembership, type Membership } from './membership.ts';
 import type { OAuthClientIdentity, Owner } from './owner.ts';
 import type { RoleHolder } from './role.ts';
 import type { RoleStore } from './role-store.ts';
-import { hasGroupFilter, quoteScope, resolveScopes, type ScopeSet } from './scope.ts';
+import { quoteScope, resolveScopes, type ScopeSet } from './scope.ts';
 import { isForServicesOnly, type ScopeCatalogue } from './scope-definitions.ts';
 
 /** Entries of each cache; beyond that the least used are worked out again. */

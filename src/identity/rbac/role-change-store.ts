@@ -77,12 +77,11 @@ export function createRoleChangeStore(
       if (missing.length === 0) continue;
       const listed = missing.slice(0, 5).map((name) => JSON.stringify(name));
       if (missing.length > listed.length) listed.push('…');
-      throw new HubError(
-        'bad_request',
+      const problem =
         kind === 'user'
           ? text`There is no such user: ${listed.join(', ')}.`
-          : text`There is no such group: ${listed.join(', ')}.`,
-      );
+          : text`There is no such group: ${listed.join(', ')}.`;
+      throw new HubError('bad_request', problem, { field: { name: 'names', problem } });
     }
   }
 

@@ -115,18 +115,6 @@ export function quoteScope(text: string): string {
   return JSON.stringify(text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength)}…` : text);
 }
 
-/** Sets of scopes are remembered as they are, so each is searched once. */
-const withGroupFilter = new WeakMap<ScopeSet, boolean>();
-
-/** Whether any scope is restricted to a group, so that it matters who is in it. */
-export function hasGroupFilter(scopes: ScopeSet): boolean {
-  const known = withGroupFilter.get(scopes);
-  if (known !== undefined) return known;
-  const isFiltered = [...scopes].some((scope) => scope.includes('!group='));
-  withGroupFilter.set(scopes, isFiltered);
-  return isFiltered;
-}
-
 function isFilterKind(kind: string): kind is ScopeFilterKind {
   return kind === 'user' || kind === 'group' || kind === 'server' || kind === 'service';
 }

@@ -1,8 +1,9 @@
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type { KeyedHash } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError } from '../../platform/errors.ts';
 import { cookieValues, setCookie } from '../../platform/http/cookies.ts';
+import { keepOpener } from '../../platform/http/security-headers.ts';
 import { formCookie, sessionIdCookie } from '../../platform/protocol/cookie-names.ts';
 import { text } from '../../platform/texts/text.ts';
 import { loginOf } from './session-middleware.ts';
@@ -27,8 +28,16 @@ export interface CsrfProtection {
    * its token in `X-CSRF-Token`. Passes where the browser does not say (no Sec-Fetch-Mode).
    */
   requireDocument(ctx: Context): void;
-  /** The same for what leads on elsewhere, also in a frame; a page of the hub itself shows in none. */
-  requireNavigation(ctx: Context): void;
+  /**
+   * Requires a document for every page but the open ones. At the authorize paths, which lead on elsewhere, also in a
+   * frame, a navigation is enough, and the answer keeps its opener.
+   */
+  middleware(paths: {
+    readonly hubPath: string;
+    readonly apiPath: string;
+    readonly openPaths: readonly string[];
+    readonly authorizePaths: readonly string[];
+  }): Middleware;
   /** Throws `csrf_failed` unless a page of the hub asks with its token, or a window opens this address. */
   requireForApi(ctx: Context): void;
 }
@@ -70,8 +79,17 @@ export function createCsrfProtection(options: {
     }
   }
 
+  function requireDocument(ctx: Context): void {
+    const mode = fetchMode(ctx);
+    if (mode === undefined || mode === 'document') return;
+    const submitted = headerToken(ctx);
+    if (submitted === undefined) throw notForScripts();
+    require(ctx, submitted);
+  }
+
   return {
     require,
+    requireDocument,
     readerProofIn: (submitted) => submitted.split('.', 2)[1],
     isReader: (userId, proof) => keyedHash.verify(readerBinding(userId), proof),
 
@@ -80,17 +98,19 @@ export function createCsrfProtection(options: {
         keyedHash.verify(`login:${id}`, signatureIn(submitted)),
       ),
 
-    requireDocument(ctx) {
-      const mode = fetchMode(ctx);
-      if (mode === undefined || mode === 'document') return;
-      const submitted = headerToken(ctx);
-      if (submitted === undefined) throw notForScripts();
-      require(ctx, submitted);
-    },
-
-    requireNavigation(ctx) {
-      if (fetchMode(ctx) === 'other') throw notForScripts();
-    },
+    middleware:
+      ({ hubPath, apiPath, openPaths, authorizePaths }) =>
+      async (ctx, next) => {
+        const isPage = ctx.path.startsWith(hubPath) && !ctx.path.startsWith(apiPath);
+        // Without a cookie there is no login that a script could use.
+        const hasCookie = ctx.req.headers.cookie !== undefined;
+        if (isPage && !openPaths.includes(ctx.path) && hasCookie) requireDocument(ctx);
+        if (authorizePaths.includes(ctx.path)) {
+          keepOpener(ctx);
+          if (hasCookie && fetchMode(ctx) === 'other') throw notForScripts();
+        }
+        await next();
+      },
 
     requireForApi(ctx) {
       // A change is never made by opening a window.
@@ -137,6 +157,11 @@ function fetchMode(ctx: Context): 'document' | 'frame' | 'other' | undefined {
   if (mode === undefined) return undefined;
   if (mode !== 'navigate') return 'other';
   return destination === undefined || destination === 'document' ? 'document' : 'frame';
+}
+
+/** Whether a script of a page asks, rather than a window that shows the answer. */
+export function isFromScript(ctx: Context): boolean {
+  return fetchMode(ctx) === 'other' || headerToken(ctx) !== undefined;
 }
 
 function headerToken(ctx: Context): string | undefined {

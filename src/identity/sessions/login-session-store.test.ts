@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeEachDatabase } from '../../../test/support/databases.ts';
-import type { HubDatabase } from '../../platform/store/database.ts';
+import { untilLocksAreAwaited, whileLocked } from '../../../test/support/row-locks.ts';
 import { createAccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code-store.ts';
 import { createUserStore } from '../users/user-store.ts';
@@ -109,68 +109,76 @@ describeEachDatabase('login session store', (open, dialect) => {
     expect(await sessions.count()).toEqual({ sessions: 2, users: 1 });
   });
 
-  test('ends the token too that an exchange under way is about to give', async () => {
-    const { database, sessions, code, token, logIn, rowsOf } = await start();
-    await logIn('one');
-    const isDone = Promise.withResolvers<void>();
-    const mayCommit = Promise.withResolvers<void>();
-    const codes = createAuthorizationCodeStore({
-      database: {
-        ...database,
-        transaction: (work) =>
-          database.transaction(async (transaction) => {
-            const result = await work(transaction);
-            isDone.resolve();
-            await mayCommit.promise;
-            return result;
-          }),
-      },
-    });
-    const secret = await createAuthorizationCodeStore({ database }).create(code('one'));
-    const exchange = codes.exchange(secret, () => ({
-      outcome: 'granted',
-      mayRefresh: false,
-      // What is more than a token is done in a transaction.
-      remembersLogin: true,
-      accessToken: token('one'),
-    }));
-    await isDone.promise;
-    const end = sessions.end('one');
-    // SQLite has one connection, on which the end comes after the exchange in any case.
-    if (dialect === 'postgres') await Promise.race([end, untilOneWaitsForALock(database)]);
-    mayCommit.resolve();
-    expect((await exchange).outcome).toBe('granted');
-    expect(await end).toBe(true);
-    expect(await rowsOf('one')).toEqual(nothing);
-  });
-
-  test('ends the token that an exchange in one statement is about to give', async () => {
-    const { database, sessions, code, token, logIn, rowsOf } = await start();
-    await logIn('one');
+  /** Exchanges a code by one statement, or by a transaction, which what is more than a token takes. */
+  function exchangeOf({ database, token }: Awaited<ReturnType<typeof start>>, isPlain: boolean) {
     const codes = createAuthorizationCodeStore({ database });
-    const secret = await codes.create(code('one'));
-    const exchange = () =>
+    return (secret: string) =>
       codes.exchange(secret, () => ({
         outcome: 'granted',
-        mayRefresh: false,
+        mayRefresh: !isPlain,
+        remembersLogin: !isPlain,
         accessToken: token('one'),
       }));
-    if (dialect === 'postgres') {
-      let exchanged: ReturnType<typeof exchange> | undefined;
-      let ended: Promise<boolean> | undefined;
-      await database.transaction(async (transaction) => {
-        await transaction
-          .selectFrom('authorization_codes')
-          .select('code_hash')
-          .forUpdate()
-          .execute();
-        exchanged = exchange();
-        await untilOneWaitsForALock(database);
-        ended = sessions.end('one');
+  }
+
+  describe.each([
+    ['one statement', true],
+    ['a transaction', false],
+  ])('beside an exchange in %s', (_, isPlain) => {
+    test('ends the token that it is about to give', async () => {
+      const hub = await start();
+      const { database, sessions, code, logIn, rowsOf } = hub;
+      await logIn('one');
+      const exchange = exchangeOf(hub, isPlain);
+      const secret = await createAuthorizationCodeStore(hub).create(code('one'));
+      // SQLite has one connection, on which one comes after the other in any case.
+      if (dialect === 'sqlite') await Promise.all([exchange(secret), sessions.end('one')]);
+      else {
+        const both = await whileLocked(database, 'authorization_codes', async () => {
+          const exchanged = exchange(secret);
+          await untilLocksAreAwaited(database, 1);
+          const ended = sessions.end('one');
+          await untilLocksAreAwaited(database, 2);
+          return [exchanged, ended] as const;
+        });
+        expect(await Promise.all(both)).toMatchObject([{ outcome: 'granted' }, true]);
+      }
+      expect(await rowsOf('one')).toEqual(nothing);
+    });
+
+    if (dialect === 'sqlite') return;
+
+    test('ends the token of a code made meanwhile', async () => {
+      const hub = await start();
+      const { database, sessions, code, logIn, rowsOf } = hub;
+      await logIn('one');
+      const ended = await whileLocked(database, 'login_sessions', async () => {
+        const end = sessions.end('one');
+        await untilLocksAreAwaited(database, 1);
+        const secret = await createAuthorizationCodeStore(hub).create(code('one'));
+        expect(await exchangeOf(hub, isPlain)(secret)).toMatchObject({ outcome: 'granted' });
+        return [end] as const;
       });
-      await Promise.all([exchanged, ended]);
-    } else await Promise.all([exchange(), sessions.end('one')]);
-    expect(await rowsOf('one')).toEqual(nothing);
+      expect(await ended[0]).toBe(true);
+      expect(await rowsOf('one')).toEqual(nothing);
+    });
+
+    test('refuses a code made once its tokens are going', async () => {
+      const hub = await start();
+      const { database, sessions, tokens, token, code, logIn, rowsOf } = hub;
+      await logIn('one');
+      await tokens.create(token('one'));
+      const both = await whileLocked(database, 'access_tokens', async () => {
+        const end = sessions.end('one');
+        await untilLocksAreAwaited(database, 1);
+        const secret = await createAuthorizationCodeStore(hub).create(code('one'));
+        const exchanged = exchangeOf(hub, isPlain)(secret);
+        await Promise.race([exchanged, untilLocksAreAwaited(database, 2)]);
+        return [exchanged, end] as const;
+      });
+      expect(await Promise.all(both)).toMatchObject([{ outcome: 'unknown' }, true]);
+      expect(await rowsOf('one')).toMatchObject({ login_sessions: 0, access_tokens: 0 });
+    });
   });
 
   test('ends those of a user that were not used for longest, beyond a limit, with their tokens', async () => {
@@ -214,14 +222,3 @@ describeEachDatabase('login session store', (open, dialect) => {
     expect(await rowsOf('open')).toEqual({ ...everything, authorization_codes: 0 });
   });
 });
-
-async function untilOneWaitsForALock({ kysely }: HubDatabase): Promise<void> {
-  const waiting = kysely
-    .selectFrom('pg_stat_activity' as never)
-    .select('pid' as never)
-    .where('wait_event_type' as never, '=', 'Lock' as never);
-  const deadline = Date.now() + 10_000;
-  while ((await waiting.execute()).length === 0 && Date.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

@@ -3,7 +3,7 @@ import { currentActor } from '../../platform/audit/actor.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { textsOf } from '../../platform/store/queries.ts';
 import { recordActivity } from '../../platform/store/record-activity.ts';
-import { deleteSessionGrants } from '../../platform/store/session-grants.ts';
+import { deleteSession } from '../../platform/store/session-grants.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
 import { userNameOf } from '../../platform/store/user-name-of.ts';
@@ -240,21 +240,6 @@ async function surplusOf(
     .orderBy('last_seen_at', 'desc')
     .execute();
   return others.slice(limit - 1).map((other) => other.session_id);
-}
-
-/** Deletes a session with what it gave; tells whose it was, or undefined when it was not there. */
-async function deleteSession(
-  transaction: Kysely<Tables>,
-  database: Pick<HubDatabase, 'dialect'>,
-  sessionId: string,
-): Promise<string | undefined> {
-  await deleteSessionGrants(transaction, database, sessionId);
-  const deleted = await transaction
-    .deleteFrom('login_sessions')
-    .where('session_id', '=', sessionId)
-    .returning('user_id')
-    .executeTakeFirst();
-  return deleted?.user_id;
 }
 
 function toLoginSession(row: Row<'login_sessions'>): LoginSession {

@@ -61,7 +61,9 @@ export function createBrowserSessions(options: {
   /** Names under which the session id is given to browsers. */
   readonly sessionIdCookies: ReadonlySet<string>;
   /** The login as it is now, or undefined when it has ended at its provider. */
-  readonly revalidate: (login: Login, ctx: Context) => Promise<Login | undefined>;
+  readonly revalidate: (login: Login) => Promise<Login | undefined>;
+  /** Where logins are ended, which works whatever the provider says. */
+  readonly logoutPath: string;
 }): BrowserSessions {
   const { store, sealer, logins, basePath, isSecure, lifetimeSeconds } = options;
   const path = `${basePath}hub/`;
@@ -138,7 +140,8 @@ export function createBrowserSessions(options: {
     ctx.cookies.secure = isSecure;
     const { sessionId } = (ctx['session'] ?? {}) as StoredSession;
     const found = sessionId === undefined ? undefined : await logins.find(sessionId);
-    const login = found && (await options.revalidate(found, ctx));
+    const isLogout = ctx.path === options.logoutPath;
+    const login = found === undefined || isLogout ? found : await options.revalidate(found);
     ctx.state['login'] = login;
     if (login !== undefined) {
       noteCallerName(ctx, login.user.name);

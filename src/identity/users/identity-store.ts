@@ -110,7 +110,7 @@ export function createIdentityStore(
     identityId: string,
     { encrypted, refreshed_at }: Pick<Row<'auth_states'>, 'encrypted' | 'refreshed_at'>,
   ): StoredAuthState {
-    const opened = sealer.open(encrypted, contextOf(identityId));
+    const opened = sealer.open(encrypted, authStateContext(identityId));
     const state = JSON.parse(opened ?? 'null') as Record<string, unknown> | null;
     return { state: state ?? undefined, refreshedAt: new Date(refreshed_at) };
   }
@@ -220,7 +220,7 @@ export function createIdentityStore(
     async setAuthState(identityId, state, refreshedAt) {
       requireBoundedDepth(state);
       const values = {
-        encrypted: sealer.seal(JSON.stringify(state ?? null), contextOf(identityId)),
+        encrypted: sealer.seal(JSON.stringify(state ?? null), authStateContext(identityId)),
         refreshed_at: refreshedAt.getTime(),
       };
       try {
@@ -275,7 +275,7 @@ async function isOtherWayIn(
 }
 
 /** Binds the ciphertext to its row: moved to another identity it does not open. */
-function contextOf(identityId: string): string {
+export function authStateContext(identityId: string): string {
   return `auth-state:${identityId}`;
 }
 

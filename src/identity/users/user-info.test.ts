@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { changedInfo, infoFromClaims, initialsOf, noInfo, searchTextOf } from './user-info.ts';
+import { changedInfo, infoFromClaims, noInfo, searchTextOf } from './user-info.ts';
 
 describe('what a provider claims', () => {
   const nameOf = (displayName: string) => infoFromClaims({ displayName }, 'work').displayName;
@@ -97,19 +97,6 @@ describe('what is typed', () => {
   ])('is refused with a reason: %j', (change, reason) => {
     expect(() => changedInfo(noInfo, change)).toThrow(reason);
   });
-});
-
-test.each([
-  ['ada', undefined, 'a'],
-  ['ada.lovelace', undefined, 'a'],
-  ['ada', 'Ada Lovelace', 'AL'],
-  ['ada', 'Ada', 'A'],
-  ['ada', 'Ada King, Countess of Lovelace', 'AL'],
-  ['42', undefined, '4'],
-  ['x', '😀 !', 'x'],
-  ['x', '山田 太郎', '山太'],
-])('%s, called %s, has the initials %s', (name, displayName, initials) => {
-  expect(initialsOf(name, displayName)).toBe(initials);
 });
 
 test('a search finds all letters in either case, and no text that runs over', () => {

@@ -85,15 +85,6 @@ export function searchForm(text: string): string {
   return text.normalize('NFC').toLowerCase();
 }
 
-/** Up to two letters that stand for a user. */
-export function initialsOf(userName: string, displayName: string | undefined): string {
-  const words = (displayName ?? userName).split(/[\s._-]+/u).filter((word) => /^\p{L}/u.test(word));
-  const [first] = words;
-  if (first === undefined) return String.fromCodePoint(userName.codePointAt(0) ?? 63);
-  const last = words.length > 1 && displayName !== undefined ? words.at(-1) : undefined;
-  return [first, last].map((word) => [...(word ?? '')][0] ?? '').join('');
-}
-
 function plainName(name: string): string {
   const visible = [...name.toWellFormed().normalize('NFC')]
     .map((letter) => {

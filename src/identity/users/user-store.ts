@@ -7,6 +7,7 @@ import type { ListPage } from '../../platform/store/page-edge.ts';
 import { prepareQuery } from '../../platform/store/queries.ts';
 import { recordActivity } from '../../platform/store/record-activity.ts';
 import { endClientLogins } from '../../platform/store/session-grants.ts';
+import { deleteSettingsOf } from '../../platform/store/setting-store.ts';
 import { isUniqueViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { deleteMadeWith, forgetClient } from '../../platform/store/token-makers.ts';
@@ -335,6 +336,7 @@ export function createUserStore(
         );
         await endClientLogins(transaction, { user_id: id });
         await retireSystemAccount(transaction, id);
+        await deleteSettingsOf(transaction, id);
         // Everything else refers to the user's row and goes with it.
         const deleted = await transaction
           .deleteFrom('users')

@@ -2,11 +2,12 @@ import { createHash, KeyObject, type webcrypto } from 'node:crypto';
 import type * as X509 from '@peculiar/x509';
 import type { KeyPair } from '../http/tls/certificate-source.ts';
 
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+/** Of every key that the hub makes for a certificate. */
+export const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const { subtle } = globalThis.crypto;
 
-/** Loaded where a certificate is ordered, since it is large; it works only behind the other package. */
-async function loadX509(): Promise<typeof X509> {
+/** Loaded where a certificate is ordered or made, since it is large; it works only behind the other package. */
+export async function loadX509(): Promise<typeof X509> {
   await import('reflect-metadata');
   return await import('@peculiar/x509');
 }
@@ -22,7 +23,7 @@ export async function createCertificateRequest(
     signingAlgorithm: algorithm,
     extensions: [namesExtension(x509, names)],
   });
-  return { csr: request.toString('base64url'), key: await exportKey(keys) };
+  return { csr: request.toString('base64url'), key: exportKey(keys) };
 }
 
 /** id-pe-acmeIdentifier (RFC 8737 §6.1). */
@@ -46,7 +47,7 @@ export async function createChallengeCertificate(
       new x509.Extension(acmeIdentifier, true, Buffer.concat([octetString, digest])),
     ],
   });
-  return { certificate: certificate.toString('pem'), key: await exportKey(keys) };
+  return { certificate: certificate.toString('pem'), key: exportKey(keys) };
 }
 
 /** How RFC 9773 §4.1 names a certificate; undefined where it does not name the key of its authority. */
@@ -60,12 +61,13 @@ export async function certificateIdOf(pem: string): Promise<string | undefined> 
     .join('.');
 }
 
-const createKeys = async () => await subtle.generateKey(algorithm, true, ['sign', 'verify']);
+export const createKeys = async () => await subtle.generateKey(algorithm, true, ['sign', 'verify']);
 
 function namesExtension(x509: typeof X509, names: readonly string[]): X509.Extension {
   return new x509.SubjectAlternativeNameExtension(names.map((value) => ({ type: 'dns', value })));
 }
 
-async function exportKey({ privateKey }: webcrypto.CryptoKeyPair): Promise<string> {
+/** In PEM (PKCS #8). */
+export function exportKey({ privateKey }: webcrypto.CryptoKeyPair): string {
   return KeyObject.from(privateKey).export({ type: 'pkcs8', format: 'pem' }).toString();
 }

@@ -50,6 +50,7 @@ export const actionLabels: Readonly<Record<AuditAction, Text>> = {
   'server.keep': text`Server kept running`,
   'server.pause': text`Server paused`,
   'server.wake': text`Server woken`,
+  'server.start_at_login': text`Start at login chosen`,
   'server.change': text`Server changed`,
   'server.delete': text`Server deleted`,
   'server.take_over': text`Server taken over`,

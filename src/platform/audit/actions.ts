@@ -27,7 +27,7 @@ export const auditActions = {
   'oauth.replay':
     'A refresh token was used twice, so that somebody else has it: the grant ended with its tokens.',
   'user.create': 'An account was made, also by a first login.',
-  'user.change': 'Rights or the system account of a user were changed.',
+  'user.change': 'Rights, the system account or a volume of a user were changed.',
   'user_info.change': 'The display name, e-mail address or picture of a user was changed by hand.',
   'user.suspend': 'A user was shut out, with logins, tokens, servers and shares.',
   'user.unsuspend': 'The suspension of a user was ended.',
@@ -52,6 +52,7 @@ export const auditActions = {
   'server.keep': 'An idle server was kept running for a time, or no longer.',
   'server.pause': 'An idle server was paused.',
   'server.wake': 'A paused server went on, because it was used.',
+  'server.start_at_login': 'It was chosen whether a login starts the server of a user.',
   'server.change': 'The name or the options of a stopped server were changed.',
   'server.delete': 'A server was deleted, with what was kept of it.',
   'server.take_over': 'Servers of an instance that was gone were taken over by another.',

@@ -27,6 +27,30 @@ test('no more run at once than the limit, in order, also after one that fails', 
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
 
+test('keys take turns, and one of them leaves places to others', async () => {
+  const limiter = createLimiter(3, { limitPerKey: 2 });
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const add = (key: string, name: string) =>
+    limiter(
+      () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.push(resolve));
+      },
+      undefined,
+      key,
+    );
+  const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => add(name[0] ?? '', name));
+  expect(begun).toEqual(['a1', 'a2', 'b1']);
+  while (begun.length < all.length) {
+    ends.shift()?.();
+    await new Promise(setImmediate);
+  }
+  for (const end of ends) end();
+  await Promise.all(all);
+  expect(begun).toEqual(['a1', 'a2', 'b1', 'a3', 'b2', 'c1', 'a4']);
+});
+
 test('who gives up waiting leaves the line, and its work is never done', async () => {
   const limiter = createLimiter(1);
   const gate = Promise.withResolvers<string>();

@@ -7,25 +7,25 @@ export const backupSection = z
     directory: z
       .string()
       .min(1)
-      .describe('Folder for the backups, which the hub makes; best on another disk.'),
+      .describe('Folder for the backups, created if missing; preferably on another disk.'),
     interval_hours: z
       .number()
       .positive()
       .max(24 * 366)
       .default(24)
-      .describe('From one backup to the next.'),
+      .describe('Hours between backups.'),
     keep: z
       .int()
       .min(1)
       .max(10_000)
       .default(7)
-      .describe('How many are kept; the oldest goes. Other files in the folder stay.'),
+      .describe(
+        'Number of backups to keep; the oldest is deleted first. Other files in the folder are left alone.',
+      ),
     passphrase: secretReference
       .optional()
       .describe(
-        'Encrypts the backups, those of `hub backup` too. Without it nobody can restore them: keep it elsewhere.',
+        'Encrypts backups, including those made by hand with `hub backup`. They cannot be restored without it: keep a copy elsewhere.',
       ),
   })
-  .describe(
-    'Backups of the database by themselves: one instance of the hub makes each, by `hub backup`.',
-  );
+  .describe('Scheduled database backups, each made by one instance with `hub backup`.');

@@ -23,17 +23,17 @@ const shortText = localizedText(z.string().min(1).max(2_000)).optional();
 /** The settings of `Hub` for a branding, beside the title. */
 export const brandingSettings = {
   logo: file.describe(
-    'File with the logo in place of the built-in mark: SVG, PNG, JPEG or WebP, at most 1 MiB. One that is at least twice as wide as high also stands for the title.',
+    'Logo file: SVG, PNG, JPEG or WebP, at most 1 MiB. One at least twice as wide as it is high also replaces the title.',
   ),
-  logo_dark: file.describe('File with the logo for dark mode; the same as logo by default.'),
+  logo_dark: file.describe('Logo file for dark mode; logo by default.'),
   favicon: file.describe(
-    'File with the icon of the browser tab: SVG, PNG or ICO, at most 1 MiB. It is also the answer at /favicon.ico.',
+    'Icon file for the browser tab: SVG, PNG or ICO, at most 1 MiB. Also served at /favicon.ico.',
   ),
   login_message: shortText.describe(
     'Text on the login page, or an object with one for each language: {"en": "…", "de": "…"}. Readers of another language get that of `language`. Line breaks are kept, web addresses become links, markup is shown as it is.',
   ),
   footer_text: shortText.describe(
-    'Text at the end of every page, or an object with one for each language.',
+    'Text in the footer of every page, or an object with one per language.',
   ),
   footer_links: z
     .array(
@@ -48,11 +48,11 @@ export const brandingSettings = {
     )
     .max(10)
     .default([])
-    .describe('Links at the end of every page, each with `title` and `url`; at most 10.'),
+    .describe('Links in the footer of every page, each with `title` and `url`; at most 10.'),
   terms_url: localizedText(linkTarget)
     .optional()
     .describe(
-      'Terms of use: linked at the end of every page, and on the login page, which says that users accept them by logging in. An object has one for each language.',
+      'Terms of use: linked in the footer and on the login page, which says that logging in accepts them. A URL, or an object with one per language.',
     ),
   picture_origins: z
     .array(
@@ -64,12 +64,12 @@ export const brandingSettings = {
     .max(20)
     .default([])
     .describe(
-      'Origins such as https://avatars.example.org from which pages load pictures of users, as providers tell them; the browsers of readers ask there. Without them no picture is shown.',
+      "Origins, such as https://avatars.example.org, from which pages load the profile pictures that providers name; readers' browsers connect to them. Without any, no pictures are shown.",
     ),
   custom_css: file.describe(
-    'Stylesheet that pages load after the built-in one, at most 256 KiB. It is sent from the hub; what it loads from other hosts is blocked by browsers.',
+    'Stylesheet loaded after the built-in one, at most 256 KiB. The hub serves it; browsers block whatever it loads from other hosts.',
   ),
   templates_dir: file.describe(
-    'Folder with HTML for single parts of pages: login.html, login-intro.html, home-intro.html, error-help.html and footer.html; login.de.html and the like for readers of one language.',
+    'Folder with HTML for parts of pages: login.html, login-intro.html, home-intro.html, error-help.html and footer.html; login.de.html and so on for one language.',
   ),
 } as const;

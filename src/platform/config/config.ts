@@ -16,7 +16,8 @@ export type ServiceConfig = Readonly<Omit<ServiceOptions, 'api_token'>> & {
 };
 
 /** `Hub.acme`, its secret resolved. */
-export type AcmeConfig = Omit<z.output<typeof acmeSection>, 'external_account'> & {
+export type AcmeConfig = Omit<z.output<typeof acmeSection>, 'email' | 'external_account'> & {
+  readonly email: string | undefined;
   readonly external_account: { readonly id: string; readonly key: Secret } | undefined;
 };
 
@@ -48,6 +49,7 @@ export type HubConfig = Readonly<
     | 'database_url'
     | 'keyv_url'
     | 'instance_url'
+    | 'public_url'
     | 'proxy_api'
     | 'tracing'
   >
@@ -61,6 +63,7 @@ export type HubConfig = Readonly<
   readonly database_url: string;
   readonly keyv_url?: string;
   readonly instance_url?: string;
+  readonly public_url?: string;
   /** The first encrypts, all decrypt. Undefined: `cookie_secret_file` is read or made. */
   readonly cookie_secret: readonly Secret[] | undefined;
 };

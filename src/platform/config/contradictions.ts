@@ -132,6 +132,11 @@ function needingClientCertificates({ Hub, Spawner, Proxy: proxy }: Config): stri
     .map(([path]) => `${path}.limits.client_certificate`);
 }
 
+/** Whether visitors are asked for certificates, those of the hub's own address. */
+export function asksForCertificates({ bind_url, client_authorities }: Config['Hub']): boolean {
+  return new URL(bind_url).protocol === 'https:' && client_authorities !== undefined;
+}
+
 /** Where it is said how users' servers are reached. */
 function placesOfServers(spawner: Config['Spawner']) {
   const profiles = spawner.profiles.map((each, at) => [`Spawner.profiles[${at}]`, each] as const);
@@ -153,9 +158,20 @@ function checkAddresses(config: Config, report: Report): void {
   if (bind.protocol === 'https:' && Hub.certificates.length === 0 && Hub.acme === undefined) {
     report('Hub.certificates', 'is needed, or acme, since bind_url is an https:// address');
   }
+  if (Hub.internal_ssl !== (internal.protocol === 'https:')) {
+    report(
+      'Hub.internal_ssl',
+      Hub.internal_ssl
+        ? 'needs an https:// hub_bind_url, such as https://127.0.0.1:8080'
+        : 'must be true, since hub_bind_url is an https:// address: only the hub itself makes certificates for it',
+    );
+  }
   for (const path of needingClientCertificates(config)) {
-    if (bind.protocol === 'https:' && Hub.client_authorities !== undefined) break;
+    if (asksForCertificates(Hub)) break;
     report(path, 'needs Hub.client_authorities and an https:// bind_url: nobody could pass');
+  }
+  if (Hub.client_revocation_lists.length > 0 && Hub.client_authorities === undefined) {
+    report('Hub.client_revocation_lists', 'needs client_authorities');
   }
   if (Hub.gateways > 0 && socketPathOf(Hub.bind_url) !== undefined) {
     report(
@@ -205,6 +221,12 @@ function checkConnectUrl({ Hub, basePath, connectUrl }: Config, report: Report):
         ? `is needed, since no one can connect to ${connectUrl.origin} (hub_bind_url): the address at which servers ` +
             'and services reach the hub, such as http://10.0.0.5:8080'
         : `no one can connect to ${connectUrl.hostname}; give an address at which servers and services reach the hub`,
+    );
+  }
+  if (Hub.internal_ssl && Hub.hub_connect_url === undefined) {
+    report(
+      path,
+      'is needed with internal_ssl, since servers and services have no certificate of the hub: where they reach it otherwise, such as at public_url',
     );
   }
   if (Hub.hub_connect_url === undefined) return;

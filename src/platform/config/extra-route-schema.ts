@@ -34,22 +34,19 @@ const extraRoute = z.union([
     .strictObject({
       target: httpUrl
         .optional()
-        .describe('Where requests go; needed unless another proxy forwards them.'),
+        .describe('Where requests are forwarded; required unless another proxy forwards them.'),
       access: z
         .enum(['public', 'gateway', 'forward-auth'])
         .default('public')
         .describe(
-          'Open to everyone, or guarded: by the gateway, or by another proxy that asks the hub about each request (`forward-auth`). A guarded route is a service, and who may pass has the scope `access:services!service=<name>`.',
+          'Open to everyone, or guarded: by the gateway, or by another proxy that asks the hub about each request (`forward-auth`). A guarded route is a service, and admits users with the scope `access:services!service=<name>`.',
         ),
       name: serviceSchema.shape.name
         .optional()
         .describe(
-          'Name of the service that a guarded route is; made of host and path when left out: `wiki` of `/wiki/`.',
+          'Service name of a guarded route; derived from host and path when left out: `wiki` for `/wiki/`.',
         ),
-      strip_prefix: z
-        .boolean()
-        .optional()
-        .describe('Whether the target gets paths without the prefix.'),
+      strip_prefix: z.boolean().optional().describe('Whether the prefix is stripped from paths.'),
       host: forwardingKeys.host
         .unwrap()
         .optional()
@@ -66,7 +63,7 @@ const extraRoute = z.union([
         .optional()
         .describe('Whether users see a guarded route on their home page; true when left out.'),
       health_path: serviceSchema.shape.health_path.describe(
-        'Path below the prefix that answers below 500 when the target of a guarded route is ready.',
+        'Path below the prefix that returns a status below 500 once the target of a guarded route is ready.',
       ),
       upstream_timeout: seconds.optional().describe('In place of Proxy.upstream_timeout.'),
     })
@@ -94,6 +91,6 @@ function complete(route: {
 export const extraRoutes = z
   .record(spec, extraRoute)
   .default({})
-  .describe('Further routes: path prefix, after a host name if it is for one, to target.');
+  .describe('Additional routes: path prefix, optionally preceded by a host name, to target.');
 
 export type ExtraRoutes = z.output<typeof extraRoutes>;

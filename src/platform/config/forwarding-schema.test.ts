@@ -35,3 +35,11 @@ test('other headers are the operator’s, with values of one line', () => {
     expect(accepts({ request: { set: { 'X-A': value } } })).toBe(false);
   }
 });
+
+test('two names of one header are refused, wherever they stand', () => {
+  for (const direction of ['request', 'response']) {
+    expect(accepts({ [direction]: { set: { 'X-Key': 'a', 'x-key': 'b' } } })).toBe(false);
+    expect(accepts({ [direction]: { remove: ['X-Key', 'X-KEY'] } })).toBe(false);
+    expect(accepts({ [direction]: { set: { 'X-Key': 'a', X_Key: 'b' } } })).toBe(false);
+  }
+});

@@ -14,6 +14,14 @@ const headerName = z
   )
   .optional();
 
+/** Names that differ by case are one header (RFC 9110 §5.1): what is sent would depend on their order. */
+function areDistinct(names: readonly (string | undefined)[]): boolean {
+  const given = names.flatMap((name) => name?.toLowerCase() ?? []);
+  return new Set(given).size === given.length;
+}
+
+const twice = says(text`has the same header twice`);
+
 function headerEdits(isEditable: (name: string) => boolean) {
   const name = z
     .string()
@@ -32,8 +40,12 @@ function headerEdits(isEditable: (name: string) => boolean) {
     );
   return z
     .strictObject({
-      set: z.record(name, value).optional().describe('In place of what there is of that name.'),
-      remove: z.array(name).max(100).optional(),
+      set: z
+        .record(name, value)
+        .refine((set) => areDistinct(Object.keys(set)), twice)
+        .optional()
+        .describe('Replaces any header of that name.'),
+      remove: z.array(name).max(100).refine(areDistinct, twice).optional(),
     })
     .optional();
 }
@@ -44,7 +56,7 @@ export const forwardingKeys = {
     .enum(['public', 'upstream'])
     .default('public')
     .describe(
-      'Which Host an app is asked with: the one that the visitor asked for, or its own address, for an app that answers 403 to a name that it does not know. X-Forwarded-Host has the other.',
+      'Which Host header the app gets: the public one, or its own address, for an app that answers 403 to names it does not know. X-Forwarded-Host always has the public one.',
     ),
   identity_headers: z
     .strictObject(
@@ -53,21 +65,18 @@ export const forwardingKeys = {
         typeof headerName
       >,
     )
-    .refine((names) => {
-      const given = Object.values(names).flatMap((name) => name?.toLowerCase() ?? []);
-      return new Set(given).size === given.length;
-    }, says(text`has the same header twice`))
+    .refine((names) => areDistinct(Object.values(names)), twice)
     .default({})
     .describe(
-      'Further headers by which an app that the gateway guards learns who asks, such as `{"user": "X-Remote-User"}`; visitors cannot set them.',
+      'Additional headers that tell a guarded app who the visitor is, such as `{"user": "X-Remote-User"}`; visitors cannot set them.',
     ),
   headers: z
     .strictObject({
-      request: headerEdits(isEditableInRequests).describe('Of requests, for the app.'),
-      response: headerEdits(isEditableInAnswers).describe('Of its answers, for visitors.'),
+      request: headerEdits(isEditableInRequests).describe('In requests to the app.'),
+      response: headerEdits(isEditableInAnswers).describe('In its responses to visitors.'),
     })
     .optional()
     .describe(
-      'Headers that are set or removed on the way, such as `{"request": {"set": {"Authorization": "Basic …"}}, "response": {"remove": ["Server"]}}`.',
+      'Headers to set or remove, such as `{"request": {"set": {"Authorization": "Basic …"}}, "response": {"remove": ["Server"]}}`.',
     ),
 };

@@ -36,17 +36,17 @@ const roleSchema = z.strictObject({
 const groupSchema = z.strictObject({
   name: z.string().min(1).max(255).describe('Name of the group.'),
   users: z.array(z.string()).default([]).describe('Its members.'),
-  properties: z.record(z.string(), z.unknown()).default({}).describe('Free data of yours.'),
+  properties: z.record(z.string(), z.unknown()).default({}).describe('Arbitrary data of your own.'),
 });
 
 const customScopeSchema = z.strictObject({
   description: z.string().min(1).describe('For the consent page: what the scope allows.'),
-  subscopes: z.array(z.string()).default([]).describe('Custom scopes that come with it.'),
+  subscopes: z.array(z.string()).default([]).describe('Custom scopes that it implies.'),
 });
 
 /** A plugin's name with options of its own. */
 const authenticatorObject = z.looseObject({
-  class: z.string().min(1).describe('Name of the plugin; further keys are its options.'),
+  class: z.string().min(1).describe('Name of the plugin; the other keys are its options.'),
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
@@ -97,32 +97,35 @@ export const hubSection = z.strictObject({
     .string()
     .regex(/^0?[0-7]{3}$/, 'is not a file mode such as 0660')
     .default('0660')
-    .describe('Mode of the Unix socket: who may open it is believed as a trusted proxy.'),
+    .describe('File mode of the Unix socket. Whatever can open it is a trusted proxy.'),
   ...tlsSettings,
-  hub_bind_url: bindUrl
+  hub_bind_url: z
+    .string()
+    .refine(
+      (text) => isBindUrl(text, /^https?:$/),
+      'is not an http:// or https:// URL without query or fragment, such as http://127.0.0.1:8080/',
+    )
     .default('http://127.0.0.1:8080')
-    .describe(
-      'Where the hub listens for servers and services, which reach the API there directly.',
-    ),
+    .describe('Internal address, where servers and services reach the API directly.'),
   proxy_api: z
     .strictObject({
       bind_url: bindUrl
         .default('http://127.0.0.1:8001')
-        .describe('Where it listens; for the JupyterHub alone.'),
+        .describe('Address of that API; only the JupyterHub should reach it.'),
       auth_token: secretReference.describe(
-        'The token that the JupyterHub shows: its ConfigurableHTTPProxy.auth_token.',
+        'The token JupyterHub authenticates with: its ConfigurableHTTPProxy.auth_token.',
       ),
       host: z
         .string()
         .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a host name in lower case, without port')
         .optional()
         .describe(
-          'Host name for which its routes are, and which is theirs alone. Without it they share the host of the hub, and the JupyterHub needs a base_url of its own.',
+          "Host name reserved for its routes. Without one they share the hub's host, and the JupyterHub needs its own base_url.",
         ),
     })
     .optional()
     .describe(
-      'A listener with the API of configurable-http-proxy, so that a JupyterHub can use the hub as its proxy.',
+      'Offers the API of configurable-http-proxy, so that a JupyterHub can use the hub as its proxy.',
     ),
   hub_connect_url: z
     .string()
@@ -132,12 +135,10 @@ export const hubSection = z.strictObject({
     }, 'is not an http(s) URL without query or fragment, such as http://10.0.0.5:8080')
     .optional()
     .describe(
-      'The address that servers and services are told for the API (HUB_API_URL); hub_bind_url by default. Needed where ' +
-        'hub_bind_url is a wildcard such as http://0.0.0.0:8080, and where servers run on other machines.',
+      'API address passed to servers and services (HUB_API_URL); hub_bind_url by default. Required when hub_bind_url ' +
+        'is a wildcard such as http://0.0.0.0:8080, or servers run on other machines.',
     ),
-  public_url: z
-    .string()
-    .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')
+  public_url: orReference(httpUrl, 'is not an http(s) URL')
     .optional()
     .describe('How browsers reach the hub. Redirects, callbacks and Secure cookies follow it.'),
   acme: acmeSection.optional(),
@@ -148,19 +149,19 @@ export const hubSection = z.strictObject({
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')
     .optional()
     .describe(
-      "Origin below which every user's servers and every service get an origin of their own, such as https://hub.example.org for https://<user>.hub.example.org. Needs wildcard DNS and a wildcard certificate. Without it all share the origin of public_url.",
+      "Gives each user's servers and each service an origin of its own below this one: https://hub.example.org leads to https://<user>.hub.example.org. Needs wildcard DNS and a wildcard certificate. Without it everything shares the origin of public_url.",
     ),
   instance_name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'may hold letters, digits and . _ - only')
     .optional()
     .describe(
-      'Name of this process among several on one PostgreSQL database, and of its next run; the host name by default. Each needs one of its own.',
+      'Name of this hub among several on one PostgreSQL database: unique, and the same after a restart. The host name by default.',
     ),
   instance_url: orReference(httpUrl.refine(isOrigin, notAnOrigin), notAnOrigin)
     .optional()
     .describe(
-      'Where the other processes on the database reach hub_bind_url of this one, such as http://10.0.0.5:8080. They need it to lead visitors to servers and services that listen on the loopback interface here. hub_bind_url by default. {"env": "NAME"} takes it from the environment, for containers that share one file.',
+      'Where the other hubs on the database reach this one\'s hub_bind_url, such as http://10.0.0.5:8080, to forward visitors to servers and services that listen on its loopback interface. hub_bind_url by default. {"env": "NAME"} reads it from the environment, for containers that share one file.',
     ),
   database_url: secretUrl(
     /^(sqlite:.|postgres(ql)?:\/\/)/,
@@ -175,15 +176,15 @@ export const hubSection = z.strictObject({
     'must begin with redis://, postgresql:// or sqlite:',
   )
     .optional()
-    .describe('Where expiring state lives; the database by default.'),
+    .describe('Store for expiring state; the database by default.'),
   cookie_secret: z
     .union([secretReference, z.array(secretReference).min(1)])
     .optional()
-    .describe('Key or keys of the cookies: the first encrypts, all decrypt.'),
+    .describe('Cookie encryption key, or a list of them: the first encrypts, all decrypt.'),
   cookie_secret_file: z
     .string()
     .default('hub_cookie_secret')
-    .describe('Where a key is generated when cookie_secret is not given.'),
+    .describe('File in which a key is generated when cookie_secret is not set.'),
   cookie_max_age_days: z
     .number()
     .positive()
@@ -197,28 +198,26 @@ export const hubSection = z.strictObject({
   command_line_login: z
     .boolean()
     .default(true)
-    .describe(
-      'Whether users may log the command line on other machines in, by `hub login`, to do there what they may do.',
-    ),
+    .describe('Whether users may log in from the command line of other machines with `hub login`.'),
   client_documents: z
     .enum(['public', 'any', 'none'])
     .default('public')
     .describe(
-      'Which agents may log in with the https URL of a document about them as client id, with nothing registered: of hosts with public addresses, of any, or none. Users are always asked, and let one into one service or server at a time.',
+      'Which agents may use the https URL of a client metadata document as client id, without registration: those on hosts with public addresses, any, or none. Users are always asked, and grant access to one service or server at a time.',
     ),
   token_expires_in_max_seconds: count
     .default(0)
-    .describe('Longest lifetime of API tokens; 0 for none.'),
+    .describe('Maximum lifetime of API tokens, in seconds; 0 for no limit.'),
   authenticator_class: z
     .union([z.string().min(1), authenticatorObject, z.array(authenticatorReference).min(1)])
     .default('password')
-    .describe('How users log in: one plugin, or several in the order of the login page.'),
+    .describe('How users log in: one plugin, or several in the order the login page shows them.'),
   services: z.array(serviceSchema).default([]).describe('Services behind the gateway.'),
   allow_managed_services_at_runtime: z
     .boolean()
     .default(false)
     .describe(
-      'Whether administrators may add managed services over the API, whose commands the hub runs under its own account or, where it may switch accounts, under any. With it, an administrator of the hub can do whatever the hub itself can.',
+      'Whether administrators may add managed services over the API. The hub runs their commands under its own account, or any account it may switch to, so every administrator can then do whatever the hub itself can.',
     ),
   load_roles: z.array(roleSchema).default([]).describe('Roles and who holds them.'),
   load_groups: z.array(groupSchema).default([]).describe('Groups and their members.'),
@@ -230,17 +229,20 @@ export const hubSection = z.strictObject({
     .array(z.string().regex(/^[A-Z][A-Z0-9_]*$/))
     .min(1)
     .default(['HUB'])
-    .describe('Each variable of a server or service is passed under every prefix.'),
-  plugins_dir: z.string().default('plugins').describe('Every plugin in this folder can be named.'),
+    .describe('Variables of servers and services are set once per prefix.'),
+  plugins_dir: z
+    .string()
+    .default('plugins')
+    .describe('Plugins in this folder can be used by name.'),
   gateways: count
     .default(0)
     .describe(
-      'Gateway processes on the port of bind_url, which outlive the hub; with 0 the hub is the only process there.',
+      'Gateway processes that serve bind_url and outlive the hub; with 0 the hub serves it itself.',
     ),
   gateway_linger: seconds
     .default(60)
     .describe(
-      'Seconds that gateways wait for the next hub after theirs was ended by SIGTERM or died; 0 ends them with it.',
+      'Seconds that gateways wait for a new hub after theirs was terminated or died; 0 ends them with it.',
     ),
   trusted_proxies: z
     .array(z.string())
@@ -250,7 +252,7 @@ export const hubSection = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Whether X-Forwarded-Host of a trusted proxy is the host that was asked for, where the proxy puts another into Host. Only for one that replaces what its clients send there. Otherwise a request in which the two differ is refused.',
+      "Whether to take the requested host from a trusted proxy's X-Forwarded-Host instead of Host. Only for a proxy that replaces what clients send in that header. Without it, requests in which the two differ are refused.",
     ),
   cleanup_servers: z.boolean().default(false).describe("Stop users' servers when the hub stops."),
   allow_named_servers: z
@@ -259,10 +261,10 @@ export const hubSection = z.strictObject({
     .describe('Whether users may have several servers.'),
   named_server_limit_per_user: count
     .default(50)
-    .describe('Most named servers of a user; 0 for no limit.'),
+    .describe('Maximum named servers per user; 0 for no limit.'),
   api_token_limit_per_user: count
     .default(100)
-    .describe('Most tokens that a user may have made by hand or by the API; 0 for no limit.'),
+    .describe('Maximum tokens per user, created on the pages or over the API; 0 for no limit.'),
   signing_key_days: z
     .int()
     .positive()
@@ -271,16 +273,18 @@ export const hubSection = z.strictObject({
   session_limit_per_user: count
     .default(100)
     .describe(
-      'Most logins of a user at once; with one more, the one that was not used for longest ends. 0 for no limit.',
+      'Maximum concurrent logins per user; one more ends the least recently used. 0 for no limit.',
     ),
   concurrent_spawn_limit: count.default(100).describe('Servers starting at once; 0 for no limit.'),
-  active_server_limit: count.default(0).describe('Servers running at once; 0 for no limit.'),
+  active_server_limit: count
+    .default(0)
+    .describe('Maximum servers running at once; 0 for no limit.'),
   api_page_default_limit: pageLength
     .default(50)
-    .describe('Entries on a page of an API list, where the client asks for pages and no length.'),
+    .describe('Default page size of API lists, for clients that ask for pages without a limit.'),
   api_page_max_limit: pageLength
     .default(200)
-    .describe('Most entries on a page of an API list; as many come where nothing is asked.'),
+    .describe('Maximum page size of API lists, also used when the client asks for nothing.'),
   authenticate_prometheus: z
     .boolean()
     .default(true)
@@ -290,39 +294,39 @@ export const hubSection = z.strictObject({
     .regex(serverNamePattern, 'use a-z, 0-9 and single hyphens, a letter first, at most 30')
     .optional()
     .describe(
-      'Named server that /hub/user-redirect/ and redirect_to_server lead to, where allow_named_servers is on; the default server otherwise.',
+      'Named server that /hub/user-redirect/ and redirect_to_server lead to; needs allow_named_servers. The default server if not set.',
     ),
   redirect_to_server: z
     .boolean()
     .default(false)
     .describe(
-      "Whether a login that asked for nothing, and the base URL, lead to the user's own server in place of the home page; to its start page while it is stopped.",
+      "Whether the base URL, and logins without a target, lead to the user's own server instead of the home page; to its start page while it is stopped.",
     ),
   implicit_spawn_seconds: seconds
     .default(0)
     .describe(
-      "Seconds after which the page of one's own stopped server starts it; 0 waits for the button. Never after a start that failed.",
+      "Seconds after which a stopped server's page starts it by itself; 0 waits for the button. Never after a failed start.",
     ),
   default_url: z
     .string()
     .startsWith('/')
     .optional()
-    .describe(
-      'Where the base URL leads, with a login or without one, and a login that asked for nothing.',
-    ),
+    .describe('Where the base URL, and logins without a target, lead.'),
   shutdown_on_logout: z
     .boolean()
     .default(false)
     .describe("Stop a user's servers when the user logs out."),
-  shutdown_timeout: seconds.default(30).describe('Seconds a stop waits for requests in flight.'),
+  shutdown_timeout: seconds
+    .default(30)
+    .describe('Seconds a shutdown waits for requests in flight.'),
   log_level: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
     .default('info')
-    .describe('Least important messages that are logged.'),
+    .describe('Minimum level of messages that are logged.'),
   log_format: z
     .enum(['auto', 'json', 'text'])
     .default('auto')
-    .describe('Form of log lines; auto is text on a terminal and JSON everywhere else.'),
+    .describe('Format of log lines; auto is text on a terminal and JSON elsewhere.'),
   log_time_format: z
     .enum(['iso8601', 'epoch_ms'])
     .default('iso8601')
@@ -334,21 +338,21 @@ export const hubSection = z.strictObject({
   log_dir: z
     .string()
     .default('logs')
-    .describe('Where the output of services and servers is kept. No two hubs may use one folder.'),
+    .describe('Folder for the output of services and servers. Hubs must not share one.'),
   audit_retention_days: count
     .default(365)
-    .describe('Days for which the audit log keeps what was done; 0 for ever.'),
+    .describe('Days that audit entries are kept; 0 keeps them forever.'),
   audit_max_rows: count
     .default(5_000_000)
     .describe(
-      'Rows of the audit log; beyond them the oldest are deleted, so that no one fills the disk. 0 for no limit.',
+      'Maximum rows of the audit log; the oldest are deleted first, so that nobody can fill the disk. 0 for no limit.',
     ),
   audit_file: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'File to which the audit log is written as well, one JSON object a line. It may be moved away at any time.',
+      'File that audit entries are also appended to, one JSON object per line. It may be rotated at any time.',
     ),
   announcement: z
     .union([
@@ -362,22 +366,22 @@ export const hubSection = z.strictObject({
     ])
     .optional()
     .describe(
-      'Text on every page, such as when the hub is down for maintenance; or an object with `text` (for all readers, or in languages: `{"en": "…", "de": "…"}`), `level` (`info` or `warning`), `pages` (of `login`, `home`, `spawn`, `logout`) and `until`, as 2026-01-31T18:00:00Z. Line breaks are kept, markup is shown as it is. One that is made on Admin → Announcements or over the API stands in its place.',
+      'Text on every page, such as when the hub is down for maintenance; or an object with `text` (for all readers, or in languages: `{"en": "…", "de": "…"}`), `level` (`info` or `warning`), `pages` (of `login`, `home`, `spawn`, `logout`) and `until`, as 2026-01-31T18:00:00Z. Line breaks are kept, markup is shown as it is. An announcement made on Admin → Announcements or over the API replaces it.',
     ),
   announcement_login: announcement.describe(
-    'In place of announcement on the login page; a text, or an object with one for each language.',
+    'Replaces announcement on the login page; a text, or an object with one per language.',
   ),
-  announcement_home: announcement.describe('In place of announcement on the home page.'),
+  announcement_home: announcement.describe('Replaces announcement on the home page.'),
   announcement_spawn: announcement.describe(
-    'In place of announcement on the pages on which a server is started.',
+    'Replaces announcement on the pages that start servers.',
   ),
   announcement_logout: announcement.describe(
-    'In place of announcement on the page after the logout.',
+    'Replaces announcement on the page shown after logout.',
   ),
   title: localizedText(z.string().min(1))
     .default('Hub')
     .describe(
-      'Name shown on every page; an object gives it for each language. What has one name for all, such as an authenticator app, has that of `Hub.language`.',
+      'Name shown on every page, or an object with one per language. Where only one is possible, as in an authenticator app, it is that of `Hub.language`.',
     ),
   accent_color: z
     .string()

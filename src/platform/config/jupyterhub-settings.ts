@@ -11,7 +11,6 @@ const ofLog = instead('the log is set by Hub.log_level and Hub.log_format');
 const ofHook = instead('write a hook for Spawner.hooks (docs/how-to/write-a-hook.md)');
 const ofOptions = instead('offer Spawner.profiles, whose choices users see');
 const ofPods = instead('give it in KubernetesSpawner.pod_patch');
-const ofAccess = instead('name who may log in by Authenticator.allowed_users or allowed_groups');
 const ofAccounts = instead('accounts of the machine are given by Spawner.system_user');
 const ofCreation = instead(
   'Spawner.create_system_users is the command that makes accounts of Spawner.system_user',
@@ -84,9 +83,9 @@ export const oldSettings: Readonly<Record<string, OldSetting>> = {
   'JupyterHub.cookie_secret_file': instead(
     'the hub makes its own in Hub.cookie_secret_file: nobody stays logged in',
   ),
-  'JupyterHub.internal_ssl': ofCertificates,
+  'JupyterHub.internal_ssl': here('Hub.internal_ssl'),
   'JupyterHub.generate_certs': ofCertificates,
-  'JupyterHub.trusted_alt_names': ofCertificates,
+  'JupyterHub.trusted_alt_names': here('Hub.trusted_alt_names'),
   'JupyterHub.extra_handlers': instead('make a service of it, or a route of Proxy.extra_routes'),
   'JupyterHub.user_redirect_hook': instead('/hub/user-redirect leads to the default server'),
   'JupyterHub.tornado_settings': instead('Hub and Proxy have a setting for each limit and time'),
@@ -109,8 +108,8 @@ export const oldSettings: Readonly<Record<string, OldSetting>> = {
   'Authenticator.open_sessions': ofAccounts,
   'LocalAuthenticator.create_system_users': ofCreation,
   'LocalAuthenticator.add_user_cmd': ofCreation,
-  'LocalAuthenticator.admin_groups': ofAccess,
-  'LocalAuthenticator.allowed_groups': ofAccess,
+  'LocalAuthenticator.admin_groups': here('PAMAuthenticator.admin_groups'),
+  'LocalAuthenticator.allowed_groups': here('PAMAuthenticator.allowed_groups'),
   'NativeAuthenticator.open_signup': instead(
     'administrators invite users (docs/how-to/manage-users.md)',
   ),
@@ -212,5 +211,7 @@ export const oldSettings: Readonly<Record<string, OldSetting>> = {
   'SlurmSpawner.req_prologue': here('SlurmSpawner.prologue'),
   'SlurmSpawner.batch_script': instead('the job is described by SlurmSpawner'),
   'PAMAuthenticator.open_sessions': ofAccounts,
+  'PAMAuthenticator.encoding': instead('names and passwords are UTF-8'),
+  'PAMAuthenticator.pam_normalize_username': instead('PAM must know users by the names they type'),
   'CryptKeeper.keys': instead('what is stored is sealed with the keys of Hub.cookie_secret_file'),
 };

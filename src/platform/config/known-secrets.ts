@@ -4,13 +4,15 @@ import { resolveSecret, type SecretSources } from './secrets.ts';
 
 /** Where the hub's own sections may hold a reference; `*` is every entry of a list, `**` of an object. */
 const secretPaths: readonly (readonly string[])[] = [
+  ['Hub', 'acme', 'email'],
   ['Hub', 'acme', 'external_account', 'key'],
   ['Hub', 'backup', 'passphrase'],
   ['Hub', 'cookie_secret'],
   ['Hub', 'cookie_secret', '*'],
   ['Hub', 'database_url'],
-  // No secret, but of each container: all of them can share one file.
+  // No secrets, but of each container or installation: all of them can share one file.
   ['Hub', 'instance_url'],
+  ['Hub', 'public_url'],
   ['Hub', 'keyv_url'],
   ['Hub', 'proxy_api', 'auth_token'],
   ['Hub', 'services', '*', 'api_token'],

@@ -29,13 +29,13 @@ export const languageSettings = {
   language: languageTag
     .default('en')
     .describe(
-      'Language of pages for users whose browser asks for none that there is, and who have chosen none: `en`, `de`, or one of `languages_dir`.',
+      'Language for users who have chosen none and whose browser asks for none that is available: `en`, `de`, or one from `languages_dir`.',
     ),
   languages_dir: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'Folder with further languages and changed texts, a file `<tag>.json` each, such as `fr.json`; `hub texts` prints one to begin with. What is wrong in a file is left out, and `hub check` says where.',
+      'Folder with further languages and changed texts, one `<tag>.json` each, such as `fr.json`; `hub texts` prints a template. Invalid entries are skipped, and `hub check` reports them.',
     ),
 };

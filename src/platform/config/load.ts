@@ -117,6 +117,7 @@ function createConfig(
     database_url,
     keyv_url,
     instance_url,
+    public_url,
     proxy_api,
     tracing,
     ...hub
@@ -129,6 +130,7 @@ function createConfig(
       database_url: asText(database_url),
       acme: acme && {
         ...acme,
+        email: acme.email === undefined ? undefined : asText(acme.email),
         external_account: acme.external_account && {
           id: acme.external_account.id,
           key: asSecret(acme.external_account.key),
@@ -151,6 +153,7 @@ function createConfig(
       },
       ...(keyv_url !== undefined && { keyv_url: asText(keyv_url) }),
       ...(instance_url !== undefined && { instance_url: asText(instance_url) }),
+      ...(public_url !== undefined && { public_url: asText(public_url) }),
       cookie_secret: cookie_secret === undefined ? undefined : [cookie_secret].flat().map(asSecret),
       services: [
         ...services.map(({ api_token, ...service }) => ({
@@ -193,7 +196,7 @@ function listEntries(configured: ConfiguredClasses): AuthenticatorEntry[] {
 function publicUrlOf(hub: z.output<typeof hubSection>, basePath: string): URL {
   // A contradiction of its own: browsers do not come by a socket.
   const bound = socketPathOf(hub.bind_url) === undefined ? hub.bind_url : 'http://localhost/';
-  const url = new URL(hub.public_url ?? bound);
+  const url = new URL(asText(hub.public_url ?? bound));
   if (hub.public_url === undefined && isWildcard(url.hostname)) url.hostname = '127.0.0.1';
   url.pathname = basePath;
   url.search = '';

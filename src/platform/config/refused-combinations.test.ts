@@ -58,6 +58,21 @@ describe('settings that cannot be, alone or together, are refused:', () => {
       /^Hub\.hub_bind_url: takes no path/,
     ],
     [
+      'TLS at the internal address without certificates for it',
+      { Hub: { hub_bind_url: 'https://10.0.0.5:8080' } },
+      /^Hub\.internal_ssl: must be true, since hub_bind_url is an https:\/\/ address/,
+    ],
+    [
+      'certificates for an internal address without TLS',
+      { Hub: { internal_ssl: true, hub_connect_url: 'http://10.0.0.5:8080' } },
+      /^Hub\.internal_ssl: needs an https:\/\/ hub_bind_url/,
+    ],
+    [
+      'an internal address at which servers and services have no certificate',
+      { Hub: { internal_ssl: true, hub_bind_url: 'https://10.0.0.5:8080' } },
+      /^Hub\.hub_connect_url: is needed with internal_ssl/,
+    ],
+    [
       'an internal API on every address, of which children would be told',
       { Hub: { hub_bind_url: 'http://0.0.0.0:8080' } },
       /^Hub\.hub_connect_url: is needed, since no one can connect to http:\/\/0\.0\.0\.0:8080/,
@@ -100,7 +115,7 @@ describe('settings that cannot be, alone or together, are refused:', () => {
     [
       'a public URL of another kind',
       { Hub: { public_url: 'ftp://x/' } },
-      'Hub.public_url: is not an http(s) URL',
+      'Hub.public_url: is not an http:// or https:// URL',
     ],
     [
       'a public URL with a query',

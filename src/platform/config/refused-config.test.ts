@@ -46,9 +46,9 @@ describe('a wrong configuration is refused:', () => {
       'Hub.bindUrl: is not a known setting; did you mean `bind_url`?',
     ],
     [
-      'TLS at the internal address',
-      { Hub: { hub_bind_url: 'https://0.0.0.0:8443/' } },
-      /^Hub\.hub_bind_url: is not an http:\/\/ URL/,
+      'an internal address that is none',
+      { Hub: { hub_bind_url: 'ftp://0.0.0.0:8443/' } },
+      /^Hub\.hub_bind_url: is not an http:\/\/ or https:\/\/ URL/,
     ],
     [
       'a certificate of the hub itself',

@@ -14,47 +14,47 @@ const timeout = z.number().positive().max(86_400).optional();
 export const routeLimits = z
   .strictObject({
     allow_addresses: addresses.describe(
-      'Addresses and ranges from which visitors may come. Every address when left out.',
+      'Addresses and CIDR ranges that are let in. All when left out.',
     ),
     deny_addresses: addresses.describe(
-      'Addresses and ranges from which nobody may come, also where `allow_addresses` has them.',
+      'Addresses and CIDR ranges that are kept out, even if `allow_addresses` includes them.',
     ),
     client_certificate: z
       .enum(['required'])
       .optional()
       .describe(
-        'Whether visitors have to show a certificate of Hub.client_authorities, beside what the route asks of them anyway. The app gets it as Client-Cert (RFC 9440).',
+        "Whether visitors must present a certificate issued by Hub.client_authorities, in addition to the route's other checks. The app gets it as Client-Cert (RFC 9440).",
       ),
     max_body_size: countable
       .optional()
-      .describe('Largest request body, in place of Proxy.max_body_size; 0 for no limit.'),
+      .describe('Maximum request body, overriding Proxy.max_body_size; 0 for no limit.'),
     requests_per_second: z
       .number()
       .positive()
       .max(1_000_000)
       .optional()
       .describe(
-        'Requests of one visitor, WebSockets that are opened included, as an average: those of one second may come at once. Each gateway process counts for itself. What is beyond is answered 429.',
+        "Average rate of requests per visitor, new WebSockets included; bursts of one second's worth are allowed. Each gateway process counts separately. Excess requests get 429.",
       ),
     bytes_per_second: countable
       .refine((size) => size >= 1024, 'is at least 1K')
       .optional()
       .describe(
-        'How fast the bodies of answers go to one visitor, all requests together; those of one second may go at once. WebSockets and uploads do not count.',
+        "Download rate per visitor, all requests together; bursts of one second's worth are allowed. WebSockets and uploads do not count.",
       ),
     per: z
       .enum(['user', 'address'])
       .default('user')
       .describe(
-        'Who is one visitor: a user, or an address or IPv6 /64. Without a login that the gateway checks, it is the address.',
+        'What counts as one visitor: a user, or an address (an IPv6 /64). Without a login checked by the gateway it is the address.',
       ),
     request_timeout: timeout.describe(
-      'Seconds for a whole request, upload and answer; also ends event streams, but no WebSocket.',
+      'Seconds for a whole request, from upload to the end of the response. Applies to event streams, not to WebSockets.',
     ),
     idle_timeout: timeout.describe(
-      'Seconds in which a request or WebSocket may move nothing either way; beside the timeouts of Proxy, but in place of Proxy.websocket_idle_timeout.',
+      'Seconds without traffic in either direction before a request or WebSocket is ended. Applies along with the timeouts of Proxy, but replaces Proxy.websocket_idle_timeout.',
     ),
   })
-  .describe('What the route may take. See “Limit what one route may take”.');
+  .describe('Limits of the route. See “Limit what one route may take”.');
 
 export type RouteLimits = z.output<typeof routeLimits>;

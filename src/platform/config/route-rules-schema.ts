@@ -24,31 +24,29 @@ const routeRule = z
       .min(1)
       .optional()
       .describe(
-        'Paths below the prefix: `/health` is that page alone, `/admin/*` also everything below. Every path when left out.',
+        'Paths below the prefix: `/health` is that path only, `/admin/*` includes everything below it. All paths when left out.',
       ),
     methods: z
       .array(z.string().regex(/^[A-Z][A-Z-]*$/, 'is not a method in capital letters, such as GET'))
       .min(1)
       .optional()
-      .describe(
-        'Methods; GET means HEAD too, and is that of a WebSocket. Every method when left out.',
-      ),
+      .describe('Methods. GET includes HEAD and WebSockets. All methods when left out.'),
     client_addresses: z
       .array(addressRange)
       .min(1)
       .optional()
-      .describe('Addresses and ranges from which visitors come. Every address when left out.'),
+      .describe("Visitors' addresses and CIDR ranges. All addresses when left out."),
     allow: z
       .enum(['everyone', 'users', 'nobody'])
       .default('users')
       .describe(
-        'Who may pass: everyone without a login, users who have access to the service, or nobody.',
+        'Who is admitted: everyone without a login, users with access to the service, or nobody.',
       ),
     groups: z
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe('Groups of which a user must be in one, besides having access to the service.'),
+      .describe('The user must also be in one of these groups.'),
   })
   .refine(
     ({ allow, groups }) => groups === undefined || allow === 'users',
@@ -59,7 +57,7 @@ export const routeRules = z
   .array(routeRule)
   .max(200)
   .describe(
-    'Who may pass which part; the first rule that matches a request counts. Where none does, users who have access to the service may pass.',
+    'Who may open which part. The first rule that matches a request applies; without a match, users with access to the service are admitted.',
   );
 
 export type RouteRule = z.output<typeof routeRule>;

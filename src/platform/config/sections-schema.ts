@@ -4,7 +4,7 @@ import { extraRoutes } from './extra-route-schema.ts';
 import { localizedText } from './language-schema.ts';
 import { rescueKeys } from './rescue-schema.ts';
 import { profileAccessKeys, serverAccessKeys } from './server-access-schema.ts';
-import { startTimeSchema } from './start-times-schema.ts';
+import { startAheadKeys } from './start-times-schema.ts';
 import { timeLimitKeys } from './time-limits-schema.ts';
 import { budgetsSchema, pricesSchema, profilePricesSchema } from './usage-schema.ts';
 
@@ -18,17 +18,17 @@ export const authenticatorSection = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'With several authenticators, the one for which accounts are made before their owners come: admin_users, allowed_users, members of groups and roles, those that administrators add. By default the one that keeps passwords.',
+      'With several authenticators, the one for accounts created before their first login: admin_users, allowed_users, members of groups and roles, users added by administrators. By default the one that stores passwords.',
     ),
   allow_all: z
     .boolean()
     .default(false)
-    .describe('Whether every user who can authenticate may log in.'),
+    .describe('Whether everyone who can authenticate may log in.'),
   blocked_users: names.describe('Users who may not log in, whatever else allows them.'),
   username_map: z
     .record(z.string(), z.string())
     .default({})
-    .describe('Renames users at login, and where their accounts are made.'),
+    .describe('Renames users, at login and when accounts are created.'),
   username_pattern: z
     .string()
     .refine(isPattern, 'is not a regular expression')
@@ -36,7 +36,7 @@ export const authenticatorSection = z.strictObject({
     .describe(
       'Regular expression that the whole name of every user must match, however the account is made.',
     ),
-  auto_login: z.boolean().default(false).describe('Go straight to the one external provider.'),
+  auto_login: z.boolean().default(false).describe('Go straight to the only external provider.'),
   separate_callbacks: z
     .boolean()
     .default(false)
@@ -55,11 +55,11 @@ export const authenticatorSection = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Refresh the user before a server is stopped. Whose login has ended at the provider must log in first to stop a server of their own; others, such as administrators and cullers, can stop it all the same.',
+      'Refresh the user before a server is stopped. Users whose login has ended at the provider must log in again to stop their own server; others, such as administrators and cullers, can still stop it.',
     ),
   refresh_grace: seconds
     .default(3600)
-    .describe('Seconds an existing login survives while its provider cannot be reached.'),
+    .describe('Seconds an existing login stays valid while its provider cannot be reached.'),
   enable_auth_state: z
     .boolean()
     .default(false)
@@ -80,27 +80,27 @@ export const authenticatorSection = z.strictObject({
   recent_login_seconds: seconds
     .default(600)
     .describe(
-      'Seconds for which a login counts as recent. With an older one, users confirm who they are before what outlives a stolen browser session, such as new tokens, links to other accounts and changes of rights; 0 never asks.',
+      'Seconds for which a login counts as recent. After that, users confirm who they are before actions that would outlive a stolen session, such as new tokens, linked accounts and changes of rights; 0 never asks.',
     ),
   require_second_factor: z
     .union([z.boolean(), z.strictObject({ groups: names, roles: names })])
     .default(false)
     .describe(
-      'For whom a second factor is compulsory: true for every user, or {"groups": […], "roles": […]} for members of one of the groups and holders of one of the roles; administrators hold the role admin. A login without one leads to its set-up and nowhere else. A login at a provider counts only if the provider says that it asked for one.',
+      'Who needs a second factor: true for every user, or {"groups": […], "roles": […]} for members of these groups and holders of these roles (administrators hold the role admin). A login without one leads only to its setup. A login at a provider counts if the provider says that it required one.',
     ),
   second_factor_elsewhere: names.describe(
-    'Authenticators whose logins count as made with a second factor, whatever they say: their provider asks for one.',
+    'Authenticators whose logins always count as having a second factor, because their provider requires one.',
   ),
   concurrent_logins: z
     .int()
     .positive()
     .default(8)
-    .describe('Password checks that may run at once; further ones wait in line, up to 20 seconds.'),
+    .describe('Password checks that may run at once; more wait in a queue for up to 20 seconds.'),
   max_pending_logins: z
     .int()
     .positive()
     .default(500)
-    .describe('Logins that may be under way at once, those in line included; more get 429.'),
+    .describe('Logins in progress at once, queued ones included; more get 429.'),
 });
 
 const volumeSchema = z.strictObject({
@@ -108,7 +108,7 @@ const volumeSchema = z.strictObject({
     .string()
     .min(1)
     .describe(
-      'A folder of the machine, with a slash at its beginning, or the name of a volume. {username} and {server} are replaced so that no two users share one; between them stands "_", "--" or a slash.',
+      'An absolute path on the machine, or the name of a volume. {username} and {server} are replaced so that no two users share one; separate them with "_", "--" or a slash.',
     ),
   sub_path: z
     .string()
@@ -119,17 +119,17 @@ const volumeSchema = z.strictObject({
     )
     .optional()
     .describe(
-      'The folder of the volume that is mounted, in place of all of it; {username} and {server} as in source. On Kubernetes.',
+      'Folder within the volume to mount instead of all of it; {username} and {server} as in source. Kubernetes only.',
     ),
-  target: z.string().startsWith('/').describe('Where the server finds it.'),
-  read_only: z.boolean().default(false).describe('Whether the server can only read it.'),
+  target: z.string().startsWith('/').describe('Mount path in the server.'),
+  read_only: z.boolean().default(false).describe('Whether it is mounted read-only.'),
 });
 
 const processes = z.int().positive();
 
 /** A spawner plugin's name with options of its own. */
 const spawnerObject = z.looseObject({
-  class: z.string().min(1).describe('Name of the plugin; further keys are its options.'),
+  class: z.string().min(1).describe('Name of the plugin; the other keys are its options.'),
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
@@ -139,7 +139,7 @@ const spawnerObject = z.looseObject({
 
 /** The name of a hook with options of its own. */
 const hookObject = z.looseObject({
-  class: z.string().min(1).describe('Name of the plugin; further keys are its options.'),
+  class: z.string().min(1).describe('Name of the plugin; the other keys are its options.'),
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
@@ -175,7 +175,7 @@ const profileSchema = z.strictObject({
   options: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('What the spawner is told of this profile alone, such as an image or a partition.'),
+    .describe('Spawner options for this profile only, such as an image or a partition.'),
   spawner: z
     .string()
     .min(1)
@@ -186,8 +186,8 @@ const profileSchema = z.strictObject({
     .array(z.string().min(1))
     .min(1)
     .optional()
-    .describe('Only members of any of these groups have this choice; all users by default.'),
-  default: z.boolean().default(false).describe('Whether it is chosen beforehand.'),
+    .describe('Only members of these groups are offered this choice; all users by default.'),
+  default: z.boolean().default(false).describe('Whether it is preselected.'),
 });
 
 export const spawnerSection = z.strictObject({
@@ -195,7 +195,7 @@ export const spawnerSection = z.strictObject({
     .union([z.string().min(1), z.array(z.union([z.string().min(1), spawnerObject])).min(1)])
     .default('local-process')
     .describe(
-      'The spawner plugin. Several in a list, each with options of its own over those of its section where wanted: profiles choose, and servers of no profile are of the first.',
+      "The spawner plugin, or a list of several, each optionally with its own options on top of its section's. Profiles choose one; servers without a profile use the first.",
     ),
   cmd: command
     .optional()
@@ -222,10 +222,10 @@ export const spawnerSection = z.strictObject({
       'CONDA_ROOT',
       'CONDA_DEFAULT_ENV',
     ])
-    .describe("Variables of the hub's own environment that servers get."),
+    .describe("Variables of the hub's own environment that are passed to servers."),
   default_url: z.string().default('').describe('Page of the server that a user lands on.'),
   start_timeout: seconds.default(60).describe('Seconds a server has to start.'),
-  http_timeout: seconds.default(30).describe('Seconds a started server has to answer over HTTP.'),
+  http_timeout: seconds.default(30).describe('Seconds a started server has to respond over HTTP.'),
   poll_interval: seconds.default(30).describe('Seconds between two polls of a running server.'),
   slow_start_timeout: seconds
     .default(10)
@@ -234,51 +234,42 @@ export const spawnerSection = z.strictObject({
     .default(10)
     .describe('Seconds the API waits for a server to stop before it answers 202 in place of 204.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
-  start_at: z
-    .array(startTimeSchema)
-    .default([])
-    .describe(
-      'When the servers of groups are started, eight at once, so that they run when their users come. Those that ran since then stay as they are.',
-    ),
-  start_at_login: z
-    .boolean()
-    .default(false)
-    .describe("Whether a login starts the user's stopped default server; it waits for nothing."),
+  ...startAheadKeys,
   ...rescueKeys,
   ...timeLimitKeys,
   ...serverAccessKeys,
   mem_limit: byteSize.optional().describe('Memory limit of a server.'),
-  mem_guarantee: byteSize.optional().describe('Memory kept for a server, where the engine can.'),
+  mem_guarantee: byteSize.optional().describe('Memory reserved for a server, if supported.'),
   cpu_limit: cores
     .optional()
-    .describe('CPU limit of a server in cores. Told to the server too, as is mem_limit.'),
-  cpu_guarantee: cores.optional().describe('Cores kept for a server, where the engine can.'),
+    .describe('CPU limit of a server, in cores. Passed to the server as well, like mem_limit.'),
+  cpu_guarantee: cores.optional().describe('Cores reserved for a server, if supported.'),
   gpu_limit: count.optional().describe('GPUs of a server.'),
   prices: pricesSchema,
   budgets: budgetsSchema,
-  process_limit: processes.optional().describe('Most processes and threads of a server at once.'),
+  process_limit: processes.optional().describe('Maximum processes and threads per server.'),
   volumes: z
     .array(volumeSchema)
     .default([])
-    .describe('Storage that servers find at a path of their own; not for local-process.'),
+    .describe('Storage mounted into servers; not for local-process.'),
   ip: z.string().default('127.0.0.1').describe('Address on which servers listen.'),
   socket: z.boolean().default(false).describe('Whether servers listen on a Unix socket.'),
   system_user: z
     .string()
     .optional()
     .describe(
-      "System user of a server, for a hub that may switch accounts; {username} is replaced by the user's account: the name when first needed, which a later rename does not change.",
+      "System user that a server runs as; the hub must be allowed to switch accounts. {username} is replaced by the user's account name, which is fixed at first use and survives a rename.",
     ),
   create_system_users: command
     .optional()
     .describe(
-      'Command by which the hub, as root, makes the account of system_user where there is none, such as ["useradd", "--create-home", "{account}"]; {account} is replaced by its name.',
+      'Command with which the hub, as root, creates a missing system_user, such as ["useradd", "--create-home", "{account}"]; {account} is replaced by its name.',
     ),
   allowed_system_users: z
     .array(z.union([z.string().min(1), z.int().positive()]))
     .default([])
     .describe(
-      'Accounts below UID_MIN of /etc/login.defs, by name or id, under which servers may run all the same; never root.',
+      'Accounts below UID_MIN of /etc/login.defs, by name or id, that servers may still run as; never root.',
     ),
   home_dir: z
     .string()
@@ -288,16 +279,14 @@ export const spawnerSection = z.strictObject({
     .array(z.union([z.string().min(1), hookObject]))
     .default([])
     .describe(
-      'Plugins that run before each start of a server, in this order, and after each stop, in the reverse one.',
+      'Plugins that run before each start of a server, in this order, and after each stop, in reverse order.',
     ),
-  hook_timeout: seconds
-    .default(30)
-    .describe('Seconds that each hook has before a start and after a stop.'),
-  profiles: z.array(profileSchema).default([]).describe('Choices a user has at start.'),
+  hook_timeout: seconds.default(30).describe('Timeout of each hook, in seconds.'),
+  profiles: z.array(profileSchema).default([]).describe('Choices offered at server start.'),
   oauth_client_allowed_scopes: z
     .array(z.string())
     .default([])
-    .describe('Scopes a server may ask its visitors for, beside identity and access to itself.'),
+    .describe('Scopes a server may request from visitors, beyond identity and access to itself.'),
   server_token_scopes: z
     .array(z.string())
     .default([])
@@ -310,13 +299,13 @@ export const proxySection = z.strictObject({
     .enum(['forwarded', 'original'])
     .default('forwarded')
     .describe(
-      'In which headers another proxy says what it asks about (`"access": "forward-auth"`): X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri as Caddy and Traefik do, or X-Original-Method and X-Original-URL. The other kind, which a visitor may have sent, must say the same or the request is refused.',
+      'Headers in which another proxy describes the request it asks about (`"access": "forward-auth"`): X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri as sent by Caddy and Traefik, or X-Original-Method and X-Original-URL. If the other kind is present, which a visitor may have sent, it must agree or the request is refused.',
     ),
   access_log: z
     .union([z.boolean(), z.number().min(0).max(1)])
     .default(true)
     .describe(
-      'Whether each request to a server or service is logged; a number such as 0.1 logs that share of them.',
+      'Whether requests to servers and services are logged; a number such as 0.1 logs that share of them.',
     ),
   headers_timeout: seconds
     .default(30)
@@ -326,25 +315,25 @@ export const proxySection = z.strictObject({
     .describe('Seconds a client has to send a whole request; 0 for no limit.'),
   client_body_timeout: seconds
     .default(60)
-    .describe('Seconds in which a client must send another KiB of a body; 0 for no limit.'),
+    .describe('Seconds a client has to send another KiB of a body; 0 for no limit.'),
   client_read_timeout: seconds
     .default(300)
-    .describe('Seconds in which a client must take some of an answer that waits; 0 for no limit.'),
+    .describe('Seconds a client has to read more of a pending response; 0 for no limit.'),
   idle_timeout: seconds.default(75).describe('Seconds an unused client connection stays open.'),
   connect_timeout: seconds.default(10).describe('Seconds to connect to an upstream.'),
   reconnect_timeout: seconds
     .default(3)
     .describe(
-      'Seconds a request waits for an upstream that answered shortly before and takes no connections now.',
+      'Seconds a request waits for an upstream that worked a moment ago but refuses connections now.',
     ),
   upstream_timeout: seconds
     .default(300)
     .describe(
-      'Seconds an upstream has to begin its answer once it has the request; 0 for no limit. Answers that have begun, such as downloads and event streams, may last as long as they like.',
+      'Seconds an upstream has to start its response once it has the request; 0 for no limit. Responses in progress, such as downloads and event streams, may take as long as they like.',
     ),
   body_timeout: seconds
     .default(0)
-    .describe('Seconds between two pieces of an answer; 0 for no limit.'),
+    .describe('Maximum seconds between two chunks of a response; 0 for no limit.'),
   upstream_idle_timeout: seconds
     .default(4)
     .describe('Seconds an unused upstream connection is kept.'),
@@ -354,37 +343,37 @@ export const proxySection = z.strictObject({
     .max(300)
     .default(30)
     .describe(
-      'Seconds for which visitors who were let in stay so while PostgreSQL, or from a gateway process the hub, cannot be reached (5 to 300); then they get 503 until it is back.',
+      'Seconds for which admitted visitors stay admitted while PostgreSQL, or from a gateway process the hub, cannot be reached (5 to 300); after that they get 503 until it is back.',
     ),
   max_upstream_connections: z
     .int()
     .positive()
     .default(256)
-    .describe('Connections to one upstream.'),
-  max_header_size: byteSize.default(16 * 1024).describe('Largest request header block.'),
-  max_body_size: byteSize.default(0).describe('Largest forwarded request body; 0 for no limit.'),
+    .describe('Maximum connections to one upstream.'),
+  max_header_size: byteSize.default(16 * 1024).describe('Maximum size of request headers.'),
+  max_body_size: byteSize.default(0).describe('Maximum forwarded request body; 0 for no limit.'),
   max_connections_per_address: count
     .default(5_000)
     .describe(
-      'Client connections from one address, or one IPv6 /64; 0 for no limit. Of HTTP/2, each further request under way counts as one. Not for trusted_proxies.',
+      'Maximum client connections per address (IPv6 /64); 0 for no limit. Each concurrent HTTP/2 request beyond the first counts as one. Does not apply to trusted_proxies.',
     ),
   max_connections: count
     .optional()
     .describe(
-      'Client connections in all; 0 for no limit but that of open files, of which the hub keeps some to itself. Without a setting 20,000, or as many as the open files last for.',
+      'Maximum client connections in total; 0 for no limit but that of open files, some of which the hub reserves. By default 20,000, or as many as the limit of open files allows.',
     ),
   max_unread_size: byteSize
     .default(64 * 1024 * 1024)
     .describe(
-      'What the hub holds of answers and WebSockets that a user has not read, on all connections together; without a login, those of an address. Beyond it, connections are cut, the first those on which nothing has been read for longest. 0 for no limit.',
+      'Maximum unread data buffered per user, over all responses and WebSockets; without a login, per address. Beyond it connections are cut, starting with the one unread for longest. 0 for no limit.',
     ),
   max_websockets_per_user: count
     .default(200)
-    .describe('Open WebSockets of one user; 0 for no limit.'),
+    .describe('Maximum open WebSockets per user; 0 for no limit.'),
   websocket_idle_timeout: seconds
     .default(0)
     .describe('Seconds without traffic before a WebSocket is closed; 0 for never.'),
-  api_body_size: byteSize.default(1024 * 1024).describe('Largest body of an API request or form.'),
+  api_body_size: byteSize.default(1024 * 1024).describe('Maximum body of an API request or form.'),
 });
 
 function isPattern(text: string): boolean {

@@ -8,27 +8,27 @@ export const serverAccessKeys = {
     .enum(['server', 'gateway'])
     .default('server')
     .describe(
-      'Who checks visitors: the server itself, behind a first check by the gateway that its user cannot replace, or the gateway alone.',
+      'Who checks visitors: the server itself, after a first check by the gateway that its user cannot bypass, or the gateway alone.',
     ),
   strip_prefix: z
     .boolean()
     .default(false)
     .describe(
-      'Whether an app that the gateway guards gets paths without its prefix, for one that cannot be told it. Redirects are corrected, links in its pages are not.',
+      'Whether the prefix is stripped from paths for a guarded app that cannot be configured with one. Redirects are rewritten; links in its pages are not.',
     ),
   ready_path: z
     .string()
     .startsWith('/')
     .default('/')
     .describe(
-      'Path below the prefix that is asked until it answers below 500: the server is ready then.',
+      'Path below the prefix that is polled until it returns a status below 500: the server is then ready.',
     ),
   kernels_path: z
     .string()
     .startsWith('/')
     .optional()
     .describe(
-      'Path below the prefix where Jupyter lists its kernels without a token, `/api/kernels`: a server that has been idle for long enough is asked, and one with a busy kernel counts as used.',
+      'Path below the prefix where Jupyter lists its kernels, `/api/kernels`, or its notebooks with their kernels, `/api/sessions`, without a token. It is asked before an idle server is stopped, and a busy kernel counts as use; also while somebody looks at the page of the server, which names what is running.',
     ),
   ...forwardingKeys,
   limits: routeLimits.optional(),

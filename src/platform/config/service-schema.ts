@@ -31,7 +31,7 @@ export const serviceSchema = z.strictObject({
   admin: z.boolean().default(false).describe('Whether the service has administrative privileges.'),
   url: httpUrl
     .optional()
-    .describe('Where the service runs its web server. When set, the gateway routes to it.'),
+    .describe("Address of the service's web server. When set, the gateway routes to it."),
   api_token: secretReference
     .optional()
     .describe('Token of the service for the hub API; longer than 8 characters, unique.'),
@@ -43,17 +43,19 @@ export const serviceSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('System user that runs a managed service, for a hub that may switch accounts.'),
-  cwd: z.string().min(1).optional().describe('Directory in which a managed service runs.'),
+    .describe(
+      'System user that runs a managed service. The hub must be allowed to switch accounts.',
+    ),
+  cwd: z.string().min(1).optional().describe('Working directory of a managed service.'),
   access: z
     .enum(['service', 'gateway', 'public'])
     .default('service')
-    .describe('Who checks visitors: the service itself, the gateway in its place, or no one.'),
+    .describe('Who checks visitors: the service itself, the gateway on its behalf, or nobody.'),
   strip_prefix: z
     .boolean()
     .default(false)
     .describe(
-      'Whether the service gets paths without /services/<name>, for an app that cannot be told its path.',
+      'Whether /services/<name> is stripped from paths, for an app that cannot be configured with a path prefix.',
     ),
   ...forwardingKeys,
   rules: routeRules.default([]),
@@ -64,7 +66,7 @@ export const serviceSchema = z.strictObject({
     .refine((info) => !isNestedTooDeep(info), says(text`may be nested ${deepestJson} levels deep`))
     .default({})
     .describe(
-      'Free data shown by the API. Pages use five of its keys: `title`, `description`, `group` (the heading it stands under), `icon` (an emoji, up to three letters, or the path of an image on the origin of the hub, such as `/services/gallery/icon.png`) and `contact` (whom to ask when it does not answer). All but `icon` may be objects with a text for each language.',
+      "Arbitrary data, returned by the API. Pages use five keys: `title`, `description`, `group` (the heading it is listed under), `icon` (an emoji, up to three letters, or the path of an image on the hub's origin, such as `/services/gallery/icon.png`) and `contact` (whom to ask when it is down). All but `icon` may be objects with a text per language.",
     ),
   oauth_client_id: z
     .string()
@@ -80,57 +82,59 @@ export const serviceSchema = z.strictObject({
     .array(redirectUri)
     .default([])
     .describe(
-      'Further redirect URIs. With several, each authorization request has to name one. Those of a public client on http://127.0.0.1, http://[::1] or http://localhost stand for every port (RFC 8252).',
+      'Additional redirect URIs. With more than one, each authorization request must name one. For a public client, those on http://127.0.0.1, http://[::1] or http://localhost match any port (RFC 8252).',
     ),
   oauth_public: z
     .boolean()
     .default(false)
     .describe(
-      'Whether it is a public client: an app on a device or in a browser, which can keep no secret. It has to use PKCE.',
+      'Whether it is a public client: an app on a device or in a browser that cannot keep a secret. It must use PKCE.',
     ),
   oauth_grants: z
     .array(z.enum(['refresh', 'client_credentials', 'device', 'token_exchange']))
     .default([])
     .describe(
-      'What the client may do beside a login by code. `refresh`: get a refresh token with each access token, which then lasts an hour; both end with the login. `client_credentials`: get tokens of its own, with what its roles allow or less, for an hour. `device`: log in devices and command lines, whose users type a code on a page of the hub (RFC 8628). `token_exchange`: get, for a token that it has, one for less, which ends with that one (RFC 8693).',
+      'Grants beyond the authorization code. `refresh`: a refresh token with each access token, which then lasts an hour; both end with the login. `client_credentials`: one-hour tokens of its own, limited to what its roles allow. `device`: logs in devices and command lines, whose users enter a code on a page of the hub (RFC 8628). `token_exchange`: exchanges a token for a narrower one, which ends with the original (RFC 8693).',
     ),
   oauth_offline: z
     .boolean()
     .default(false)
     .describe(
-      'Whether the client may ask for `offline_access`: a refresh token that goes on after the user has logged out, until it is taken back or not used for 90 days.',
+      'Whether the client may request `offline_access`: a refresh token that outlives the login, until it is revoked or unused for 90 days.',
     ),
   oauth_require_push: z
     .boolean()
     .default(false)
     .describe(
-      'Whether the client has to push its authorization requests, so that browsers can change nothing of them (RFC 9126).',
+      'Whether the client must push its authorization requests, so that browsers cannot tamper with them (RFC 9126).',
     ),
   oauth_jwks: z
     .strictObject({ keys: z.array(z.record(z.string(), z.unknown())).min(1).max(20) })
     .optional()
     .describe(
-      'Public keys of the client, as a JWK Set: it authenticates at the token endpoint by assertions that it signs with one of them (`private_key_jwt`), and no longer by its secret. RSA keys have 2048 bits at least.',
+      "The client's public keys, as a JWK Set. It then authenticates at the token endpoint with signed assertions (`private_key_jwt`) instead of its secret. RSA keys need at least 2048 bits.",
     ),
   oauth_jwks_uri: httpUrl
     .optional()
-    .describe('Where the hub gets these keys, in place of `oauth_jwks`; again for a new one.'),
+    .describe(
+      'URL of these keys, instead of `oauth_jwks`; fetched again when an unknown key is used.',
+    ),
   oauth_logout_url: httpUrl
     .refine((url) => !url.includes('#'), 'must not have a fragment (#…)')
     .optional()
     .describe(
-      'Where the hub tells the client that a login which it knows by OpenID Connect has ended, whatever ended it: its back-channel logout URI.',
+      'Back-channel logout URI: where the hub tells the client that an OpenID Connect login has ended, for whatever reason.',
     ),
   oauth_post_logout_uris: z
     .array(redirectUri)
     .default([])
     .describe(
-      'Where the client may send browsers once it has logged their users out at the hub, each a path or an http(s) URL.',
+      'Where the client may send browsers after logging their users out of the hub: paths or http(s) URLs.',
     ),
   oauth_client_allowed_scopes: z
     .array(z.string())
     .default([])
-    .describe('Scopes the service may ask a user for, beside identity and access to itself.'),
+    .describe('Scopes the service may request from users, beyond identity and access to itself.'),
   oauth_no_confirm: z
     .boolean()
     .optional()
@@ -141,24 +145,24 @@ export const serviceSchema = z.strictObject({
   oauth_id_token_alg: z
     .enum(['RS256', 'ES256'])
     .default('RS256')
-    .describe('What ID tokens for this service are signed with.'),
+    .describe('Signing algorithm of ID tokens for this service.'),
   health_path: z
     .string()
     .startsWith('/')
     .optional()
-    .describe('Path below the prefix that answers below 500 when the service is ready.'),
+    .describe('Path below the prefix that returns a status below 500 once the service is ready.'),
   timeout: seconds.default(30).describe('Seconds a service has to become ready after its start.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
   listens_elsewhere: z
     .boolean()
     .default(false)
     .describe(
-      "Whether a program that the command did not start listens on a managed service's port, as under systemd-run. Otherwise no other program gets its visitors.",
+      "Set when the process that listens on a managed service's port is not a child of its command, as with systemd-run. Otherwise no other program gets its visitors.",
     ),
   upstream_timeout: seconds
     .optional()
     .describe(
-      'Seconds the service has to begin its answer; 0 waits for ever. Proxy.upstream_timeout by default.',
+      'Seconds the service has to start its response; 0 for no limit. Proxy.upstream_timeout by default.',
     ),
 });
 

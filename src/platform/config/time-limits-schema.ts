@@ -5,10 +5,10 @@ import { seconds } from './common-schema.ts';
 const groupLimits = z.strictObject({
   idle_timeout_seconds: seconds
     .optional()
-    .describe('In place of that of the profile and of Spawner.idle_timeout_seconds.'),
+    .describe('Overrides that of the profile and Spawner.idle_timeout_seconds.'),
   max_age_seconds: seconds
     .optional()
-    .describe('In place of that of the profile and of Spawner.max_age_seconds.'),
+    .describe('Overrides that of the profile and Spawner.max_age_seconds.'),
 });
 
 /** How long servers run: settings of the section Spawner. */
@@ -21,35 +21,35 @@ export const timeLimitKeys = {
     .min(0)
     .default(0.05)
     .describe(
-      'Cores from which on a server counts as active, on average over a minute, though its user sends nothing; what it sends does not count then. 0 does not look at them: what it sends counts as activity.',
+      'CPU use, in cores averaged over a minute, from which a server counts as active even if its user sends nothing; what the server sends is then ignored. 0 ignores CPU use, and what the server sends counts as activity.',
     ),
   idle_action: z
     .enum(['stop', 'pause'])
     .default('stop')
     .describe(
-      'What becomes of a server that reaches its idle time: it is stopped, or paused with all that it has in memory until it is used again. A paused one is stopped at its longest age.',
+      'What happens to an idle server: stopped, or paused with its memory intact until it is used again. A paused server is stopped when it reaches max_age_seconds.',
     ),
   max_age_seconds: seconds
     .default(0)
-    .describe('Seconds after its start at which a server is stopped, used or not; 0 for no limit.'),
+    .describe('Seconds after which a server is stopped, idle or not; 0 for no limit.'),
   limits_by_group: z
     .record(z.string().min(1).max(255), groupLimits)
     .default({})
     .describe(
-      'Other idle_timeout_seconds and max_age_seconds for the members of groups, by the name of the group. A value here beats that of the profile; of several groups that have one, the longest counts, and 0 is the longest.',
+      "idle_timeout_seconds and max_age_seconds for members of groups, by group name. They override the profile's; with several groups the longest applies, and 0 is the longest.",
     ),
   keep_running_max_seconds: seconds
     .default(86_400)
     .describe(
-      'Longest time in seconds for which users may choose to keep an idle server running, counted from when they do; its longest age stays. 0 for no such choice.',
+      'Maximum seconds for which users may extend an idle server; max_age_seconds still applies. 0 turns extending off.',
     ),
   limit_warning_seconds: seconds
     .default(600)
     .describe(
-      'Seconds before such a stop at which the home page warns its user, with a button that keeps the server where that can be.',
+      'Seconds before such a stop at which the home page warns the user, with a button to extend the server where possible.',
     ),
   remove_named_servers_at_limit: z
     .boolean()
     .default(false)
-    .describe('Whether a named server that such a limit stops is deleted.'),
+    .describe('Whether named servers stopped by such a limit are deleted.'),
 };

@@ -3,10 +3,10 @@ import { z } from 'zod';
 const price = z.number().nonnegative();
 
 const profilePrices = z.strictObject({
-  cpu_hour: price.optional().describe('Of a core in use for an hour.'),
-  gib_hour: price.optional().describe('Of a GiB of memory for an hour.'),
-  gpu_hour: price.optional().describe('Of a GPU that a server has for an hour.'),
-  server_hour: price.optional().describe('Of an hour of a server, whatever it does.'),
+  cpu_hour: price.optional().describe('Per core hour used.'),
+  gib_hour: price.optional().describe('Per GiB hour of memory used.'),
+  gpu_hour: price.optional().describe('Per GPU hour allocated.'),
+  server_hour: price.optional().describe('Per server hour, busy or not.'),
 });
 
 /** What use costs with a profile. */
@@ -23,10 +23,10 @@ export const pricesSchema = z
     gib_hour: gib_hour.unwrap().default(0),
     gpu_hour: gpu_hour.unwrap().default(0),
     server_hour: server_hour.unwrap().default(0),
-    currency: z.string().max(12).default('').describe('Written behind sums, such as `€`.'),
+    currency: z.string().max(12).default('').describe('Shown after amounts, such as `€`.'),
   })
   .prefault({})
-  .describe('Prices of use. What was used before a change keeps the price of its time.');
+  .describe('Prices of use. Changes do not affect past use.');
 
 const amount = z.number().positive();
 const periodPattern = /^(?:day|week|month|[1-9]\d{0,3}h|[1-9]\d?d)$/;
@@ -34,31 +34,29 @@ const maxWindowHours = 90 * 24;
 
 /** What a budget is, wherever it is set. */
 const budgetShape = {
-  user: z.string().min(1).optional().describe('Of this user; `*` of each user.'),
-  group: z.string().min(1).optional().describe('Of the members of this group.'),
-  profile: z.string().min(1).optional().describe('Of all servers of this profile.'),
+  user: z.string().min(1).optional().describe('Applies to this user; `*` for each user.'),
+  group: z.string().min(1).optional().describe('Applies to the members of this group.'),
+  profile: z.string().min(1).optional().describe('Applies to all servers of this profile.'),
   period: z
     .string()
     .regex(periodPattern, 'must be day, week, month, or a time such as 48h or 7d')
     .refine((period) => windowHoursOf(period) <= maxWindowHours, 'must be 90 days at most')
     .describe(
-      '`day`, `week` (from Monday) or `month`, by UTC; or the time that has just passed, such as `48h` or `7d`.',
+      '`day`, `week` (from Monday) or `month`, in UTC; or a rolling window such as `48h` or `7d`.',
     ),
-  server_hours: amount.optional().describe('Hours of running servers.'),
-  cpu_hours: amount.optional().describe('Hours of cores in use.'),
-  gib_hours: amount.optional().describe('Hours of GiB of memory in use.'),
-  gpu_hours: amount.optional().describe('Hours of GPUs that servers have.'),
-  cost: amount.optional().describe('By `Spawner.prices`.'),
+  server_hours: amount.optional().describe('Server hours.'),
+  cpu_hours: amount.optional().describe('Core hours used.'),
+  gib_hours: amount.optional().describe('GiB hours of memory used.'),
+  gpu_hours: amount.optional().describe('GPU hours allocated.'),
+  cost: amount.optional().describe('Amount of money, by `Spawner.prices`.'),
   sharing: z
     .enum(['together', 'divided'])
     .default('together')
-    .describe(
-      'Whether the members of a group use it together, or each has an equal part of it, for all that they use.',
-    ),
+    .describe('Whether the members of a group share it, or each gets an equal part.'),
   when_over: z
     .enum(['stop', 'keep'])
     .default('stop')
-    .describe('What becomes of running servers once it is used up.'),
+    .describe('What happens to running servers once it is used up.'),
 } as const;
 
 /** What budgets limit. */
@@ -124,4 +122,6 @@ export const budgetsSchema = z
       .superRefine(requireWhole),
   )
   .default([])
-  .describe('How much users, groups and profiles may use. Of several, each must have room.');
+  .describe(
+    'How much users, groups and profiles may use. All budgets that apply must have something left.',
+  );

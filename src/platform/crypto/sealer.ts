@@ -11,6 +11,8 @@ export interface Sealer {
   seal(plaintext: string, context: string): string;
   /** Decrypts, or returns undefined for anything that no current key sealed in this context. */
   open(sealed: string, context: string): string | undefined;
+  /** What a former key sealed, sealed with the first; undefined where the first did, or no key opens it. */
+  renew(sealed: string, context: string): string | undefined;
 }
 
 /**
@@ -25,7 +27,30 @@ export function createSealer(secrets: readonly Secret[], purpose: string): Seale
   const [encryptionKey] = keys;
   if (encryptionKey === undefined) throw new TypeError('a sealer needs at least one secret');
 
-  return {
+  function openWith(
+    candidates: readonly Buffer[],
+    sealed: string,
+    context: string,
+  ): string | undefined {
+    const bytes = Buffer.from(sealed, 'base64url');
+    if (bytes[0] !== formatVersion || bytes.length < 1 + ivLength + tagLength) return undefined;
+    const iv = bytes.subarray(1, 1 + ivLength);
+    const tag = bytes.subarray(1 + ivLength, 1 + ivLength + tagLength);
+    const body = bytes.subarray(1 + ivLength + tagLength);
+    for (const key of candidates) {
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, iv);
+        decipher.setAAD(Buffer.from(context));
+        decipher.setAuthTag(tag);
+        return decipher.update(body, undefined, 'utf8') + decipher.final('utf8');
+      } catch {
+        // Another key may have sealed it; a forgery fails with all of them.
+      }
+    }
+    return undefined;
+  }
+
+  const sealer: Sealer = {
     seal(plaintext, context) {
       const iv = randomBytes(ivLength);
       const cipher = createCipheriv('aes-256-gcm', encryptionKey, iv);
@@ -35,24 +60,12 @@ export function createSealer(secrets: readonly Secret[], purpose: string): Seale
         'base64url',
       );
     },
-
-    open(sealed, context) {
-      const bytes = Buffer.from(sealed, 'base64url');
-      if (bytes[0] !== formatVersion || bytes.length < 1 + ivLength + tagLength) return undefined;
-      const iv = bytes.subarray(1, 1 + ivLength);
-      const tag = bytes.subarray(1 + ivLength, 1 + ivLength + tagLength);
-      const body = bytes.subarray(1 + ivLength + tagLength);
-      for (const key of keys) {
-        try {
-          const decipher = createDecipheriv('aes-256-gcm', key, iv);
-          decipher.setAAD(Buffer.from(context));
-          decipher.setAuthTag(tag);
-          return decipher.update(body, undefined, 'utf8') + decipher.final('utf8');
-        } catch {
-          // Another key may have sealed it; a forgery fails with all of them.
-        }
-      }
-      return undefined;
+    open: (sealed, context) => openWith(keys, sealed, context),
+    renew(sealed, context) {
+      if (openWith([encryptionKey], sealed, context) !== undefined) return undefined;
+      const opened = openWith(keys, sealed, context);
+      return opened === undefined ? undefined : sealer.seal(opened, context);
     },
   };
+  return sealer;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runsAsRoot } from '../../spawning/processes/system-user.ts';
-import { findMover, findMoverSync } from './movable-path.ts';
+import { findMover, findMoverSync, findOperator } from './movable-path.ts';
 
 const foreignUser = 65_534;
 
@@ -56,5 +56,12 @@ describe.runIf(runsAsRoot())('who may put something else in the place of a path'
 
   test('an account that is trusted is none of them', async () => {
     expect(await findMover(join(root, 'theirs', 'file'), [foreignUser])).toBeUndefined();
+    expect(await findOperator(join(root, 'theirs', 'file'))).toEqual([foreignUser]);
+  });
+
+  test('nor is a group that is trusted, where nobody else may write', async () => {
+    expect(await findMover(join(root, 'users', 'file'), [], [1000])).toBeUndefined();
+    expect(await findMover(join(root, 'users', 'file'), [], [1001])).toBeDefined();
+    expect(await findMover(join(root, 'all', 'file'), [], [0])).toBeDefined();
   });
 });

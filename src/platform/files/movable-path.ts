@@ -23,23 +23,30 @@ interface Place {
 /**
  * Finds the first account, beside root and that of the hub, that may put something else in the place of a path: by a
  * folder of its own on the way, or one that many may write to. Undefined where none may, so that the path can be used
- * without a race. Further accounts can be trusted, such as that whose folder the hub itself stands in. Access lists beyond
- * the permission bits are not considered. Throws what the system says where it cannot be looked at.
+ * without a race. Further accounts and groups can be trusted, such as that whose folder the hub itself stands in. Access
+ * lists beyond the permission bits are not considered. Throws what the system says where it cannot be looked at.
  */
 export async function findMover(
   path: string,
-  trusted: readonly number[] = [],
+  trustedUsers: readonly number[] = [],
+  trustedGroups: readonly number[] = [],
 ): Promise<Mover | undefined> {
-  const looking = look(path, trusted);
+  const looking = look(path, trustedUsers, trustedGroups);
   for (let step = looking.next(); ; ) {
     if (step.done) return step.value;
     step = looking.next(await place(step.value));
   }
 }
 
+/** The one account, if any, that may put something else in the place of what is the hub's own: it is trusted anyway. */
+export async function findOperator(ownPath: string): Promise<readonly number[]> {
+  const userId = (await findMover(ownPath))?.userId;
+  return userId === undefined ? [] : [userId];
+}
+
 /** As `findMover`, for paths on local file systems only: it waits for them. */
 export function findMoverSync(path: string): Mover | undefined {
-  const looking = look(path, []);
+  const looking = look(path, [], []);
   for (let step = looking.next(); ; ) {
     if (step.done) return step.value;
     step = looking.next(placeSync(step.value));
@@ -51,16 +58,17 @@ const maxLinks = 40;
 
 function* look(
   path: string,
-  furtherTrusted: readonly number[],
+  trustedUsers: readonly number[],
+  trustedGroups: readonly number[],
 ): Generator<string, Mover | undefined, Place | undefined> {
-  const trusted = new Set([0, geteuid?.(), ...furtherTrusted]);
+  const trusted = new Set([0, geteuid?.(), ...trustedUsers]);
   let folder = '/';
   let names = partsOf(resolve(path));
   for (let links = 0; ; ) {
     const inside = (yield folder)?.stats;
     if (inside === undefined) return undefined;
     if (!trusted.has(inside.uid)) return { path: folder, userId: inside.uid, isVacant: false };
-    const isShared = mayOthersWrite(inside);
+    const isShared = mayOthersWrite(inside, trustedGroups);
     const isSticky = (inside.mode & 0o1000) !== 0;
     if (isShared && !isSticky) return { path: folder, userId: undefined, isVacant: false };
     const [name, ...rest] = names;
@@ -95,8 +103,9 @@ function* look(
  * Whether a folder is open to other users. A group of the system, such as `syslog` on `/var/log`, holds no users; that
  * of 100 does: `users`.
  */
-function mayOthersWrite({ mode, gid }: Stats): boolean {
-  return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && (gid >= 1000 || gid === 100));
+function mayOthersWrite({ mode, gid }: Stats, trustedGroups: readonly number[]): boolean {
+  if ((mode & 0o002) !== 0) return true;
+  return (mode & 0o020) !== 0 && (gid >= 1000 || gid === 100) && !trustedGroups.includes(gid);
 }
 
 function partsOf(path: string): string[] {

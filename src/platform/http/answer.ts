@@ -138,11 +138,22 @@ export function errorBody(response: ErrorResponse, more: object = {}): string {
 /** How long a client has to take in the answer before its connection is cut. */
 const graceMs = 2_000;
 
+/** A connection whose answers are not text, as a stream of HTTP/2. */
+export interface AnsweringSocket {
+  /** Answers the request under way whole, or cuts it off where its answer has begun. */
+  answer(answer: Answer): void;
+}
+
 /**
  * Answers an upgrade request with a plain HTTP response and closes the connection: after an upgrade
  * there is no `ServerResponse` to do so, and a socket that is merely ended stays open on its other half.
  */
-export function answerOnSocket(socket: Duplex, { status, headers, body }: Answer): void {
+export function answerOnSocket(socket: Duplex | AnsweringSocket, answer: Answer): void {
+  if ('answer' in socket) {
+    socket.answer(answer);
+    return;
+  }
+  const { status, headers, body } = answer;
   // Since the upgrade there is no other listener, and an error without a listener ends the process.
   socket.on('error', () => {});
   if (socket.destroyed || !socket.writable) {

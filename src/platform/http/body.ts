@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { HubError } from '../errors.ts';
 import { deepestJson, isNestedTooDeep } from '../protocol/json-depth.ts';
+import { JsonText } from '../protocol/json-text.ts';
 import { text } from '../texts/text.ts';
+import { writeETag } from './if-match.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -91,14 +93,22 @@ function tooLarge(limitBytes: number): HubError {
 }
 
 /**
- * Answers with JSON, or with a text or bytes as they are. Left with an object, Koa would ask whether it is a `Response`
- * of `fetch`, and Node.js would load all of `fetch` to tell: 13 MiB.
+ * Answers with JSON, or with a text or bytes as they are; with 304 where the client has what is written already. Left
+ * with an object, Koa would ask whether it is a `Response` of `fetch`, and Node.js would load all of `fetch` to tell:
+ * 13 MiB.
  */
 export function setBody(ctx: Context, body: unknown): void {
   if (body === null || typeof body === 'string' || Buffer.isBuffer(body)) {
     ctx.body = body;
     return;
   }
-  ctx.type = 'json';
-  ctx.body = JSON.stringify(body);
+  ctx.set('Content-Type', 'application/json; charset=utf-8');
+  if (!(body instanceof JsonText)) {
+    ctx.body = JSON.stringify(body);
+    return;
+  }
+  ctx.set('ETag', writeETag(body.version));
+  ctx.body = body.bytes;
+  // RFC 9110 §13.1.2.
+  if (ctx.fresh) ctx.status = 304;
 }

@@ -25,6 +25,11 @@ export function prefersHtml(headers: IncomingHttpHeaders): boolean {
   return html > 0 && html >= quality(accept, 'application/json');
 }
 
+/** Whether OpenMetrics suits the Accept header better than the text format of Prometheus. */
+export function prefersOpenMetrics({ accept = '' }: IncomingHttpHeaders): boolean {
+  return quality(accept, 'application/openmetrics-text') > quality(accept, 'text/plain');
+}
+
 function quality(accept: string, type: string): number {
   let best = 0;
   for (const range of accept.toLowerCase().split(',')) {

@@ -275,3 +275,8 @@ export function markUnixPeer(socket: Socket): void {
 export function isUnixPeer(socket: Socket): boolean {
   return unixPeers.has(socket);
 }
+
+/** A user or server name as one path segment; what URLs allow in a segment stays readable. */
+export function encodeSegment(name: string): string {
+  return encodeURIComponent(name).replaceAll('%40', '@');
+}

@@ -3,9 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { actAs } from '../audit/actor.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
+import { undoneAction } from '../audit/undone.ts';
 import { frequentInfo } from '../logging/create-log.ts';
 import { networkOf } from './connection-limits.ts';
-import type { ClientAddressReader } from './request-address.ts';
+import type { ClientAddress, ClientAddressReader } from './request-address.ts';
 
 /** What is noted of a request when it arrives. */
 export interface RequestRecord {
@@ -175,6 +178,7 @@ export function requestLog(options: {
     ctx.res.once('close', () => {
       const { status, seconds, sentBytes } = outcomeOf(ctx.req, ctx.res);
       options.observe(ctx.method, status, seconds);
+      if (writeEvent === undefined) return;
       const fields = {
         requestId,
         method: ctx.method,
@@ -190,5 +194,29 @@ export function requestLog(options: {
       else writeEvent({ ...fields, msg: 'request' });
     });
     await next();
+  };
+}
+
+/**
+ * Makes everything that a request does its caller's in the audit log, and records what is refused or fails:
+ * of the API, of the pages and of OAuth alike. Who it is, is found out later on the way.
+ */
+export function auditMiddleware(audit: {
+  readonly recordBounded: (event: AuditEvent) => void;
+}): Middleware {
+  return async (ctx, next) => {
+    const { address } = ctx.state['client'] as ClientAddress;
+    await actAs({ kind: 'anonymous', address }, async () => {
+      try {
+        await next();
+      } catch (error) {
+        // The pattern of the path: what stands in its place may be a secret.
+        const route = ctx['_matchedRoute'] as string | RegExp | undefined;
+        const page = route === undefined ? {} : { page: `${ctx.method} ${String(route)}` };
+        const auditEvent = undoneAction(error, page);
+        if (auditEvent !== undefined) audit.recordBounded(auditEvent);
+        throw error;
+      }
+    });
   };
 }

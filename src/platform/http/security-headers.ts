@@ -27,8 +27,13 @@ export interface SecurityHeaderOptions {
 }
 
 /** Sets the headers that every answer of the hub itself carries. */
-export function securityHeaders(options: SecurityHeaderOptions): Middleware {
-  const values = Object.entries(securityHeaderValues(options));
+export function securityHeaders({
+  otherHeaders = {},
+  ...options
+}: SecurityHeaderOptions & {
+  readonly otherHeaders?: Readonly<Record<string, string>>;
+}): Middleware {
+  const values = Object.entries({ ...securityHeaderValues(options), ...otherHeaders });
   return async (ctx, next) => {
     for (const [name, value] of values) ctx.res.setHeader(name, value);
     await next();
@@ -53,6 +58,19 @@ export function securityHeaderValues({
       // Ends what an app made browsers report of the origin, before such headers of apps were dropped.
       nel: JSON.stringify({ max_age: 0 }),
     }),
+  };
+}
+
+/** Lets pages of any origin read what is at these paths (CORS), where no cookie counts. */
+export function openToOrigins(paths: readonly string[], apiPath: string): Middleware {
+  const open = new Set(paths);
+  return async (ctx, next) => {
+    if (open.has(ctx.path)) ctx.set('Access-Control-Allow-Origin', '*');
+    // Programs in browsers may ask which headers they can send; the answer allows no other origin elsewhere.
+    if (ctx.method === 'OPTIONS' && ctx.path.startsWith(apiPath)) {
+      ctx.set('Access-Control-Allow-Headers', 'accept, content-type, authorization');
+    }
+    await next();
   };
 }
 

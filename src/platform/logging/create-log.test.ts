@@ -25,7 +25,7 @@ test.each(formats)(
     const { lines, log, often } = await setUp(format);
     const fields = { path: '/a"b\\c', user: undefined, status: 200 };
     log.info(fields, 'forwarded');
-    often({ ...fields, msg: 'forwarded' });
+    often?.({ ...fields, msg: 'forwarded' });
     expect(timeless(lines[1])).toBe(timeless(lines[0]));
     expect(lines[1]).toContain('200');
   },
@@ -35,7 +35,7 @@ test('a frequent event is not written where the level is above it', async () => 
   const [format] = formats;
   if (format === undefined) throw new Error('there is no format');
   const { lines, often } = await setUp(format, 'warn');
-  often({ msg: 'forwarded' });
+  expect(often).toBeUndefined();
   expect(lines).toEqual([]);
 });
 

@@ -208,7 +208,7 @@ export function registerSources(sources: MetricSources, registers: Registry[]): 
   });
   new Gauge({
     name: 'hub_backup_last_success_timestamp_seconds',
-    help: 'When the last backup of Hub.backup was done, in seconds since 1970; 0 without one.',
+    help: 'When the last backup was done, by the hub or by a command, in seconds since 1970; 0 without one.',
     registers,
     async collect() {
       this.set(((await sources.lastBackup())?.at ?? 0) / 1000);

@@ -1,4 +1,4 @@
-import { Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import {
   ForwardedFigures,
   type ForwardedPart,
@@ -22,6 +22,12 @@ type UsedSeconds = Readonly<
 const logoutOutcomes = ['delivered', 'refused', 'failed', 'given_up'] as const;
 /** What became of telling a client that a login has ended. */
 export type LogoutOutcome = (typeof logoutOutcomes)[number];
+
+/** The formats that the metrics can be had in, as they are named in `Content-Type`. */
+export const metricsTypes = {
+  prometheus: Registry.PROMETHEUS_CONTENT_TYPE,
+  openMetrics: Registry.OPENMETRICS_CONTENT_TYPE,
+} as const;
 
 /** What the parts of the hub count. */
 export interface Metrics {
@@ -49,9 +55,8 @@ export interface Metrics {
   observe(sources: MetricSources): void;
   /** Every metric of the hub itself, whether it has a value yet or not. */
   list(): readonly MetricDescription[];
-  readonly contentType: string;
-  /** Prometheus text exposition of everything. */
-  exposition(): Promise<string>;
+  /** Everything, in the text format of Prometheus unless OpenMetrics is asked for. */
+  exposition(contentType?: (typeof metricsTypes)[keyof typeof metricsTypes]): Promise<string>;
 }
 
 export function createMetrics(): Metrics {
@@ -158,8 +163,8 @@ export function createMetrics(): Metrics {
 
   return {
     list: () => registry.getMetricsAsArray().map(describeMetric),
-    contentType: registry.contentType,
-    exposition: () => registry.metrics(),
+    exposition: (contentType) =>
+      (contentType === metricsTypes.openMetrics ? inOpenMetrics(registry) : registry).metrics(),
     countRequest(method, status, seconds) {
       answeredRequests += 1;
       answeredSeconds += seconds;
@@ -185,6 +190,17 @@ export function createMetrics(): Metrics {
     },
     observe: (sources) => registerSources(sources, registers),
   };
+}
+
+/** For OpenMetrics the library renames counters, and for good: it gets some that only have their figures from these. */
+function inOpenMetrics(registry: Registry): Registry<OpenMetricsContentType> {
+  const other = new Registry<OpenMetricsContentType>();
+  other.setContentType(metricsTypes.openMetrics);
+  for (const metric of registry.getMetricsAsArray()) {
+    const isCounter = String(metric.type) === 'counter';
+    other.registerMetric((isCounter ? Object.create(metric) : metric) as Counter);
+  }
+  return other;
 }
 
 function describeMetric(metric: ReturnType<Registry['getMetricsAsArray']>[number]) {

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 let buffer = Buffer.allocUnsafeSlow(16 * 1024);
 
 /**
- * Reads a file under /proc. What it returns is overwritten by the next call; throws where the file cannot
+ * Reads a file under /proc, or of a cgroup. What it returns is overwritten by the next call; throws where the file cannot
  * be read. These files tell no size, so `readFileSync` would allocate 64 KiB for each of some thousand.
  */
 export function readProcessFile(path: string): Buffer {

@@ -92,6 +92,7 @@ const frontCommands =
 const droppedNames = new Set([
   ...originHeaders.keys(),
   'connection',
+  'http2-settings',
   'keep-alive',
   'proxy-authenticate',
   'proxy-authentication-info',

@@ -182,7 +182,7 @@ export function createAuditTrail({
     onRecord(listener) {
       listeners.push(listener);
     },
-    catchUp: () => staging.move(),
+    catchUp: staging.move,
     async flush() {
       await bounded.flush();
       staging.stop();

@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -10,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { usePostgres } from '../../../test/support/databases.ts';
 import { hasPostgres, queryPostgres } from '../../../test/support/postgres.ts';
 import { Secret } from '../config/secret.ts';
+import { StartupError } from '../errors.ts';
 import { tablesOfVersion } from './backup-rows.ts';
 import { backUpDatabase, restoreDatabase } from './database-backup.ts';
 import { newestVersion } from './migrate.ts';
@@ -212,3 +214,69 @@ test('has columns of types that JSON holds', async () => {
   );
   expect(new Set(types)).toEqual(new Set(['text', 'integer', 'bigint', 'double precision']));
 });
+
+test('an encrypted one is restored from where nothing can be written, also after a restore that was killed', async () => {
+  await makeDatabase(newestVersion());
+  const before = contentOf('hub.sqlite');
+  await mkdir(at('elsewhere'));
+  await backUpDatabase(location('sqlite:hub.sqlite'), at('elsewhere/sealed'), passphrase);
+  // Root may write to a folder of any mode, but to none of these names.
+  await mkdir(at('elsewhere/sealed.plain'));
+  await restoreDatabase(location('sqlite:hub.sqlite'), at('elsewhere/sealed'), { passphrase });
+  expect(contentOf('hub.sqlite')).toEqual(before);
+  expect(readdirSync(folder).filter((name) => name.endsWith('.plain'))).toEqual([]);
+  const lost = restoreDatabase(location('sqlite:no/hub.sqlite'), at('elsewhere/sealed'), {
+    passphrase,
+  });
+  await expect(lost).rejects.toThrow(StartupError);
+  await expect(lost).rejects.toThrow('sealed cannot be restored: ENOENT');
+});
+
+test('at every step of a restore there is a whole database, whoever kills it then', async () => {
+  await makeDatabase(newestVersion());
+  const before = contentOf('hub.sqlite');
+  await backUpDatabase(location('sqlite:hub.sqlite'), at('first'));
+  for (let step = 0, killed = true; killed; step += 1) {
+    // What is committed last is in the log alone, as a hub that was killed leaves it.
+    runNode(`${leaveLog} process.kill(process.pid, 'SIGKILL')`);
+    const { signal, status } = runNode(`${killAtStep(step)} ${restore}`);
+    killed = signal === 'SIGKILL';
+    if (!killed) expect(status).toBe(0);
+    const { settings: _, ...after } = contentOf('hub.sqlite');
+    const { settings: __, ...expected } = before;
+    expect(after, `step ${step}`).toEqual(expected);
+    if (!killed) expect(step).toBeGreaterThan(2);
+  }
+  expect(contentOf('hub.sqlite')).toEqual(before);
+  const kept = readdirSync(folder).findLast((name) => name.includes('.replaced-')) ?? '';
+  expect(contentOf(kept)['settings']?.join()).toContain('the last word');
+});
+
+const runNode = (script: string) =>
+  spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+
+const leaveLog = `
+  const { DatabaseSync } = await import('node:sqlite');
+  const database = new DatabaseSync('hub.sqlite');
+  database.exec("pragma journal_mode = wal; insert or replace into settings values ('x', 'the last word')");`;
+
+/** Kills the process before it changes names for the n-th time. */
+const killAtStep = (step: number) => `
+  const { default: files } = await import('node:fs/promises');
+  const { syncBuiltinESMExports } = await import('node:module');
+  let left = ${step};
+  for (const name of ['link', 'rename', 'rm']) {
+    const real = files[name];
+    files[name] = (...args) => {
+      if (left-- === 0) process.kill(process.pid, 'SIGKILL');
+      return real(...args);
+    };
+  }
+  syncBuiltinESMExports();`;
+
+const restore = `
+  const { restoreDatabase } = await import('${join(import.meta.dirname, 'database-backup.ts')}');
+  await restoreDatabase({ url: 'sqlite:hub.sqlite', directory: process.cwd() }, 'first');`;

@@ -54,7 +54,7 @@ export async function backUpDatabase(
   target: string,
   passphrase?: Secret,
 ): Promise<void> {
-  if (existsSync(target)) throw new StartupError(`${target} exists already; name another file`);
+  requireNew(target);
   const source = sqliteFile(location);
   if (source !== undefined && !existsSync(source))
     throw new StartupError(`there is no database ${source}`);
@@ -80,6 +80,11 @@ export async function backUpDatabase(
   }
 }
 
+/** Throws StartupError where the file of a backup is there already. */
+export function requireNew(target: string): void {
+  if (existsSync(target)) throw new StartupError(`${target} exists already; name another file`);
+}
+
 async function compressedRows(url: string): Promise<Readable> {
   const { linesOfPostgres } = await import('./postgres-backup.ts');
   // An error ends both, and whoever reads hears of it.
@@ -103,10 +108,17 @@ export async function restoreDatabase(
   if (!(await isSealed(source))) return await restoreFrom(location, source, options);
   if (passphrase === undefined)
     throw new StartupError(`${source} is encrypted: set Hub.backup.passphrase to its passphrase`);
-  const plain = `${source}.plain`;
-  await openSealed(source, plain, passphrase);
+  // Beside the database it is as protected as that is; the folder of the backup may be read-only.
+  const beside = sqliteFile(location) ?? resolve(location.directory, 'restore');
+  const plain = `${beside}.${randomBytes(6).toString('hex')}.plain`;
   try {
+    await openSealed(source, plain, passphrase);
     return await restoreFrom(location, plain, options);
+  } catch (thrown) {
+    if (thrown instanceof StartupError) throw thrown;
+    throw new StartupError(`${source} cannot be restored: ${(thrown as Error).message}`, {
+      cause: thrown,
+    });
   } finally {
     await rm(plain, { force: true });
   }
@@ -141,8 +153,8 @@ async function beginsAsGzip(path: string): Promise<boolean> {
   return buffer.equals(Buffer.from([0x1f, 0x8b]));
 }
 
-/** Undefined for PostgreSQL. */
-function sqliteFile({ url, directory }: DatabaseLocation): string | undefined {
+/** Path of the file; undefined for PostgreSQL. */
+export function sqliteFile({ url, directory }: DatabaseLocation): string | undefined {
   if (!url.startsWith('sqlite:')) return undefined;
   const path = url.slice('sqlite:'.length);
   if (path === ':memory:') throw new StartupError('a database in memory has no backup');

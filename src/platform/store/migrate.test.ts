@@ -57,7 +57,8 @@ type LaterTable =
   | 'usage_totals'
   | 'budget_grants'
   | 'budgets'
-  | 'home_spaces';
+  | 'home_spaces'
+  | 'user_volumes';
 
 /** A table that is missing above fails to compile here. */
 const allTablesAreNamed: Exclude<
@@ -73,6 +74,7 @@ const addedColumns: Partial<Record<keyof Tables, Record<string, null>>> = {
   servers: { kept_until: null, paused_at: null },
   access_tokens: { grant_id: null },
   login_sessions: { acr: null, amr: null },
+  runtime_services: { headers_encrypted: null },
   authorization_codes: { nonce: null, authenticated_at: null, requested_scope: null },
 };
 

@@ -18,6 +18,8 @@ import { migration0013 } from './migrations/0013-budget-grants.ts';
 import { migration0014 } from './migrations/0014-taken-tokens.ts';
 import { migration0015 } from './migrations/0015-budgets.ts';
 import { migration0016 } from './migrations/0016-home-spaces.ts';
+import { migration0017 } from './migrations/0017-user-volumes.ts';
+import { migration0018 } from './migrations/0018-sealed-headers.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -37,6 +39,8 @@ export const migrations: readonly Migration[] = [
   migration0014,
   migration0015,
   migration0016,
+  migration0017,
+  migration0018,
 ];
 
 /**

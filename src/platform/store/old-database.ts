@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { StartupError } from '../errors.ts';
+import { storageFailureOf } from './storage-error.ts';
 
 /** A row as text, whatever the column holds; null also for a column that is not there. */
 export type OldRow<Column extends string> = Readonly<Record<Column, string | null>>;
@@ -75,8 +76,13 @@ export async function openOldDatabase(
 
 function openSqlite(file: string): Connection {
   if (!existsSync(file)) throw new StartupError(`there is no database ${file}`);
-  const explain = (error: unknown) =>
-    new StartupError(`${file} cannot be read: ${(error as Error).message}`, { cause: error });
+  const explain = (error: unknown) => {
+    const reason =
+      storageFailureOf(error) === 'locked'
+        ? 'another program is writing to it: try again, or stop that program'
+        : (error as Error).message;
+    return new StartupError(`${file} cannot be read: ${reason}`, { cause: error });
+  };
   let database: DatabaseSync;
   try {
     database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });

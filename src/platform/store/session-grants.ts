@@ -3,19 +3,28 @@ import type { HubDatabase } from './database.ts';
 import type { Tables } from './tables.ts';
 import { deleteGrants, deleteTokensOf } from './token-makers.ts';
 
-/** Deletes everything that a browser's login gave: its codes not yet exchanged, its grants and its tokens. */
-export async function deleteSessionGrants(
+/**
+ * Deletes a browser's login with everything that it gave: its codes not yet exchanged, its grants and its tokens. Tells
+ * whose it was, or undefined when it was not there.
+ */
+export async function deleteSession(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'dialect'>,
   sessionId: string,
-): Promise<void> {
-  // Codes first: an exchange under way holds the row of its code, so this waits for it, and the token it
-  // gave is there when the tokens go. Codes made later are refused because the session is gone.
+): Promise<string | undefined> {
+  // First: an exchange under way holds this row, so this waits for it, and what it gave is there when the tokens go.
+  // A later one waits for this in turn, and finds no login.
+  const deleted = await transaction
+    .deleteFrom('login_sessions')
+    .where('session_id', '=', sessionId)
+    .returning('user_id')
+    .executeTakeFirst();
   await transaction.deleteFrom('authorization_codes').where('session_id', '=', sessionId).execute();
   await deleteGrants(transaction, database, { session_id: sessionId });
   await endClientLogins(transaction, { session_id: sessionId });
   // Those made with them belong to the session too; one that is being made is seen only now.
   await deleteTokensOf(transaction, database, 'session_id', sessionId);
+  return deleted?.user_id;
 }
 
 /** Makes the clients of logins that end be told of it (OpenID Connect Back-Channel Logout 1.0). */

@@ -1,4 +1,6 @@
+import type { Kysely } from 'kysely';
 import type { HubDatabase } from './database.ts';
+import type { Tables } from './tables.ts';
 
 /** Single small values that outlive a restart. */
 export interface SettingStore {
@@ -52,4 +54,13 @@ export function createSettingStore({ kysely }: Pick<HubDatabase, 'kysely'>): Set
       return numDeletedRows > 0n;
     },
   };
+}
+
+/** The key of a setting of one user, which goes with the user. */
+export function settingOfUser(userId: string, name: string): string {
+  return `user:${userId}:${name}`;
+}
+
+export async function deleteSettingsOf(on: Kysely<Tables>, userId: string): Promise<void> {
+  await on.deleteFrom('settings').where('key', 'like', settingOfUser(userId, '%')).execute();
 }

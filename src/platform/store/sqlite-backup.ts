@@ -70,10 +70,12 @@ export async function restoreSqlite(
   await giveTo(made.path, owner);
 
   const kept = `${target}.replaced-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`;
-  for (const suffix of companions) {
-    // The log goes along: it may hold what is not yet in the file.
-    if (existsSync(target + suffix)) await rename(target + suffix, kept + suffix);
-  }
+  if (former !== undefined) mergeLog(target);
+  const found = companions.filter((suffix) => existsSync(target + suffix));
+  for (const suffix of found) await link(target + suffix, kept + suffix);
+  // A log that is left would be read into whatever has the database's name.
+  for (const suffix of found.filter(Boolean)) await rm(target + suffix);
+  // In one step: where no database is, a hub would make one.
   await rename(made.path, target);
   await syncFolder(target);
   return { kept: former === undefined ? undefined : kept, endedCount };
@@ -115,6 +117,16 @@ async function fileFrom(source: string, target: string, fill: Fill): Promise<Tem
     if (thrown instanceof StartupError) throw thrown;
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     throw new StartupError(`${source} cannot be copied to ${target}: ${reason}`, { cause: thrown });
+  }
+}
+
+/** Has what the log of a database holds in its file, unless that is damaged. */
+function mergeLog(path: string): void {
+  try {
+    using database = new DatabaseSync(path);
+    database.exec('pragma wal_checkpoint(truncate)');
+  } catch {
+    // It is kept as it is, with the log beside it.
   }
 }
 

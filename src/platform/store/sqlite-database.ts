@@ -1,5 +1,4 @@
 import { closeSync, existsSync, openSync, type Stats, statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Dialect, Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
@@ -63,8 +62,8 @@ function createSqliteFileWatch(options: {
     if (found !== undefined) opened.set(path, found);
   }
 
-  async function problemOf(path: string): Promise<Text | undefined> {
-    const found = await statIfThere(path);
+  function problemOf(path: string): Text | undefined {
+    const found = statIfThere(path);
     const before = opened.get(path);
     if (before === undefined) {
       note(path, found);
@@ -75,9 +74,9 @@ function createSqliteFileWatch(options: {
     return replaced;
   }
 
-  async function check(): Promise<void> {
+  function check(): void {
     let found: Text | undefined;
-    for (const path of paths) found ??= await problemOf(path);
+    for (const path of paths) found ??= problemOf(path);
     if (found === problem) return;
     problem = found;
     if (problem === undefined) log.info({ file }, 'database file is there again');
@@ -93,7 +92,7 @@ function createSqliteFileWatch(options: {
       return problem;
     },
     start(checkpoint) {
-      for (const path of paths) note(path, statSync(path, { throwIfNoEntry: false }));
+      for (const path of paths) note(path, statIfThere(path));
       periodics.push(
         createPeriodic({
           intervalMs: checkIntervalMs,
@@ -103,7 +102,7 @@ function createSqliteFileWatch(options: {
         createPeriodic({
           intervalMs: shrinkIntervalMs,
           async work() {
-            const wal = await statIfThere(walFile);
+            const wal = statIfThere(walFile);
             if (problem === undefined && wal !== undefined && wal.size > maxWalBytes) {
               await checkpoint();
             }
@@ -118,13 +117,9 @@ function createSqliteFileWatch(options: {
   };
 }
 
-async function statIfThere(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+/** The system knows of an open file at once: to have a thread ask wakes three of the process each time. */
+function statIfThere(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
 }
 
 const queueTimeoutMs = 15_000;
@@ -261,7 +256,7 @@ function explain(thrown: unknown, file: string, setting: string): Error {
     case 'unreachable':
       return new StartupError(
         `the database ${file} cannot be written: give the hub's account the right to write the ` +
-          'file and its folder',
+          'file and its folder, or make room if their disk is full',
         { cause: error },
       );
     case 'locked':
@@ -330,7 +325,13 @@ export async function openSqliteDatabase(
   });
   const stopWatching = isInMemory
     ? () => {}
-    : await watchOtherProcesses(writer, () => listeners.callAll({ kind: 'all' }), log);
+    : await watchOtherProcesses(
+        { writer, contentVersion },
+        {
+          onChange: () => listeners.callAll({ kind: 'all' }),
+          log,
+        },
+      );
 
   return {
     kysely,
@@ -360,22 +361,26 @@ export async function openSqliteDatabase(
 
 /**
  * Calls back when another process has committed something. SQLite does not tell, but this pragma's
- * value changes with each commit made over another connection.
+ * value changes with each commit made over another connection than the one that is asked.
  */
 async function watchOtherProcesses(
-  writer: SqliteEngine,
-  onChange: () => void,
-  log: Logger,
+  { writer, contentVersion }: Pick<SqliteConnection<unknown>, 'writer' | 'contentVersion'>,
+  { onChange, log }: { readonly onChange: () => void; readonly log: Logger },
 ): Promise<() => void> {
   const read = async () => {
     const { rows } = await writer.run('pragma data_version', []);
     return (rows as { data_version: number }[])[0]?.data_version;
   };
+  let content = contentVersion();
   let version = await read();
   const polling = createPeriodic({
     intervalMs: changePollMs,
     async work() {
+      // Without any commit, there is nothing to wake the thread of the writer for.
+      const seen = contentVersion();
+      if (seen !== undefined && seen === content) return;
       const current = await read();
+      content = seen;
       if (current === version) return;
       version = current;
       onChange();

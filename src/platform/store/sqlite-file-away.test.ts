@@ -23,7 +23,7 @@ describe('an SQLite database', () => {
     await addUser(database, 'alice');
     expect(await userNames(database)).toEqual(['alice']);
     act();
-    await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain(happened);
+    await expect.poll(() => `${database.problem()}`).toContain(happened);
     const refusal = { code: 'storage_unavailable', message: expect.stringContaining(happened) };
     await expect(addUser(database, 'bob')).rejects.toMatchObject(refusal);
     const transaction = database.transaction(async () => 'never');
@@ -38,10 +38,10 @@ describe('an SQLite database', () => {
     const database = await world.open();
     await addUser(database, 'alice');
     renameSync(`${world.file}-wal`, join(world.directory, 'aside'));
-    await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain('deleted');
+    await expect.poll(() => `${database.problem()}`).toContain('deleted');
     await expect(addUser(database, 'bob')).rejects.toMatchObject({ code: 'storage_unavailable' });
     renameSync(join(world.directory, 'aside'), `${world.file}-wal`);
-    await expect.poll(() => database.problem(), { timeout: 20_000 }).toBeUndefined();
+    await expect.poll(() => database.problem()).toBeUndefined();
     await addUser(database, 'carol');
     await database[Symbol.asyncDispose]();
     expect(await userNames(await world.open())).toEqual(['alice', 'carol']);
@@ -53,7 +53,7 @@ describe('an SQLite database', () => {
     const transaction = database.transaction(async (within) => {
       await within.insertInto('users').values(userRow('alice')).execute();
       rmSync(world.file);
-      await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain('deleted');
+      await expect.poll(() => `${database.problem()}`).toContain('deleted');
     });
     await expect(transaction).rejects.toMatchObject({ code: 'storage_unavailable' });
     expect(await userNames(database)).toEqual([]);

@@ -22,7 +22,7 @@ import type {
   UsageRecordsTable,
   UsageTotalsTable,
 } from './usage-tables.ts';
-import type { UserInfoTable, UsersTable } from './user-tables.ts';
+import type { UserInfoTable, UsersTable, UserVolumesTable } from './user-tables.ts';
 
 /**
  * Every table of the hub. Times are milliseconds since 1970, booleans are 0 or 1, structured values
@@ -31,6 +31,7 @@ import type { UserInfoTable, UsersTable } from './user-tables.ts';
 export interface Tables {
   users: UsersTable;
   user_info: UserInfoTable;
+  user_volumes: UserVolumesTable;
   notices: NoticesTable;
   retired_system_accounts: RetiredSystemAccountsTable;
   password_credentials: PasswordCredentialsTable;
@@ -324,10 +325,12 @@ export interface RuntimeServicesTable {
   client_id: string;
   /** Null for a managed one. */
   token_hash: string | null;
-  /** JSON as in `Hub.services`, without name, token and environment. */
+  /** JSON as in `Hub.services`, without name, token, environment and headers. */
   definition: string;
   /** Of a managed one: JSON, which may hold secrets. */
   environment_encrypted: string | null;
+  /** JSON, the same; rows from before have them in the definition until a hub starts. */
+  headers_encrypted: string | null;
 }
 
 /** Single values made once and kept: the uuid of the hub as a client, dynamic registrations. */

@@ -87,7 +87,7 @@ export async function deleteGrants(
 export async function deleteTokensOf(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'dialect'>,
-  column: 'session_id' | 'client_id' | 'service_name' | 'grant_id',
+  column: 'session_id' | 'client_id' | 'service_name' | 'grant_id' | 'token_hash',
   value: string,
 ): Promise<string[]> {
   const tokens = await transaction

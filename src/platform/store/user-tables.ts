@@ -17,6 +17,17 @@ export interface UsersTable {
   server_rank: Generated<number>;
 }
 
+/** Volumes that were there before the hub. */
+export interface UserVolumesTable {
+  user_id: string;
+  /** Empty for the default server, and for a volume of all servers of the user. */
+  server_name: string;
+  /** Which volume of the configuration it takes the place of. */
+  volume: string;
+  /** What the engine calls it. */
+  source: string;
+}
+
 /** Who users are beside their name; no row where nothing is known. */
 export interface UserInfoTable {
   user_id: string;

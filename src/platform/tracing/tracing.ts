@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -47,14 +47,13 @@ export function createTracing(options: {
     },
     log,
   });
-  const [secret] = options.secrets;
+  const key = options.secrets[0]?.reveal() ?? '';
 
   /** By its id, so that every process decides the same; by the secret, so that no visitor does. */
   function isChosen(traceId: string): boolean {
-    const hash = createHmac('sha256', secret?.reveal() ?? '')
-      .update(traceId)
-      .digest();
-    return hash.readUInt32BE() < config.sample_ratio * 2 ** 32;
+    // For each request: an Hmac would cost several times as much, and ids are of one length.
+    const digest = hash('sha256', key + traceId);
+    return Number.parseInt(digest.slice(0, 8), 16) < config.sample_ratio * 2 ** 32;
   }
 
   function within(req: IncomingMessage, follow: (trace: Trace) => void, serve: () => void): void {

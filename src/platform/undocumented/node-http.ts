@@ -7,6 +7,14 @@ export function responseOn(socket: Socket): ServerResponse | undefined {
   return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
 }
 
+/** Gives a message what its parser would: names and values in turn, which `headers` is made of when it is first read. */
+export function setHeaders(message: IncomingMessage, headers: string[]): void {
+  const parsed = message as IncomingMessage & {
+    _addHeaderLines(headers: string[], count: number): void;
+  };
+  parsed._addHeaderLines(headers, headers.length);
+}
+
 /** The connection under one with TLS. */
 export function connectionUnder(secure: TLSSocket): Socket | undefined {
   return (secure as TLSSocket & { _parent?: Socket | null })._parent ?? undefined;

@@ -64,6 +64,8 @@ export interface PluginSurroundings {
    * that each program on the machine could say it; undefined when only others are trusted.
    */
   readonly trustedLocalAddress: string | undefined;
+  /** Whether visitors are asked for certificates (`Hub.client_authorities` at an https:// `Hub.bind_url`). */
+  readonly asksForCertificates: boolean;
   /** Name of the hub, shown on every page. */
   readonly hubTitle: string;
   /** Folder of the configuration file, by which relative paths in options go. */
@@ -265,6 +267,11 @@ export interface LoginRequest extends CallOptions {
   readonly peerAddress: string;
   readonly isTrustedProxy: boolean;
   readonly userAgent: string;
+  /**
+   * DER in base64 of the certificate that the client has shown to the hub itself or to a gateway process of it, of an
+   * authority in `Hub.client_authorities`; never what a header says.
+   */
+  readonly clientCertificate?: string | undefined;
   /** Lower-case header names. The values of a header that was sent several times stand on lines of their own. */
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
@@ -300,7 +307,13 @@ export interface ExternalCallback {
 /** Expected outcomes are values; a thrown error means the provider or the network failed. */
 export type AuthenticationResult =
   | { readonly outcome: 'authenticated'; readonly user: AuthenticatedUser }
-  | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message?: string };
+  | {
+      readonly outcome: 'refused';
+      readonly reason: RefusalReason;
+      readonly message?: string;
+      /** How long the answer to a form is held back, a minute at most; other logins need not wait for it. */
+      readonly delayMs?: number;
+    };
 
 /** Why a login was refused. `credentials` counts towards the lock-out. */
 export type RefusalReason =

@@ -53,6 +53,7 @@ function prepare(create: () => Authenticator | Promise<Authenticator>): Prepared
       publicUrl: 'http://127.0.0.1:8000/',
       isLoopbackOnly: true,
       trustedLocalAddress: undefined,
+      asksForCertificates: false,
       hubTitle: 'Hub',
       directory: '/',
       callbackUrl: 'http://127.0.0.1:8000/hub/oauth_callback',

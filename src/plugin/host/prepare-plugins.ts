@@ -4,6 +4,7 @@ import { firstLocalAddressIn } from '../../platform/addresses/local-addresses.ts
 import { isOpenToAll, socketPathOf } from '../../platform/config/bind-address.ts';
 import { callbackUrlOf } from '../../platform/config/callback-url.ts';
 import type { Config, SpawnerEntry } from '../../platform/config/config.ts';
+import { asksForCertificates } from '../../platform/config/contradictions.ts';
 import { formatPath } from '../../platform/config/problem-path.ts';
 import { spawnerOf } from '../../platform/config/profile-spawner.ts';
 import type { ConfigProblem } from '../../platform/errors.ts';
@@ -272,6 +273,7 @@ function surroundingsOf({ Hub, publicUrl, directory }: Config, name: string): Pl
     publicUrl: publicUrl.href,
     isLoopbackOnly: isLoopback(new URL(Hub.bind_url).hostname),
     trustedLocalAddress: trustedLocalAddressOf(Hub),
+    asksForCertificates: asksForCertificates(Hub),
     hubTitle: localizedTextIn(Hub.title, Hub.language),
     directory,
   };

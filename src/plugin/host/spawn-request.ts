@@ -33,6 +33,16 @@ export interface Volume {
   readonly owner?: 'user' | 'server';
 }
 
+/** A volume that was there before the hub, and that an administrator has made one of a user. */
+export interface GivenVolume {
+  /** Empty for the default server, and for a volume of all servers of the user. */
+  readonly serverName: string;
+  /** Which volume of the configuration it takes the place of. */
+  readonly volume: string;
+  /** What the engine calls it. */
+  readonly source: string;
+}
+
 /** Which server is meant, in the words of every engine. */
 export interface ServerIdentity {
   /** Unique and stable; safe for file names. */
@@ -51,6 +61,8 @@ export interface ServerIdentity {
    * a later user of the same name. Left out where none was needed yet; see `Spawner.needsAccounts`.
    */
   readonly accountName?: string;
+  /** Those of the user and of all their servers; left out where a spawner is not to use volumes. */
+  readonly givenVolumes?: readonly GivenVolume[];
 }
 
 /** Everything `start` is told. `ProfileOptions` is what `profileOptionsSchema` makes of `options` in a profile. */

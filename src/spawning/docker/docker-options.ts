@@ -27,16 +27,20 @@ export const optionsSchema = z.strictObject({
     })
     .optional()
     .describe(
-      'Socket or address of the engine, Docker or Podman; by default what DOCKER_HOST says, else unix:///var/run/docker.sock.',
+      'Socket or address of the Docker or Podman engine; DOCKER_HOST by default, else unix:///var/run/docker.sock.',
     ),
-  tls_ca: z.string().min(1).optional().describe('File (PEM) that vouches for a remote engine.'),
+  tls_ca: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("CA file (PEM) that a remote engine's certificate is verified with."),
   tls_cert: z.string().min(1).optional().describe("File (PEM) with the hub's client certificate."),
   tls_key: z.string().min(1).optional().describe('File (PEM) with the key of that certificate.'),
-  image: imageReference.optional().describe('Image of a server whose profile names none.'),
+  image: imageReference.optional().describe('Image for servers whose profile names none.'),
   allowed_images: images
     .default({})
     .describe(
-      'Images that users may choose at the start: a list, or labels on the page to images. No other can be asked for.',
+      'Images that users may choose from at start: a list, or an object from labels to images. No others are accepted.',
     ),
   pull_policy: pullPolicy
     .default('missing')
@@ -45,20 +49,20 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Whether the images of all profiles, and those that users may choose, are pulled as soon as the hub starts, so that no start has to wait for one.',
+      'Whether the images of all profiles, and those that users may choose, are pulled when the hub starts, so that no server has to wait for one.',
     ),
   registry: z
     .string()
     .min(1)
     .optional()
-    .describe('Registry that asks for a password, such as registry.example.org:5000.'),
-  registry_username: z.string().min(1).optional().describe('Account at that registry.'),
+    .describe('Registry that requires a login, such as registry.example.org:5000.'),
+  registry_username: z.string().min(1).optional().describe('User name at that registry.'),
   registry_password: z.string().min(1).optional().describe('Password or token of that account.'),
   name_prefix: z
     .string()
     .regex(/^[a-zA-Z0-9][\w.-]{0,40}$/, 'must consist of letters, digits, ".", "_" and "-"')
     .default('hub')
-    .describe('Beginning of the names of containers.'),
+    .describe('Prefix of container names.'),
   network: networkName
     .default('bridge')
     .describe(
@@ -68,7 +72,7 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Whether the hub connects to the container's address in its network, not to a published port: for a hub in the same network.",
+      "Whether the hub connects to the container's own address instead of a published port: for a hub on the same network.",
     ),
   port: z
     .int()
@@ -98,45 +102,45 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe('Whether servers may run as root of their container.'),
-  cap_drop: z.array(z.string().min(1)).default(['ALL']).describe('Capabilities taken away.'),
-  cap_add: z.array(z.string().min(1)).default([]).describe('Capabilities given all the same.'),
+  cap_drop: z.array(z.string().min(1)).default(['ALL']).describe('Capabilities to drop.'),
+  cap_add: z.array(z.string().min(1)).default([]).describe('Capabilities to add.'),
   no_new_privileges: z
     .boolean()
     .default(true)
-    .describe('Whether programs such as sudo are kept from gaining privileges.'),
+    .describe('Whether programs such as sudo are prevented from gaining privileges.'),
   read_only: z
     .boolean()
     .default(false)
     .describe("Whether the container's own file system is read-only; volumes are not."),
-  gpus: gpus.optional().describe('GPUs of a server whose profile has no limit on them.'),
+  gpus: gpus.optional().describe('GPUs of servers whose profile sets none.'),
   pids_limit: z
     .int()
     .positive()
     .default(4096)
-    .describe('Most processes and threads of a server whose profile has no limit on them.'),
+    .describe('Maximum processes and threads of servers whose profile sets none.'),
   init: z
     .boolean()
     .default(false)
     .describe(
-      'Whether a small init process runs first in a container: it passes signals on to programs that would ignore them, and collects ended ones.',
+      'Whether a small init process runs first in the container, to forward signals and reap zombies.',
     ),
   working_dir: z
     .string()
     .startsWith('/', 'must be absolute')
     .optional()
     .describe('Working directory in the container; that of the image by default.'),
-  labels: z.record(z.string().min(1), z.string()).default({}).describe('Further labels.'),
+  labels: z.record(z.string().min(1), z.string()).default({}).describe('Additional labels.'),
   remove: z
     .boolean()
     .default(true)
     .describe(
-      'Whether a container is removed when its server stops. Kept, it can be looked into until the next start.',
+      'Whether the container is removed when its server stops. If kept, it can be inspected until the next start.',
     ),
   delete_volumes: z
     .boolean()
     .default(false)
     .describe(
-      'Whether named volumes that the hub made are removed, and their data with them: one with {username} in its source when its user is deleted, one with {server} too when its server is.',
+      'Whether named volumes created by the hub are deleted with their data: those with {username} in their source when the user is deleted, those with {server} as well when the server is.',
     ),
   create_options: createOptions
     .default({})
@@ -147,7 +151,7 @@ export const optionsSchema = z.strictObject({
     .number()
     .positive()
     .default(30)
-    .describe('Seconds the engine has for each answer; pulling an image may take longer.'),
+    .describe('Seconds the engine has to respond; pulling an image may take longer.'),
 });
 
 export type DockerOptions = z.output<typeof optionsSchema>;

@@ -87,7 +87,7 @@ describe.runIf(hasDocker() && hasRegistry())('an image in a registry with passwo
     await registry.putForeign('lab/busy', '1');
     await imported.remove();
     await engine.docker.getImage(image).remove();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]();

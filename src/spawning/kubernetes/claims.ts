@@ -1,19 +1,26 @@
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
 import { HubError } from '../../platform/errors.ts';
+import { hubCommand } from '../../platform/files/program-folder.ts';
 import { objectName } from '../../platform/protocol/object-name.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { ServerIdentity, SpawnProgress } from '../../plugin/host/spawn-request.ts';
-import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
+import { ApiRefusal, explainRefusal, isMissing } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';
-import type { ClaimOptions, KubernetesOptions } from './kubernetes-options.ts';
+import { type ClaimOptions, claimWordOf, type KubernetesOptions } from './kubernetes-options.ts';
 import type { ApiObject } from './resource-watch.ts';
+
+/** Of making a claim one's own, while others change it. */
+const maxAttempts = 5;
 
 type WireClaim = V1PersistentVolumeClaim & ApiObject;
 /** Where KubeSpawner says for whom it made a claim (`_build_common_annotations`). */
 const kubeSpawnerUser = 'hub.jupyter.org/username';
 
-type Owner = Pick<ServerIdentity, 'serverId' | 'userName' | 'serverName' | 'accountName'>;
+type Owner = Pick<
+  ServerIdentity,
+  'serverId' | 'userName' | 'serverName' | 'accountName' | 'givenVolumes'
+>;
 
 /** Volumes that the hub claims for users and servers, and keeps between runs. */
 export interface Claims {
@@ -39,17 +46,29 @@ interface EnsureOptions {
 }
 
 /**
- * Name of a claim: `{username}` and `{server}` become names that no other user or server has, nor a later user of
- * the same name, and that stay when the user is renamed.
+ * Name of a claim: that of the one that was given, or `{username}` and `{server}` become names that no other user or
+ * server has, nor a later user of the same name, and that stay when the user is renamed.
  */
 export function claimNameOf(
   { name }: Pick<ClaimOptions, 'name'>,
   owner: Omit<Owner, 'serverId'>,
 ): string {
+  const given = givenTo(owner, name);
+  if (given !== undefined) return given;
   const account = accountOf(owner);
   return name.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
     objectName(account, word === 'username' ? '' : owner.serverName),
   );
+}
+
+/** The claim that an administrator has made a user's, in place of one of the configuration. */
+function givenTo(
+  { givenVolumes = [], serverName }: Omit<Owner, 'serverId'>,
+  name: string,
+): string | undefined {
+  const of = isOfServer({ name }) ? serverName : '';
+  const word = claimWordOf(name);
+  return givenVolumes.find((given) => given.volume === word && given.serverName === of)?.source;
 }
 
 function accountOf({ accountName, userName }: Pick<Owner, 'accountName' | 'userName'>): string {
@@ -90,12 +109,13 @@ export function createClaims(
     }
   }
 
-  /** Whether KubeSpawner made it for the user, and no hub has it. */
-  function mayAdopt({ metadata: { labels, annotations } }: WireClaim, owner: Owner): boolean {
+  /** Whether it was given to the user, or KubeSpawner made it for them, and no hub has it. */
+  function mayAdopt({ metadata }: WireClaim, claim: ClaimOptions, owner: Owner): boolean {
+    const { name, labels, annotations } = metadata;
     return (
       options.adopt_claims &&
       labels?.[hubLabels.instance] === undefined &&
-      annotations?.[kubeSpawnerUser] === accountOf(owner)
+      (givenTo(owner, claim.name) === name || annotations?.[kubeSpawnerUser] === accountOf(owner))
     );
   }
 
@@ -105,12 +125,12 @@ export function createClaims(
   ): Promise<void> {
     const { name, resourceVersion } = found.metadata;
     const isTheirs = isOwn(found, claim, owner);
-    if (!isTheirs && !mayAdopt(found, owner)) {
+    if (!isTheirs && !mayAdopt(found, claim, owner)) {
       throw new HubError(
         'conflict',
         text`The claim ${name} is there already, and is not this user's.`,
         {
-          hint: text`The administrator must choose another name in KubernetesSpawner.claims, or delete the claim.`,
+          hint: text`The administrator must choose another name in KubernetesSpawner.claims, delete the claim, or let the hub take it over by KubernetesSpawner.adopt_claims.`,
         },
       );
     }
@@ -151,24 +171,30 @@ export function createClaims(
 
   return {
     async ensure(owner, { signal, onProgress }) {
+      const words = new Set(options.claims.map((claim) => claimWordOf(claim.name)));
+      const unknown = owner.givenVolumes?.find(({ volume }) => !words.has(volume));
+      if (unknown !== undefined) throw noSuchVolume(unknown.volume);
       const collection = `/api/v1/namespaces/${await deps.namespace()}/persistentvolumeclaims`;
       for (const claim of options.claims) {
         const name = claimNameOf(claim, owner);
         const meant = { claim, owner, path: `${collection}/${name}`, signal };
-        try {
-          const found = await find(meant.path, signal);
-          if (found !== undefined) {
-            await requireOwn(found, meant);
-            continue;
+        for (let attempt = 1; ; attempt += 1) {
+          try {
+            const found = await find(meant.path, signal);
+            if (found !== undefined) {
+              await requireOwn(found, meant);
+              break;
+            }
+            if (givenTo(owner, claim.name) !== undefined) throw givenIsMissing(name);
+            onProgress({ progress: 2, message: text`Claiming a volume of ${claim.size}.` });
+            await cluster.call('POST', collection, { body: bodyOf(claim, owner, name), signal });
+            break;
+          } catch (thrown) {
+            if (!(thrown instanceof ApiRefusal)) throw thrown;
+            // Another server of the user made it at the same moment, or the cluster changed it, such as by binding it.
+            const isRace = thrown.statusCode === 409 && attempt < maxAttempts;
+            if (!isRace) throw explainRefusal(thrown, text`the claim ${name}`);
           }
-          onProgress({ progress: 2, message: text`Claiming a volume of ${claim.size}.` });
-          await cluster.call('POST', collection, { body: bodyOf(claim, owner, name), signal });
-        } catch (thrown) {
-          if (!(thrown instanceof ApiRefusal)) throw thrown;
-          if (!alreadyExists(thrown)) throw explainRefusal(thrown, text`the claim ${name}`);
-          // Another server of the user made it at the same moment.
-          const found = await find(meant.path, signal);
-          if (found !== undefined) await requireOwn(found, meant);
         }
       }
     },
@@ -194,4 +220,25 @@ export function createClaims(
       }
     },
   };
+}
+
+function givenIsMissing(name: string): HubError {
+  return new HubError(
+    'upstream_failed',
+    text`There is no claim ${name}, which has the user's files.`,
+    {
+      hint: text`The administrator must bring it back, or choose another one: ${hubCommand('user volume')}`,
+    },
+  );
+}
+
+/** A start without it would show a user an empty folder. */
+function noSuchVolume(volume: string): HubError {
+  return new HubError(
+    'bad_request',
+    text`KubernetesSpawner.claims has no volume "${volume}", which the user has.`,
+    {
+      hint: text`The administrator must name it there, or choose another one: ${hubCommand('user volume')}`,
+    },
+  );
 }

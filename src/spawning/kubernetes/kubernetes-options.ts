@@ -56,12 +56,12 @@ const claim = z.strictObject({
     .describe(
       'Name of the claim. `{username}` becomes a name that no other user has, `{server}` one that no other server has.',
     ),
-  mount_path: absolutePath.describe('Where the server finds it.'),
+  mount_path: absolutePath.describe('Mount path in the server.'),
   sub_path: z
     .string()
     .regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$)).+$/, 'must be a path within the volume')
     .optional()
-    .describe('Folder of the volume that is mounted, in place of all of it.'),
+    .describe('Folder within the volume to mount instead of all of it.'),
   size: quantity.default('10Gi').describe('Size of a new volume, such as `10Gi`.'),
   storage_class: objectNameText
     .optional()
@@ -85,9 +85,7 @@ const podSettings = {
   pull_policy: z
     .enum(['Always', 'IfNotPresent', 'Never'])
     .optional()
-    .describe(
-      'When a node pulls the image (`imagePullPolicy`); what Kubernetes does by default if left out.',
-    ),
+    .describe("When nodes pull the image (`imagePullPolicy`); Kubernetes' default if left out."),
   pull_secrets: z
     .array(objectNameText)
     .optional()
@@ -110,7 +108,7 @@ const podSettings = {
     .min(1)
     .optional()
     .describe(
-      'Number of the user in the container; that of the image by default, which must then be a number and not root.',
+      "User id in the container; the image's by default, which must then be numeric and not root.",
     ),
 };
 
@@ -130,11 +128,11 @@ export const optionsSchema = z.strictObject({
   namespace: dnsLabel
     .optional()
     .describe('Namespace of the servers; that of the context, or of the hub, by default.'),
-  image: imageReference.optional().describe('Image of a server whose profile names none.'),
+  image: imageReference.optional().describe('Image for servers whose profile names none.'),
   allowed_images: imageChoices
     .default({})
     .describe(
-      'Images that users may choose at the start: a list, or labels on the page to images. No other can be asked for.',
+      'Images that users may choose from at start: a list, or an object from labels to images. No others are accepted.',
     ),
   ...podSettings,
   entrypoint: z
@@ -142,7 +140,7 @@ export const optionsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'In place of the ENTRYPOINT of the image (`command`). `Spawner.cmd` becomes its arguments (`args`).',
+      "Replaces the image's ENTRYPOINT (`command`). `Spawner.cmd` becomes its arguments (`args`).",
     ),
   working_dir: absolutePath
     .optional()
@@ -151,7 +149,7 @@ export const optionsSchema = z.strictObject({
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'must be lower-case letters, digits and "-"')
     .default('hub')
-    .describe('Beginning of the names of pods and Secrets.'),
+    .describe('Prefix of the names of pods and Secrets.'),
   port: z
     .int()
     .min(1024)
@@ -162,13 +160,13 @@ export const optionsSchema = z.strictObject({
     .union([z.ipv4(), z.ipv6(), z.literal('{pod_ip}')])
     .default('0.0.0.0')
     .describe(
-      'Address on which servers listen in their pods; `::` in a cluster of IPv6 alone. `{pod_ip}` is that of the pod, for pods that share the network of their node (IPv4).',
+      'Address on which servers listen in their pods; `::` in an IPv6-only cluster. `{pod_ip}` is that of the pod, for pods that share the network of their node (IPv4).',
     ),
-  run_as_group: id.min(1).optional().describe('Number of the group in the container.'),
+  run_as_group: id.min(1).optional().describe('Group id in the container.'),
   fs_group: id
     .min(1)
     .optional()
-    .describe('Number of the group that volumes belong to, so that servers can write to them.'),
+    .describe('Group id that owns volumes, so that servers can write to them.'),
   read_only: z
     .boolean()
     .default(false)
@@ -178,29 +176,30 @@ export const optionsSchema = z.strictObject({
     .regex(/^[\w.-]+\/[\w.-]+$/, 'must look like nvidia.com/gpu')
     .default('nvidia.com/gpu')
     .describe('Resource that `gpu_limit` of a profile counts.'),
-  labels: labels.default({}).describe('Further labels of pods, Secrets and claims.'),
-  annotations: z.record(labelKey, z.string()).default({}).describe('Further annotations of pods.'),
+  labels: labels.default({}).describe('Additional labels for pods, Secrets and claims.'),
+  annotations: z
+    .record(labelKey, z.string())
+    .default({})
+    .describe('Additional annotations for pods.'),
   claims: z
     .array(claim)
     .default([])
     .describe(
-      'Volumes that the hub claims for each user or server and keeps between its runs (PersistentVolumeClaim).',
+      'Volumes that the hub claims for each user or server and keeps between runs (PersistentVolumeClaim).',
     ),
   adopt_claims: z
     .boolean()
     .default(false)
     .describe(
-      'Whether a claim that is there already, which KubeSpawner of JupyterHub made for a user of the same name, becomes that of the user. Needs the right to patch claims.',
+      "Whether existing claims are taken over: those that JupyterHub's KubeSpawner made for a user of the same name, or that administrators assigned. Needs the right to patch claims.",
     ),
   delete_claims: z
     .boolean()
     .default(false)
-    .describe(
-      'Whether claims are deleted, and their data with them, when their server or user is deleted.',
-    ),
+    .describe('Whether claims are deleted with their data when their server or user is deleted.'),
   pod_patch: podPatch
     .default({})
-    .describe('Merged into the pod (API reference, Pod), for what has no option of its own.'),
+    .describe('Merged into the pod, for settings without an option of their own.'),
   pod_patch_type: z
     .enum(['strategic', 'merge'] satisfies PatchKind[])
     .default('strategic')
@@ -211,9 +210,7 @@ export const optionsSchema = z.strictObject({
     .number()
     .positive()
     .optional()
-    .describe(
-      'Seconds for which a start waits while no node has room for its pod; as long as that takes by default.',
-    ),
+    .describe('Seconds a start waits while no node has room for its pod; unlimited by default.'),
   pull_timeout: z
     .number()
     .positive()
@@ -226,17 +223,21 @@ export const optionsSchema = z.strictObject({
     .min(0)
     .default(60)
     .describe(
-      'Seconds after which a pod of this hub is deleted whose server does not run; until then it can be looked into.',
+      "Seconds after which this hub's pods without a running server are deleted; until then they can be inspected.",
     ),
   api_timeout: z
     .number()
     .positive()
     .default(30)
-    .describe('Seconds the Kubernetes API has for each answer.'),
+    .describe('Seconds the Kubernetes API has to respond.'),
 });
 
 export type KubernetesOptions = z.output<typeof optionsSchema>;
 export type ClaimOptions = KubernetesOptions['claims'][number];
+
+/** What `hub user volume` calls a claim: `home` is that of `home-{username}`. */
+export const claimWordOf = (name: string): string =>
+  name.replace(/\{\w+\}/, '').replaceAll(/^-+|-+$/g, '');
 
 /** What a profile can say in its `options`. */
 export const profileOptionsSchema = z.strictObject({

@@ -104,6 +104,36 @@ describe.runIf(canRunPods())('a server in a pod with claims', () => {
     expect(await failureOf(without.spawner.start(request(zoe)))).toContain("is not this user's");
   });
 
+  test('has the claim that was chosen for its user, and no other one', async () => {
+    const claims = [{ name: 'home-{username}', mount_path: '/data' }];
+    const { spawner } = await create({ claims, adopt_claims: true, delete_claims: true });
+    const givenVolumes = [{ serverName: '', volume: 'home', source: 'claim-ann---1a2b3c4d' }];
+    const start = (changed: object = {}) => spawner.start(request({ givenVolumes, ...changed }));
+    // To make an empty one would look as if the files were gone.
+    expect(await failureOf(start())).toContain('There is no claim claim-ann---1a2b3c4d');
+    await api().request('POST', collection('persistentvolumeclaims'), {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'claim-ann---1a2b3c4d' },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    });
+    const misnamed = [{ serverName: '', volume: 'work', source: 'claim-ann---1a2b3c4d' }];
+    expect(await failureOf(start({ givenVolumes: misnamed }))).toContain('no volume "work"');
+    await start();
+    expect(await list('persistentvolumeclaims')).toMatchObject([
+      { metadata: { name: 'claim-ann---1a2b3c4d', labels: { 'hub/user': 'ann' } } },
+    ]);
+    const [pod] = await list('pods');
+    expect(pod).toMatchObject({
+      spec: { volumes: [{ persistentVolumeClaim: { claimName: 'claim-ann---1a2b3c4d' } }] },
+    });
+    const bob = { userName: 'bob', accountName: 'bob', objectName: 'bob', serverId: 'bob' };
+    expect(await failureOf(start(bob))).toContain("is not this user's");
+    const identity = { ...createSpawnRequest({ serverId: 'server-1' }), givenVolumes };
+    await spawner.delete?.(identity, { withUser: true, signal: signal() });
+    expect(await list('persistentvolumeclaims')).toEqual([]);
+  });
+
   test('keeps its volume when it is deleted, unless that is configured', async () => {
     const { spawner } = await create({ claims: [{ name: 'home-{server}', mount_path: '/data' }] });
     await spawner.start(request());

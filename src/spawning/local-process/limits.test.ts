@@ -203,3 +203,21 @@ test.each([
 ])('what no process of the machine can be given is refused: %j', async (asked, message) => {
   await expect(start(createSpawner(), asked)).rejects.toThrow(message);
 });
+
+test('of a server without limits the kernel is not asked again and again', async () => {
+  const asked: string[] = [];
+  const events = (tag: string) => {
+    asked.push(tag);
+    return systemCgroups.events(tag);
+  };
+  const spawner = createSpawner({ ...systemCgroups, events });
+  const free = await start(spawner, { command: ['sleep', '60'], serverId: 'free', limits: {} });
+  const limited = await start(spawner, {
+    command: ['sleep', '60'],
+    serverId: 'limited',
+    limits: { processes: 100 },
+  });
+  const ofTag = ({ state }: SpawnedServer) => asked.filter((tag) => tag === state['tag']).length;
+  await vi.waitFor(() => expect(ofTag(limited)).toBeGreaterThan(1), 10_000);
+  expect(ofTag(free)).toBe(0);
+});

@@ -242,7 +242,7 @@ describe.runIf(requires('root'))('a server of a system user', () => {
 
 test('the plugin checks its options and makes a spawner', async () => {
   const options = localProcessPlugin.optionsSchema.parse({});
-  expect(options).toEqual({ memory_check_interval: 2 });
+  expect(options).toEqual({ memory_check_interval: 2, warm: [] });
   expect(localProcessPlugin.optionsSchema.safeParse({ typo: 1 }).success).toBe(false);
   const spawner = await localProcessPlugin.create(options, {
     ...testSurroundings,

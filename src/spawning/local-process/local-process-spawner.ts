@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
-import { createLimiter } from '../../platform/concurrency/limiter.ts';
 import { HubError } from '../../platform/errors.ts';
 import { makeDirectory } from '../../platform/files/make-directory.ts';
 import { isSameProcess } from '../../platform/process-table/process-table.ts';
@@ -13,23 +12,19 @@ import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
 import { createFindForeignProcess } from '../processes/port-owner.ts';
 import { endFamily, endProcessGroup } from '../processes/process-group.ts';
 import { newTag } from '../processes/process-tag.ts';
-import { measureServers } from '../processes/process-usage.ts';
+import { createServerMeter } from '../processes/process-usage.ts';
 import { createSharedView, type ProcessView } from '../processes/process-view.ts';
 import { withSingleuserProgram } from '../processes/singleuser-program.ts';
-import {
-  adoptProcess,
-  type StartOptions,
-  type StartOutcome,
-  type SupervisedProcess,
-  startProcess,
-} from '../processes/supervised-process.ts';
+import { adoptProcess, type SupervisedProcess } from '../processes/supervised-process.ts';
 import type { SystemUser } from '../processes/system-user.ts';
+import type { WarmPool } from '../processes/warm-pool.ts';
 import { outOfMemory } from '../spawner-texts.ts';
 import { createLimitEvents, type LimitedServer, noEvents, reasonOfEnd } from './limit-events.ts';
 import { createMemoryGuard } from './memory-guard.ts';
 import { orAbort } from './or-abort.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
 import { type LocalServerState, readServerState, tagFamilyOf } from './server-state.ts';
+import { createTurns } from './start-in-turn.ts';
 import {
   asksForSocket,
   cgroupLimitsOf,
@@ -52,6 +47,8 @@ export interface LocalProcessSpawnerOptions {
   /** How long a start waits to see the server listen; a slower one is let be. Default 3 s. */
   readonly listenPatienceMs?: number;
   readonly view?: ProcessView;
+  /** Ends with the spawner. */
+  readonly pool?: WarmPool | undefined;
 }
 
 /** A server this hub started or found again. */
@@ -68,7 +65,6 @@ interface LiveServer extends LimitedServer {
 }
 
 const portRetries = 3;
-const maxForkPauseMs = 20;
 
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
@@ -80,7 +76,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   const addresses = createAddressBook((folder, err) =>
     log.warn({ folder, err }, 'socket folder left behind'),
   );
-  const forkLimiter = createLimiter(1);
+  const startInTurn = createTurns();
+  const measureServers = createServerMeter({ view, cgroups });
   const live = new Map<string, LiveServer>();
   const guard = createMemoryGuard({
     servers: guardedServers,
@@ -88,7 +85,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     log,
   });
   const limitEvents = createLimitEvents({
-    servers: () => [...live.values()].filter(({ exit }) => exit === undefined),
+    // Of others no cgroup counts anything.
+    servers: () =>
+      [...live.values()].filter(
+        ({ exit, limits: { memoryBytes, processes } }) =>
+          exit === undefined && (memoryBytes ?? processes) !== undefined,
+      ),
     cgroups,
     intervalMs: options.memoryCheckMs,
     monotonicMs,
@@ -236,20 +238,6 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       : addresses.takePort(request.ip);
   }
 
-  /**
-   * One after the other, with as long a pause as each took: while a process is forked the hub can do
-   * nothing else, and others wait for it too.
-   */
-  function startInTurn(options: StartOptions): Promise<StartOutcome> {
-    return new Promise((resolve, reject) => {
-      void forkLimiter(async () => {
-        const begunAt = systemClock.monotonicMs();
-        await startProcess(options).then(resolve, reject);
-        await systemClock.sleep(Math.min(systemClock.monotonicMs() - begunAt, maxForkPauseMs));
-      });
-    });
-  }
-
   /** Starts the command once; undefined when its port was taken before it could listen. */
   async function attempt(request: SpawnRequest, user: SystemUser | undefined) {
     const { serverId, limits, signal: givenUp } = request;
@@ -262,6 +250,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       throw thrown;
     });
     const outcome = await startInTurn({
+      pool: options.pool,
       command: withSingleuserProgram(fillCommand(request.command, address)),
       environment: {
         ...homeVariables(request, user),
@@ -386,11 +375,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     async usage(states) {
       const known = states.map(readServerState);
       const servers = known.filter((state) => state !== undefined);
-      const usages = await measureServers(servers, { view, cgroups });
+      const usages = await measureServers(servers);
       return known.map((state) => state && usages.get(state.pid));
     },
 
     async [Symbol.asyncDispose]() {
+      options.pool?.[Symbol.dispose]();
       guard[Symbol.dispose]();
       limitEvents[Symbol.dispose]();
       await Promise.all([...live.values()].map(({ output }) => output[Symbol.asyncDispose]()));

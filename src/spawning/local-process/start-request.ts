@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { HubError } from '../../platform/errors.ts';
-import { explainMover, findMover } from '../../platform/files/movable-path.ts';
+import { explainMover, findMover, findOperator } from '../../platform/files/movable-path.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
 import { type Text, text } from '../../platform/texts/text.ts';
 import type { ResourceLimits, SpawnRequest } from '../../plugin/host/spawn-request.ts';
@@ -54,8 +54,7 @@ export async function prepareFolders(
   user: SystemUser | undefined,
   own: { readonly runtimeDirectory: string; readonly logDirectory: string },
 ): Promise<void> {
-  const operator = (await findMover(own.runtimeDirectory))?.userId;
-  const trusted = operator === undefined ? [] : [operator];
+  const trusted = await findOperator(own.runtimeDirectory);
   try {
     await makeOwnedDirectory(path, user, trusted);
   } catch (thrown) {

@@ -33,8 +33,7 @@ export interface WatchedStart {
  */
 export async function watchAddress(start: WatchedStart): Promise<boolean> {
   const { process, address, ip, signal, patienceMs } = start;
-  const ended = new AbortController();
-  void process.exited.then(() => ended.abort());
+  using ended = signalOfEnd(process);
   const wake = AbortSignal.any([signal, ended.signal]);
   const deadline = systemClock.monotonicMs() + patienceMs;
 
@@ -71,6 +70,18 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
     await systemClock.sleep(pollMs, wake);
   }
   return true;
+}
+
+/** Aborted when the process ends, until it is disposed of: nothing of a start stays with a server that runs for days. */
+function signalOfEnd(process: SupervisedProcess): Disposable & { readonly signal: AbortSignal } {
+  let ended: AbortController | undefined = new AbortController();
+  void process.exited.then(() => ended?.abort());
+  return {
+    signal: ended.signal,
+    [Symbol.dispose]() {
+      ended = undefined;
+    },
+  };
 }
 
 /** `stolen`: another program listens in its place; `free`: no program does; `no`: not known, since it was not asked. */

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pid as ownPid } from 'node:process';
+import { readProcessFile } from '../../platform/process-table/process-table.ts';
 import { type Controller, type ControllerPlace, findHierarchies } from './cgroup-hierarchies.ts';
 import { splitTag } from './process-tag.ts';
 
@@ -279,7 +280,7 @@ function namesIn(folder: string): readonly string[] {
 
 function membersBelow(folder: string): readonly number[] {
   try {
-    const text = readFileSync(join(folder, 'cgroup.procs'), 'latin1');
+    const text = readProcessFile(join(folder, 'cgroup.procs')).toString('latin1');
     // 0 stands for a process of another pid namespace.
     const pids = text.split('\n').flatMap((line) => (Number(line) > 0 ? [Number(line)] : []));
     const below = readdirSync(folder, { withFileTypes: true })
@@ -296,7 +297,8 @@ const usedMicroseconds = (folder: string) => readValue(join(folder, 'cpu.stat'),
 
 function readValue(file: string, key: string): number | undefined {
   try {
-    const [, value] = new RegExp(`^${key} (\\d+)$`, 'm').exec(readFileSync(file, 'latin1')) ?? [];
+    const text = readProcessFile(file).toString('latin1');
+    const [, value] = new RegExp(`^${key} (\\d+)$`, 'm').exec(text) ?? [];
     return value === undefined ? undefined : Number(value);
   } catch {
     return undefined;

@@ -12,7 +12,7 @@ const work = `
   import { getHeapStatistics } from 'node:v8';
   const { limitHeapGrowth } = await import(${JSON.stringify(urlOf('spawning/processes/memory-settings.ts'))});
   limitHeapGrowth();
-  const kept = Array.from({ length: 300_000 }, (_, index) => ({ index, text: 'kept ' + index }));
+  const kept = Array.from({ length: 1_200_000 }, (_, index) => ({ index, text: 'kept ' + index }));
   globalThis.gc();
   const inUse = getHeapStatistics().used_heap_size;
   const lost = [];
@@ -24,7 +24,7 @@ const work = `
   console.log(JSON.stringify({ growth: most / inUse, kept: kept.length }));
 `;
 
-test('with the settings of the hub, its heap does not grow to a multiple of what is in use', async () => {
+test('with the settings of the hub, its heap grows by little more than a third of what is in use', async () => {
   const settings = ['--max-semi-space-size=8', '--no-memory-reducer'];
   const { stdout } = await run(process.execPath, [
     ...settings,
@@ -33,6 +33,6 @@ test('with the settings of the hub, its heap does not grow to a multiple of what
     '--eval',
     work,
   ]);
-  // Left to V8 it is more than six.
-  expect((JSON.parse(stdout) as { growth: number }).growth).toBeLessThan(4);
+  // With twice as much room it is 1.9.
+  expect((JSON.parse(stdout) as { growth: number }).growth).toBeLessThan(1.75);
 });

@@ -36,11 +36,11 @@ export function restartWithMemorySettings(
 }
 
 /**
- * Has old objects collected when the heap has grown by 60 % of what was in use. V8 would let it grow to a multiple, and
+ * Has old objects collected when the heap has grown by 30 % of what was in use. V8 would let it grow to a multiple, and
  * keep what it got: 50 MiB more after a burst of requests. To be called when the program is loaded, because the start
  * itself would have to be collected several times. Does nothing where an operator chose memory settings.
  */
 export function limitHeapGrowth(): void {
   if (!v8Options.every((option) => process.execArgv.includes(option))) return;
-  setFlagsFromString('--heap-growing-percent=60');
+  setFlagsFromString('--heap-growing-percent=30');
 }

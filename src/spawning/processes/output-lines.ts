@@ -16,7 +16,8 @@ export interface LineSplitter {
  * so that no output can fill the memory or drive the terminal in which the log is read.
  */
 export function createLineSplitter(): LineSplitter {
-  let decoder = new StringDecoder('utf8');
+  // Most programs are quiet: only for those that print anything is there one.
+  let decoder: StringDecoder | undefined;
   // Holds at most one character more than a line may have: the one that tells it was cut.
   let pending = '';
 
@@ -33,6 +34,7 @@ export function createLineSplitter(): LineSplitter {
 
   return {
     push(chunk) {
+      decoder ??= new StringDecoder('utf8');
       const parts = decoder.write(chunk).split('\n');
       const unfinished = parts.pop() ?? '';
       const lines = parts.map((part) => {
@@ -43,8 +45,8 @@ export function createLineSplitter(): LineSplitter {
       return lines;
     },
     end() {
-      append(decoder.end());
-      decoder = new StringDecoder('utf8');
+      append(decoder?.end() ?? '');
+      decoder = undefined;
       return pending === '' ? [] : [complete()];
     },
   };

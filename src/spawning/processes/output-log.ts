@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, fstatSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeDirectory } from '../../platform/files/make-directory.ts';
@@ -58,7 +58,7 @@ const floodBytes = 512 * 1024;
 /** Lines told to `onLine` in one poll; the file holds them all. */
 const maxLinesPerPoll = 200;
 const shortestPollMs = 100;
-const maxPollMs = 1_000;
+const maxPollMs = 2_000;
 
 /** Opens (or goes on with) the output file of a program and follows it. */
 export async function openOutputLog(options: OutputLogOptions): Promise<OutputLog> {
@@ -68,8 +68,8 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   const handle = await open(file, 'a+', 0o600);
 
   const splitter = createLineSplitter();
-  const feed = options.feed ?? createOutputFeed({ maxLines: tailLines });
-  feed.restart();
+  let { feed } = options;
+  feed?.restart();
   /** Remarks of the hub that are in the file and were not read back yet. */
   const remarks: string[] = [];
   let offset = 0;
@@ -83,6 +83,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
 
   function keep(line: string): string {
     const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '[secret]'), line);
+    feed ??= createOutputFeed({ maxLines: tailLines });
     feed.push(clean, ageMs);
     return clean;
   }
@@ -140,7 +141,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     const { size } = await handle.stat();
     // The file was emptied, for example by a program that opened /dev/stderr for writing.
     if (size < offset) offset = 0;
-    pollMs = size === offset ? Math.min(pollMs * 2, maxPollMs) : shortestPollMs;
+    if (size !== offset) pollMs = shortestPollMs;
     const fresh = [...skipFlood(size), ...(await readUpTo(size))];
     if (size >= maxFileBytes) {
       const late = await rotateOutputFile({ handle, file, offset, maxFileBytes, oldFiles });
@@ -162,11 +163,27 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   // file system, and a flooding program cannot turn it into a flood of events.
   function schedule(): void {
     if (isClosed) return;
+    // The logs of thousands of quiet programs are looked at in one wake-up.
+    const delayMs = pollMs - (systemClock.monotonicMs() % pollMs);
     timer = setTimeout(() => {
+      if (isQuiet()) {
+        pollMs = Math.min(pollMs * 2, maxPollMs);
+        schedule();
+        return;
+      }
       flush()
         .catch((thrown: unknown) => keep(`[the output file cannot be read: ${String(thrown)}]`))
         .finally(schedule);
-    }, pollMs).unref();
+    }, delayMs).unref();
+  }
+
+  /** Whether nothing was written; of an open file the system knows at once, which a thread would take longer to tell. */
+  function isQuiet(): boolean {
+    try {
+      return fstatSync(handle.fd).size === offset;
+    } catch {
+      return false;
+    }
   }
 
   try {
@@ -184,7 +201,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   return {
     file,
     descriptor: handle.fd,
-    tail: feed.tail,
+    tail: (lines) => feed?.tail(lines) ?? [],
     flush,
     async note(text) {
       if (isClosed) return;

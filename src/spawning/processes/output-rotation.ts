@@ -87,9 +87,10 @@ function emptyFile(handle: FileHandle, offset: number, copy: FileHandle | undefi
     position = size;
   }
   ftruncateSync(handle.fd, 0);
-  const bytes = Buffer.concat(late);
+  const all = Buffer.concat(late);
+  const bytes = all.subarray(-maxLateBytes);
   if (copy !== undefined) writeSync(copy.fd, bytes);
-  return { bytes, droppedBytes };
+  return { bytes, droppedBytes: droppedBytes + all.length - bytes.length };
 }
 
 async function shiftOldFiles(file: string, oldFiles: number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Status } from 'pidusage';
+import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { collectTrees, listProcesses } from '../../platform/process-table/process-table.ts';
 import type { Cgroups } from './cgroup.ts';
 import type { ProcessView } from './process-view.ts';
@@ -16,30 +17,40 @@ export interface ProcessUsage {
   readonly processes: number;
 }
 
+interface MeasuredTree {
+  readonly usage: ProcessUsage;
+  readonly pids: readonly number[];
+}
+
 /**
  * Measures several process trees with one read of the process table. A tree that is gone is missing
  * from the result. Never throws; CPU figures of a process begin with its second measurement.
  */
 export async function measureUsage(
   leaders: readonly number[],
+): Promise<ReadonlyMap<number, ProcessUsage>> {
+  const trees = await measureTrees(leaders);
+  return new Map([...trees].map(([leader, { usage }]) => [leader, usage]));
+}
+
+async function measureTrees(
+  leaders: readonly number[],
   /** Further processes of a leader, with what they started. */
   others: ReadonlyMap<number, readonly number[]> = new Map(),
-): Promise<ReadonlyMap<number, ProcessUsage>> {
+): Promise<ReadonlyMap<number, MeasuredTree>> {
   if (leaders.length === 0) return new Map();
   try {
     const all = [...leaders, ...[...others.values()].flat()];
     const found = collectTrees(await listProcesses(), all);
-    const trees = new Map(
-      leaders.map((leader) => {
-        const pids = [leader, ...(others.get(leader) ?? [])].flatMap((pid) => found.get(pid) ?? []);
-        return [leader, [...new Set(pids)]];
-      }),
-    );
-    const figures = await readFigures([...new Set([...trees.values()].flat())]);
+    const trees = leaders.map((leader) => {
+      const pids = [leader, ...(others.get(leader) ?? [])].flatMap((pid) => found.get(pid) ?? []);
+      return [leader, [...new Set(pids)]] as const;
+    });
+    const figures = await readFigures([...new Set(trees.flatMap(([, pids]) => pids))]);
     return new Map(
-      [...trees].flatMap(([leader, pids]) => {
+      trees.flatMap(([leader, pids]) => {
         const usage = sumFigures(leader, pids, figures);
-        return usage === undefined ? [] : [[leader, usage] as const];
+        return usage === undefined ? [] : [[leader, { usage, pids }] as const];
       }),
     );
   } catch {
@@ -76,26 +87,83 @@ function sumFigures(
   };
 }
 
-/** The same for servers, with what has left the tree of its leader and carries its tag, or is in its cgroup. */
-export async function measureServers(
+/** Measures servers, with what has left the tree of its leader and carries its tag, or is in its cgroup. */
+type MeasureServers = (
   servers: readonly { readonly pid: number; readonly tag: string }[],
-  { view, cgroups }: { readonly view: ProcessView; readonly cgroups: Cgroups },
-): Promise<ReadonlyMap<number, ProcessUsage>> {
-  // At once, so that all without a cgroup share one look.
-  const others = await Promise.all(
-    servers.map(async ({ pid, tag }) => {
-      const members = cgroups.members(tag);
-      return [pid, members.length > 0 ? members : await view.taggedWith(tag)] as const;
-    }),
-  );
-  const usages = await measureUsage(
-    servers.map(({ pid }) => pid),
-    new Map(others),
-  );
-  return new Map(
-    servers.flatMap(({ pid, tag }) => {
-      const usage = usages.get(pid);
-      return usage === undefined ? [] : [[pid, { ...usage, cpuSeconds: cgroups.cpuSeconds(tag) }]];
-    }),
-  );
+) => Promise<ReadonlyMap<number, ProcessUsage>>;
+
+interface KnownServer {
+  readonly usage: ProcessUsage;
+  /** When its processes were looked at. */
+  readonly atMs: number;
+  /** When its cgroup was. */
+  countedAtMs: number;
+}
+
+/** Memory of a server at rest can be written to disk, so it is looked at again after that. */
+const restMs = 5 * 60_000;
+
+/**
+ * A server whose processes are all in its cgroup, which has used no CPU time since it was measured, has started and
+ * ended none: it costs reading one number.
+ */
+export function createServerMeter({
+  view,
+  cgroups,
+  monotonicMs = systemMonotonicMs,
+}: {
+  readonly view: ProcessView;
+  readonly cgroups: Cgroups;
+  readonly monotonicMs?: () => number;
+}): MeasureServers {
+  /** By tag: those with all processes in a cgroup. */
+  const known = new Map<string, KnownServer>();
+
+  return async (servers) => {
+    const atMs = monotonicMs();
+    const result = new Map<number, ProcessUsage>();
+    for (const [tag, { countedAtMs }] of known) if (atMs - countedAtMs > restMs) known.delete(tag);
+    const working = servers.flatMap(({ pid, tag }) => {
+      const cpuSeconds = cgroups.cpuSeconds(tag);
+      const last = known.get(tag);
+      if (last === undefined || last.usage.cpuSeconds !== cpuSeconds || atMs - last.atMs > restMs)
+        return { pid, tag, cpuSeconds, last, members: cgroups.members(tag) };
+      const uptimeSeconds = last.usage.uptimeSeconds + Math.round((atMs - last.atMs) / 1000);
+      result.set(pid, { ...last.usage, cpuCores: 0, uptimeSeconds });
+      last.countedAtMs = atMs;
+      return [];
+    });
+    // At once, so that all without a cgroup share one look.
+    const others = await Promise.all(
+      working.map(async ({ pid, tag, members }) => {
+        return [pid, members.length > 0 ? members : await view.taggedWith(tag)] as const;
+      }),
+    );
+    const trees = await measureTrees(
+      working.map(({ pid }) => pid),
+      new Map(others),
+    );
+    for (const { pid, tag, members, cpuSeconds, last } of working) {
+      known.delete(tag);
+      const tree = trees.get(pid);
+      if (tree === undefined) continue;
+      const isCounted =
+        cpuSeconds !== undefined && tree.pids.every((each) => members.includes(each));
+      const cpuCores =
+        isCounted && last !== undefined ? coresSince(last, cpuSeconds, atMs) : undefined;
+      const usage = { ...tree.usage, ...(cpuCores !== undefined && { cpuCores }), cpuSeconds };
+      result.set(pid, usage);
+      if (isCounted) known.set(tag, { usage, atMs, countedAtMs: atMs });
+    }
+    return result;
+  };
+}
+
+function coresSince(
+  { usage, countedAtMs }: KnownServer,
+  cpuSeconds: number,
+  atMs: number,
+): number | undefined {
+  if (atMs <= countedAtMs) return undefined;
+  return Math.max(0, cpuSeconds - (usage.cpuSeconds ?? 0)) / ((atMs - countedAtMs) / 1000);
 }

@@ -164,7 +164,7 @@ describe('a supervised process', () => {
     const [line] = await once(createInterface(hub.stdout), 'line');
     const pid = Number(line);
     try {
-      await expect.poll(() => identifyProcess(pid), { timeout: 30_000 }).toBeUndefined();
+      await expect.poll(() => identifyProcess(pid)).toBeUndefined();
       expect(await readdir(world.directory)).not.toContain('begun');
     } finally {
       if (identifyProcess(pid) !== undefined) kill(-pid, 'SIGKILL');

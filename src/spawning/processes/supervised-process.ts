@@ -26,6 +26,7 @@ import { type EndedGroup, type EndingTools, endProcessGroup } from './process-gr
 import { processTagVariable } from './process-tag.ts';
 import type { ProcessView } from './process-view.ts';
 import { hasCapability, maySwitchAccounts, runsAsRoot, type SystemUser } from './system-user.ts';
+import type { WarmPool } from './warm-pool.ts';
 
 export interface StartOptions {
   readonly command: readonly string[];
@@ -44,6 +45,8 @@ export interface StartOptions {
   readonly clock?: Clock;
   readonly view?: ProcessView;
   readonly cgroups?: Cgroups;
+  /** Of which one may become the process. */
+  readonly pool?: WarmPool | undefined;
 }
 
 export type StartOutcome =
@@ -130,27 +133,46 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
       return { started: false, reason: refusal };
     }
     const mark = { [processTagVariable]: tag };
-    const child = spawn(program, programArguments, {
-      ...ids,
-      cwd: isOwnFolder ? workingDirectory : '/',
-      env: isInShell ? mark : { ...environment, ...mark },
-      detached: true,
-      stdio: [
-        'ignore',
-        output.descriptor,
-        output.descriptor,
-        ...(isInShell ? (['pipe'] as const) : []),
-      ],
-    });
+    const claimed = isInShell
+      ? await options.pool?.claim({
+          command,
+          environment: { ...environment, ...mark },
+          workingDirectory,
+          entersFirst: isOwnFolder,
+          account: user,
+          tag,
+          output: output.file,
+          cgroups: cgroup?.folders ?? [],
+          mustJoin: (cgroup?.held.size ?? 0) > 0,
+        })
+      : undefined;
+    const child =
+      claimed ??
+      spawn(program, programArguments, {
+        ...ids,
+        cwd: isOwnFolder ? workingDirectory : '/',
+        env: isInShell ? mark : { ...environment, ...mark },
+        detached: true,
+        stdio: [
+          'ignore',
+          output.descriptor,
+          output.descriptor,
+          ...(isInShell ? (['pipe'] as const) : []),
+        ],
+      });
     // Before the first await, so that even a child that has ended already is known by its start time.
     const identity = child.pid === undefined ? undefined : identifyChild(child.pid);
     const ended = new Promise<EndOfLeader>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
-    await startOf(child);
-    begin(child, beginning(environment, isOwnFolder ? undefined : workingDirectory));
+    if (claimed === undefined) {
+      await startOf(child);
+      begin(child, beginning(environment, isOwnFolder ? undefined : workingDirectory));
+    }
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
+    // Half a kilobyte would stay with the child.
+    child.spawnargs.length = 0;
     if (identity === undefined)
       return { started: false, reason: text`it ended while it was started` };
     return {
@@ -258,6 +280,8 @@ function begin({ stdio }: ChildProcess, beginning: string): void {
   // It may have ended by now, which its exit tells.
   gate.on('error', () => undefined);
   gate.end(beginning, () => gate.destroy());
+  // A socket of four kilobytes would stay with the child.
+  (stdio as unknown[]).length = 3;
 }
 
 /** Whether the hub may look at a place that its servers' accounts may not all see, without being led elsewhere. */

@@ -11,13 +11,11 @@ const minutes = z.int().positive().max(525_600);
 
 const jobSettings = {
   partition: name.optional().describe('Partition (`--partition`).'),
-  account: name.optional().describe('Account that is charged (`--account`).'),
+  account: name.optional().describe('Account to charge (`--account`).'),
   qos: name.optional().describe('Quality of service (`--qos`).'),
   time_limit: minutes
     .optional()
-    .describe(
-      'Minutes after which Slurm ends the job (`--time`); what the partition says by default.',
-    ),
+    .describe("Time limit of the job in minutes (`--time`); the partition's by default."),
   gres: name.optional().describe('Generic resources such as `gpu:a100:1` (`--gres`).'),
   constraint: name.optional().describe('Features that the node must have (`--constraint`).'),
   modules: z
@@ -45,28 +43,26 @@ export const optionsSchema = z.strictObject({
     .startsWith('/', 'must be an absolute path')
     .optional()
     .describe(
-      'Folder of `sbatch`, `squeue`, `scancel`, `scontrol` and `sstat`; those in the usual folders by default.',
+      'Folder with `sbatch`, `squeue`, `scancel`, `scontrol` and `sstat`; the usual folders by default.',
     ),
   slurm_conf: z
     .string()
     .startsWith('/', 'must be an absolute path')
     .optional()
-    .describe('The configuration of Slurm, where it is not in its usual place (SLURM_CONF).'),
+    .describe("Slurm's configuration file, if not in its usual place (SLURM_CONF)."),
   sudo: z
     .array(z.string().min(1))
     .min(1)
     .optional()
     .describe(
-      'Words before a command that is to run under the account of the user, `{username}`: ' +
+      'Prefix for commands that run as the user, `{username}`: ' +
         '`["sudo", "-n", "-u", "{username}", "--"]`. A hub that runs as root needs none.',
     ),
   job_name_prefix: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'must be lower-case letters, digits and hyphens')
     .default('hub')
-    .describe(
-      "What names of jobs begin with; a name of this hub's own where several use one cluster.",
-    ),
+    .describe('Prefix of job names; must be unique where several hubs share a cluster.'),
   output: z
     .string()
     .min(1)
@@ -79,7 +75,7 @@ export const optionsSchema = z.strictObject({
     .tuple([z.int().min(1024).max(65_535), z.int().min(1024).max(65_535)])
     .default([20_000, 29_999])
     .describe(
-      'First and last port for servers on the nodes, where the hub must be able to reach them; outside of what the nodes use for connections of their own (`ip_local_port_range`).',
+      'First and last port for servers on the nodes. The hub must be able to reach them, and they must lie outside `ip_local_port_range`.',
     ),
   poll_interval: z
     .number()
@@ -87,7 +83,7 @@ export const optionsSchema = z.strictObject({
     .max(300)
     .default(5)
     .describe(
-      'Seconds between two questions to Slurm while jobs wait or start; one question is for all jobs.',
+      'Seconds between queries to Slurm while jobs are pending or starting; one query covers all jobs.',
     ),
   choosable_partitions: z
     .array(name)
@@ -95,7 +91,7 @@ export const optionsSchema = z.strictObject({
     .describe('Partitions that users may choose from when they start a server.'),
   longest_time_limit: minutes
     .optional()
-    .describe('Users may ask for their own time limit, up to so many minutes.'),
+    .describe('Maximum time limit that users may request, in minutes.'),
 });
 
 export type SlurmOptions = z.output<typeof optionsSchema>;

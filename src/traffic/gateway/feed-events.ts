@@ -83,6 +83,11 @@ const certificatesModel = z
   )
   .describe('Where the hub ends TLS.');
 
+const revocationListsModel = z
+  .array(z.string())
+  .optional()
+  .describe('In PEM, of the authorities of visitors.');
+
 export type CertificatesModel = z.output<typeof certificatesModel>;
 
 /** What a gateway is run with: the parts of the configuration that concern it, and its own keys. */
@@ -148,6 +153,7 @@ export const feedEvent = z
         .describe('Time of day by the clock of the hub, in milliseconds since 1970.'),
       notices: noticesModel,
       certificates: certificatesModel.optional(),
+      revocation_lists: revocationListsModel,
       routes: z.array(routeModel),
     }),
     z.object({ kind: z.literal('route'), number: z.int(), route: routeModel }),
@@ -167,6 +173,7 @@ export const feedEvent = z
       kind: z.literal('certificates'),
       number: z.int(),
       certificates: certificatesModel,
+      revocation_lists: revocationListsModel,
     }),
     z.object({ kind: z.literal('retire'), number: z.int() }),
     z.object({

@@ -158,8 +158,14 @@ export function createGatewayFeed(deps: {
     }));
   }
 
+  const listsModel = () => [...(deps.certificates?.revocationLists ?? [])];
+
   deps.certificates?.onChange(() =>
-    tellAll({ kind: 'certificates', certificates: certificatesModel() ?? [] }),
+    tellAll({
+      kind: 'certificates',
+      certificates: certificatesModel() ?? [],
+      revocation_lists: listsModel(),
+    }),
   );
   using started = new DisposableStack();
   started.defer(routes.onChange(tellRoute));
@@ -216,6 +222,7 @@ export function createGatewayFeed(deps: {
         now_ms: deps.changes.now(),
         notices: noticesModel(),
         certificates: certificatesModel(),
+        revocation_lists: listsModel(),
         routes: routes
           .list()
           .filter((route) => isReachable(route, gateway))

@@ -23,14 +23,13 @@ import {
 } from './access-policy.ts';
 import { type ClaimKind, contradicting, readClaim } from './forward-auth-claim.ts';
 import { ambiguousPath, asHubError, outdated } from './gateway-answers.ts';
+import type { ForwardAuthWay } from './verdict.ts';
 
 /**
  * Tells another proxy whether it may pass a request on: nginx (`auth_request`), Traefik (ForwardAuth) and Caddy
  * (`forward_auth`). The guard decides as it does for what the gateway forwards itself.
  */
 export interface ForwardAuth {
-  /** How a request to this path is answered; undefined unless it is one of its two addresses. */
-  wayOf(pathname: string): ForwardAuthWay | undefined;
   answer(req: IncomingMessage, res: ServerResponse, way: ForwardAuthWay): void;
 }
 
@@ -40,14 +39,6 @@ interface Asked {
   readonly request: RequestLike & { readonly method: string; readonly url: string };
   readonly pathname: string;
 }
-
-/** `redirects`: a browser may be sent to the login. nginx takes 2xx, 401 and 403 only. */
-export type ForwardAuthWay = 'redirects' | 'status';
-
-const ways: ReadonlyMap<string, ForwardAuthWay> = new Map([
-  ['forward-auth', 'redirects'],
-  ['auth-request', 'status'],
-]);
 
 const methodName = /^[A-Z][A-Z-]{0,30}$/;
 
@@ -59,12 +50,8 @@ export function createForwardAuth(deps: {
   readonly kind: ClaimKind;
   readonly answers: ErrorAnswers;
   readonly isOutdated: () => boolean;
-  /** Path of the hub's pages, a slash at its end. */
-  readonly hubPath: string;
 }): ForwardAuth {
   const { routes, guard, clientAddress, answers } = deps;
-  const wayOf = (pathname: string): ForwardAuthWay | undefined =>
-    pathname.startsWith(deps.hubPath) ? ways.get(pathname.slice(deps.hubPath.length)) : undefined;
 
   /** What is asked about. Throws HubError for what no proxy of the operator would ask. */
   function read(req: IncomingMessage): Asked {
@@ -135,8 +122,6 @@ export function createForwardAuth(deps: {
   }
 
   return {
-    wayOf,
-
     answer(req, res, way) {
       try {
         const { route, request, pathname: asked } = read(req);
@@ -191,11 +176,4 @@ function unknownApp(): HubError {
   return new HubError('forbidden', text`The hub knows of no app at this address.`, {
     hint: text`Its host and path have to be in Proxy.extra_routes, with "access": "forward-auth".`,
   });
-}
-
-/** Whether a request asks about another, a WebSocket perhaps: then its upgrade is not its own. */
-export function isForwardAuth({ url = '' }: IncomingMessage, hubPath: string): boolean {
-  return ways.has(
-    (url.startsWith(hubPath) ? url.slice(hubPath.length) : '').split('?', 1)[0] ?? '',
-  );
 }

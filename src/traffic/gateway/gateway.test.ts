@@ -91,9 +91,9 @@ function start() {
     guard: policy,
     serverGuard: policy,
     forwardAuth: {
-      wayOf: (path) => (path === '/hub/auth-request' ? 'status' : undefined),
       answer: (req, res) => writeAnswer(req, res, said('forward-auth')),
     },
+    hubPath: '/hub/',
     resources: { metadataFor: () => undefined },
     clientAddress,
     renderNotReadyPage: () => ({ html: '', error: new HubError('unavailable', 'asleep') }),

@@ -8,6 +8,7 @@ import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
 import { type ClientAddressReader, isFromInstance } from '../../platform/http/request-address.ts';
+import type { FindIdentity } from '../../platform/internal-tls/internal-authority.ts';
 import { text } from '../../platform/texts/text.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
 import type { LiveConnections } from '../proxy/live-connections.ts';
@@ -39,6 +40,7 @@ export function createHopForwarder(deps: {
   readonly config: ProxyConfig;
   readonly log: Logger;
   readonly proof: HopProof;
+  readonly identity: FindIdentity;
   readonly findInstance: (id: string) => InstanceAddress | undefined;
   readonly clientAddress: ClientAddressReader;
   readonly liveConnections: LiveConnections;
@@ -46,11 +48,11 @@ export function createHopForwarder(deps: {
   /** Told of requests that this instance answers itself, because the other one does not. */
   readonly noteRefused: (req: IncomingMessage, res: ServerResponse) => void;
 }): HopForwarder {
-  const { config, log, proof, answers, liveConnections } = deps;
+  const { config, log, proof, answers, liveConnections, identity } = deps;
   /** One for each address and time limit, so that all requests to an instance share its connections. */
   const routes = new Map<string, Route>();
   const listeners = new Set<(route: Route, replacement: Route | undefined) => void>();
-  const options = { config, log, liveConnections };
+  const options = { config, log, liveConnections, identity };
   const forwarder = createForwarder({
     ...options,
     routes: {

@@ -12,6 +12,7 @@ import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError, StartupError } from '../../platform/errors.ts';
+import type { FindIdentity } from '../../platform/internal-tls/internal-authority.ts';
 import { text } from '../../platform/texts/text.ts';
 import { currentTrace } from '../../platform/tracing/trace.ts';
 import { VerifyingAgent } from '../proxy/verifying-agent.ts';
@@ -69,6 +70,8 @@ export interface HubLinkOptions {
   readonly log: Logger;
   /** Whether the hub runs on this machine, under the account of this program. */
   readonly isLocal?: boolean;
+  /** What it shows the hub, and checks it by, where that is `Hub.internal_ssl`. */
+  readonly identity?: FindIdentity;
 }
 
 const answerMs = 10_000;
@@ -84,14 +87,16 @@ const maxDelayMs = 1_000;
  * waiting would not help: the hub refuses the token, or speaks another protocol.
  */
 export async function connectToHub(options: HubLinkOptions, signal: AbortSignal): Promise<HubLink> {
-  const { hubUrl, token, log } = options;
+  const { hubUrl, token, log, identity } = options;
   const headers = { authorization: `token ${token.reveal()}` };
   const apiUrl = new URL('hub/api/gateway/', hubUrl);
-  // Whose program has the port of the hub is asked once a connection stands, before anything is sent on it.
   const agent =
-    options.isLocal === true
-      ? new VerifyingAgent(() => requireOwnHub(hubUrl), { keepAlive: true })
-      : new (hubUrl.protocol === 'https:' ? TlsAgent : Agent)({ keepAlive: true });
+    hubUrl.protocol === 'https:'
+      ? new TlsAgent({ keepAlive: true })
+      : options.isLocal === true
+        ? // Whose program has the port of the hub is asked once a connection stands, before anything is sent on it.
+          new VerifyingAgent(() => requireOwnHub(hubUrl), { keepAlive: true })
+        : new Agent({ keepAlive: true });
   const ending = new AbortController();
   const stopped = AbortSignal.any([signal, ending.signal]);
   const first = Promise.withResolvers<Snapshot>();
@@ -127,6 +132,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
         headers: { ...headers, accept: 'text/event-stream' },
         signal: AbortSignal.any([stopped, cutting.signal]),
         agent,
+        ...identity?.(),
       });
       if (response.statusCode !== 200) throw refusalOf(response);
       let last: number | undefined;
@@ -207,6 +213,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
           body: JSON.stringify({ name, question }),
           signal: AbortSignal.any([stopped, timeLimit(answerMs)]),
           agent,
+          ...identity?.(),
           maxAnswerBytes,
         });
       } catch (error) {

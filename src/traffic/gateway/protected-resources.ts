@@ -19,7 +19,8 @@ export interface ProtectedResources {
   announcedBy(policy: AccessPolicy): AccessPolicy;
 }
 
-const wellKnown = '/.well-known/oauth-protected-resource';
+/** Part of each path at which there is metadata. */
+export const wellKnown = '/.well-known/oauth-protected-resource';
 
 /**
  * Each address of a service or server is a resource of its own to its client, which compares it with the one it asked

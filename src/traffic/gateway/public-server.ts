@@ -8,7 +8,7 @@ import { createTrustedPeer } from '../../platform/http/request-address.ts';
 import { createHubServer, type HubServer } from '../../platform/http/server/http-server.ts';
 import type { CertificateSource } from '../../platform/http/tls/certificate-source.ts';
 import { openFilesLimit } from '../../spawning/processes/open-files.ts';
-import { isForwardAuth } from './forward-auth.ts';
+import { isForwardAuth } from './verdict.ts';
 
 /** A server for browsers within the limits of the configuration; the caller makes it listen. */
 export function createPublicServer({

@@ -1,10 +1,11 @@
 import type { Caller } from '../../identity/rbac/access-check.ts';
+import { hasGroupFilter } from '../../identity/rbac/access-check.ts';
 import {
   createMembership,
   emptyMembership,
   type Membership,
 } from '../../identity/rbac/membership.ts';
-import { hasGroupFilter, type ScopeSet } from '../../identity/rbac/scope.ts';
+import type { ScopeSet } from '../../identity/rbac/scope.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
 import { maxTokenLength } from '../../platform/protocol/token-parameter.ts';
 import {

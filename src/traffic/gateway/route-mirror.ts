@@ -17,7 +17,10 @@ export function createRouteMirror(deps: {
   readonly tellChange: ChangeListener;
   readonly retire: () => void;
   readonly onNotices: (notices: NoticesModel) => void;
-  readonly onCertificates: (certificates: CertificatesModel) => void;
+  readonly onCertificates: (
+    certificates: CertificatesModel,
+    revocationLists: readonly string[] | undefined,
+  ) => void;
   readonly onSnapshot: (snapshot: Snapshot) => void;
   readonly followBranding: (branding: PublishedBranding) => void;
 }): FeedReceiver & { readonly allowedScopes: AllowedScopes } {
@@ -54,7 +57,7 @@ export function createRouteMirror(deps: {
       deps.tellChange({ kind: 'all' });
       deps.followBranding(snapshot.branding as PublishedBranding);
       deps.onNotices(snapshot.notices);
-      deps.onCertificates(snapshot.certificates ?? []);
+      deps.onCertificates(snapshot.certificates ?? [], snapshot.revocation_lists);
       deps.onSnapshot(snapshot);
     },
 
@@ -76,7 +79,7 @@ export function createRouteMirror(deps: {
           deps.onNotices(news.notices);
           break;
         case 'certificates':
-          deps.onCertificates(news.certificates);
+          deps.onCertificates(news.certificates, news.revocation_lists);
           break;
         case 'retire':
           deps.retire();

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Secret } from '../../platform/config/secret.ts';
+import type { IdentityVariables } from '../../platform/internal-tls/identity-files.ts';
 import { identifyChild } from '../../platform/process-table/process-table.ts';
 import { notStarted, type StartGatewayProcess } from './local-gateways.ts';
 
@@ -18,6 +19,8 @@ export function createStartGatewayProcess(deps: {
   /** Command line of the program, without a command of its own. */
   readonly program: readonly string[];
   readonly tokenVariable: string;
+  /** Where it finds what it shows the hub, with `Hub.internal_ssl`. */
+  readonly identityVariables?: IdentityVariables | undefined;
 }): StartGatewayProcess {
   const { Hub, directory } = deps.config;
   const kept = Object.entries(deps.environment).filter(([name]) => inherited.test(name));
@@ -33,7 +36,11 @@ export function createStartGatewayProcess(deps: {
       ],
       {
         cwd: directory,
-        env: { ...Object.fromEntries(kept), [deps.tokenVariable]: deps.token.reveal() },
+        env: {
+          ...Object.fromEntries(kept),
+          ...deps.identityVariables,
+          [deps.tokenVariable]: deps.token.reveal(),
+        },
         detached: true,
         stdio: ['ignore', 'pipe', 'inherit'],
       },

@@ -77,7 +77,7 @@ export function createTraffic(deps: {
     }: { readonly user: string | undefined; readonly clientId: string | undefined },
   ): void {
     const { requestId, method, path, address, status, seconds, bytes } = line;
-    writeEvent({
+    writeEvent?.({
       requestId,
       user,
       client: clientId,

@@ -22,7 +22,6 @@ import {
   type UsersOnly,
 } from './access-policy.ts';
 import type { CrossOriginLogin } from './cross-origin-login.ts';
-import type { ForwardAuth, ForwardAuthWay } from './forward-auth.ts';
 import {
   ambiguousPath,
   asHubError,
@@ -37,7 +36,7 @@ import {
 } from './gateway-answers.ts';
 import type { HopOptions } from './hop-forwarder.ts';
 import type { HostRefusal, HostRules } from './host-rules.ts';
-import type { ProtectedResources } from './protected-resources.ts';
+import { type ProtectedResources, wellKnown } from './protected-resources.ts';
 import { hasServerGuard } from './server-guard.ts';
 import type { Visitor } from './traffic.ts';
 
@@ -67,6 +66,23 @@ export interface Forwarded {
   readonly isUnasked: boolean;
 }
 
+/** How another proxy is answered. `redirects`: a browser may be sent to the login. nginx takes 2xx, 401 and 403 only. */
+export type ForwardAuthWay = 'redirects' | 'status';
+
+/** Its two addresses, below the path of the hub's pages. */
+const forwardAuthWays: ReadonlyMap<string, ForwardAuthWay> = new Map([
+  ['forward-auth', 'redirects'],
+  ['auth-request', 'status'],
+]);
+
+const forwardAuthWayOf = (pathname: string, hubPath: string): ForwardAuthWay | undefined =>
+  pathname.startsWith(hubPath) ? forwardAuthWays.get(pathname.slice(hubPath.length)) : undefined;
+
+/** Whether a request asks about another, a WebSocket perhaps: then its upgrade is not its own. */
+export function isForwardAuth({ url = '' }: IncomingMessage, hubPath: string): boolean {
+  return forwardAuthWayOf(url.split('?', 1)[0] ?? '', hubPath) !== undefined;
+}
+
 /** What becomes of a request or of a WebSocket. */
 export type Verdict =
   | Answered
@@ -92,8 +108,8 @@ export interface VerdictParts {
   readonly guard: AccessPolicy;
   /** Before users' servers that check their visitors themselves. */
   readonly serverGuard: AccessPolicy;
-  /** For apps that another proxy forwards to. */
-  readonly forwardAuth: Pick<ForwardAuth, 'wayOf'>;
+  /** Path of the hub's pages, a slash at its end. */
+  readonly hubPath: string;
   readonly resources: Pick<ProtectedResources, 'metadataFor'>;
   /** Whether there are other instances. */
   readonly hasHops: boolean;
@@ -117,7 +133,7 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
     crossOriginLogin,
     guard,
     serverGuard,
-    forwardAuth,
+    hubPath,
     resources,
     hasHops,
     clientAddress,
@@ -192,13 +208,15 @@ export function createVerdict(parts: VerdictParts): VerdictFor {
     if (wrongHost !== undefined) return refused(wrongHost, undefined, { isExpected: true });
     const path = canonicalPath(req.url ?? '');
     if (path === undefined) return refused(ambiguousPath(), undefined);
-    const way = forwardAuth.wayOf(path.pathname);
+    const way = forwardAuthWayOf(path.pathname, hubPath);
     if (way !== undefined) return { kind: 'forward-auth', way };
     // Not before: a proxy that asks names the host of an app there, and in Host that of the hub.
     const otherHost = forwardedHostProblem(req, clientAddress);
     if (otherHost !== undefined) return refused(otherHost, undefined, { isExpected: true });
     const host = routes.hasHosts ? hostnameOf(clientAddress(req).host) : undefined;
-    const metadata = resources.metadataFor(req.method, path, host);
+    const metadata = path.pathname.includes(wellKnown)
+      ? resources.metadataFor(req.method, path, host)
+      : undefined;
     if (metadata !== undefined) return refused(noWebSocket(), undefined, { answer: metadata });
     const match = routes.match(path, host);
     if (match?.kind === 'ambiguous') return refused(ambiguousPath(), undefined);

@@ -12,7 +12,7 @@ import type {
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { discardBody, type RequestBody } from './request-body.ts';
 import { toHeaderObject } from './request-headers.ts';
-import { clientResponseHeaders } from './response-headers.ts';
+import { acceptsTrailers, clientResponseHeaders, clientTrailers } from './response-headers.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import { takesTooLong, toCloseError, toUpstreamError, uploadTooSlow } from './upstream-error.ts';
 
@@ -32,6 +32,7 @@ export interface ExchangeHost {
   failed(exchange: Exchange, error: unknown): void;
   /** Milliseconds on a monotonic clock. */
   now(): number;
+  readonly sendsTrailersUnasked: boolean;
   /** How long an upstream that restarts is waited for. */
   readonly reconnectMs: number;
 }
@@ -77,6 +78,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   #joinedLength = -1;
   #joinedBody: string | undefined;
   #sentChunks: SentChunks | undefined;
+  #trailers: ResponseHeaders | undefined;
   /** Set while nothing more is sent, as the limits of the route want it. */
   #rest: NodeJS.Timeout | undefined;
   #endsAfterRest = false;
@@ -207,8 +209,10 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     else this.#allSent();
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(trailers?: ResponseHeaders): void {
     if (this.#isOver) return;
+    const isWanted = this.#host.sendsTrailersUnasked || acceptsTrailers(this.req.headers);
+    if (trailers !== undefined && isWanted) this.#trailers = trailers;
     this.#endsAfterRest = this.#rest !== undefined;
     if (this.#endsAfterRest) return;
     this.#finish();
@@ -227,6 +231,10 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   /** Sends the end of the answer, with all of it that was kept for that. */
   endAnswer(): void {
     this.#writeHead();
+    // Node leaves them out where the answer does not come in chunks.
+    if (this.#trailers !== undefined) {
+      this.#res.addTrailers(clientTrailers(this.#trailers, this.tags.route));
+    }
     if (this.#joinedBody === undefined) this.#res.end();
     else this.#res.end(this.#joinedBody, 'latin1');
   }

@@ -5,6 +5,7 @@ import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { ClientAddress } from '../../platform/http/request-address.ts';
 import { noteReader, recordOf } from '../../platform/http/request-log.ts';
+import type { FindIdentity } from '../../platform/internal-tls/internal-authority.ts';
 import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { text } from '../../platform/texts/text.ts';
 import { Exchange, type ExchangeHost, type ForwardedRequest, isIdempotent } from './exchange.ts';
@@ -18,6 +19,7 @@ import type { ConnectionTags, LiveConnections } from './live-connections.ts';
 import { isPeriodic } from './periodic-requests.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
+import { acceptsTrailers } from './response-headers.ts';
 import type { Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
@@ -76,6 +78,10 @@ export function createForwarder(options: {
   readonly onClosed: (req: IncomingMessage, res: ServerResponse, tags: ConnectionTags) => void;
   /** Resolves where a connection that was just opened may be used; what it rejects with is answered. */
   readonly verifyConnection?: (() => Promise<void>) | undefined;
+  /** What upstreams with TLS are shown and checked by, in place of what holds for everybody. */
+  readonly identity?: FindIdentity | undefined;
+  /** Whether clients are gateways, which ask for no trailers and pass on those that their own clients read. */
+  readonly isBehindGateway?: boolean;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 }): Forwarder {
@@ -88,10 +94,12 @@ export function createForwarder(options: {
     onClosed,
     now = monotonicMs,
   } = options;
-  const pools = createUpstreamPools({ ...config, verify: options.verifyConnection }, now);
+  const { verifyConnection: verify, identity } = options;
+  const pools = createUpstreamPools({ ...config, verify, identity }, now);
   const stopListening = routes.onRemove((route) => pools.release(route));
   const host: ExchangeHost = {
     now,
+    sendsTrailersUnasked: options.isBehindGateway ?? false,
     reconnectMs: config.reconnect_timeout * 1000,
     dispatch(exchange) {
       const pool = pools.of(exchange.tags.route);
@@ -224,6 +232,8 @@ function toUpstreamRequest(
   } catch (error) {
     return toUpstreamError(error);
   }
+  // The other end of a hop answers the client itself.
+  if (route.isHop && acceptsTrailers(req.headers)) headers.push('te', 'trailers');
   const contentLength = req.headers['content-length'];
   if (contentLength !== undefined && hasBody(req)) {
     // As a plain number: another reader might take leading zeros for something else.

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { HubError } from '../../platform/errors.ts';
 import { trimBlanks } from '../../platform/http/trim-blanks.ts';
 import {
@@ -162,6 +163,24 @@ const ofConnection = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+
+/** Whether a client reads what comes after a body (RFC 9110 §10.1.4). */
+export function acceptsTrailers({ te }: IncomingHttpHeaders): boolean {
+  return te !== undefined && /(?:^|,)[\t ]*trailers[\t ]*(?:,|$)/i.test(String(te));
+}
+
+/** What frames, routes, authenticates or is acted on before the body has come is no trailer (RFC 9110 §6.5.1). */
+const neverTrailers =
+  /^(?:content-(?!digest$).*|host|age|cache-control|pragma|date|expires|vary|warning|location|refresh|retry-after|link|range|accept-ranges|max-forwards|expect|if-.*|(?:set-)?cookie2?|authorization|www-authenticate|authentication-.*|proxy-.*|clear-site-data|access-control-.*|cross-origin-.*|x-frame-options|x-content-type-options|permissions-policy|referrer-policy|service-worker-allowed|sec-.*|x-hub-.*|x-request-id)$/;
+
+/** Builds the trailers a client gets from those of the upstream, as it does the headers. */
+export function clientTrailers(trailers: ResponseHeaders, route: Route): [string, string][] {
+  const fit = Object.entries(trailers).filter(([name]) => !neverTrailers.test(name));
+  const pairs = clientResponseHeaders(Object.fromEntries(fit), route);
+  return pairs.flatMap((name, index): [string, string][] =>
+    index % 2 === 0 && name in trailers ? [[name, pairs[index + 1] ?? '']] : [],
+  );
+}
 
 /**
  * The headers of a request that goes to another instance of the hub: as they came, because that one

@@ -10,6 +10,7 @@ import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import { answerErrorOnSocket } from '../../platform/http/answer.ts';
 import { noteReader, recordOf } from '../../platform/http/request-log.ts';
+import type { FindIdentity } from '../../platform/internal-tls/internal-authority.ts';
 import { withoutTokenParameter } from '../../platform/protocol/token-parameter.ts';
 import { message, type Text, text } from '../../platform/texts/text.ts';
 import { connectUnix } from '../../spawning/processes/unix-connection.ts';
@@ -60,6 +61,8 @@ export function createWebSocketForwarder(options: {
   readonly liveConnections: LiveConnections;
   /** Makes connections to upstreams without TLS. */
   readonly httpAgent?: HttpAgent;
+  /** What upstreams with TLS are shown and checked by, in place of what holds for everybody. */
+  readonly identity?: FindIdentity | undefined;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
   /** How long one side of a WebSocket may take to close after the other has. */
@@ -167,7 +170,11 @@ export function createWebSocketForwarder(options: {
         req,
         socket,
         head,
-        targetOptions(route, { agent: agents[route.upstream.protocol], config }),
+        targetOptions(route, {
+          agent: agents[route.upstream.protocol],
+          config,
+          identity: options.identity,
+        }),
         (error) => tunnel.upstreamFailed(error),
       );
     },
@@ -209,7 +216,15 @@ function handshakeHeaders(
 
 function targetOptions(
   { upstream }: Route,
-  { agent, config }: { agent: HttpAgent | HttpsAgent; config: WebSocketOptions },
+  {
+    agent,
+    config,
+    identity,
+  }: {
+    agent: HttpAgent | HttpsAgent;
+    config: WebSocketOptions;
+    identity: FindIdentity | undefined;
+  },
 ): ServerOptions {
   const { hostname, port, protocol, servername, socketPath } = upstream;
   return {
@@ -218,6 +233,7 @@ function targetOptions(
       hostname,
       port,
       protocol,
+      ...identity?.(),
       ...(socketPath === undefined ? {} : { socketPath }),
     },
     agent,

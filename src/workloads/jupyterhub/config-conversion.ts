@@ -1,6 +1,6 @@
 import { oldSections, oldSettings } from '../../platform/config/jupyterhub-settings.ts';
 import { convertValue, pluginOf } from './config-values.ts';
-import type { ImportNote } from './import-plan.ts';
+import type { ImportNote } from './plan-servers.ts';
 import { type PythonConfig, pythonIn } from './python-config.ts';
 
 type Sections = Record<string, Record<string, unknown>>;
@@ -10,6 +10,9 @@ export interface ConvertedConfig {
   readonly changed: readonly ImportNote[];
   readonly left: readonly ImportNote[];
 }
+
+/** The authenticator of a JupyterHub that names none. */
+const standardClass = 'pam';
 
 /** The settings that there are, by section. */
 export type KnownSettings = Readonly<Record<string, ReadonlySet<string>>>;
@@ -24,12 +27,17 @@ export function convertConfig(old: PythonConfig, known: KnownSettings): Converte
       // As programs, users and links know it.
       environment_prefixes: ['HUB', 'JUPYTERHUB'],
       redirect_to_server: true,
+      authenticator_class: standardClass,
     },
   };
   const changed: ImportNote[] = [];
   const left: ImportNote[] = [];
   const classes = {
-    Authenticator: sectionOf(old['JupyterHub']?.['authenticator_class'], 'Authenticator', known),
+    Authenticator: sectionOf(
+      old['JupyterHub']?.['authenticator_class'] ?? standardClass,
+      'Authenticator',
+      known,
+    ),
     Spawner: sectionOf(old['JupyterHub']?.['spawner_class'], 'Spawner', known),
   };
 

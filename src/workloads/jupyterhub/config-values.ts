@@ -1,4 +1,4 @@
-import type { ImportNote } from './import-plan.ts';
+import type { ImportNote } from './plan-servers.ts';
 import { type PythonConfig, pythonIn } from './python-config.ts';
 
 /** What becomes of one old setting. */
@@ -16,6 +16,7 @@ type Convert = (value: unknown, old: PythonConfig) => ConvertedValue;
 const plugins: Readonly<Record<'Authenticator' | 'Spawner', Readonly<Record<string, string>>>> = {
   Authenticator: {
     dummy: 'dummy',
+    pam: 'pam',
     github: 'github',
     google: 'google',
     gitlab: 'gitlab',

@@ -9,33 +9,26 @@ import { formatScope, readScope, splitServerValue } from '../../identity/rbac/sc
 import { isShareable, type ScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
 import { roleProblems, scopeProblem } from '../../identity/rbac/validate-roles.ts';
 import { validateGroupName } from '../../identity/users/user-name.ts';
-import { serverNamePattern } from '../../platform/config/common-schema.ts';
 import type { GroupConfig, RoleConfig } from '../../platform/config/config.ts';
 import { HubError, messageOf } from '../../platform/errors.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
-import type { OldHub, OldServer, OldToken, OldUser } from './old-hub.ts';
+import type { OldHub, OldToken, OldUser } from './old-hub.ts';
 import type { OldPassword } from './old-passwords.ts';
-
-/** A sentence for whoever moves: what is not as it was, and what to do about it. */
-export interface ImportNote {
-  readonly what: string;
-  readonly why: string;
-  readonly todo?: string;
-}
+import {
+  type ImportNote,
+  type PlannedServer,
+  type PlannedVolume,
+  planServers,
+  planVolumes,
+  serverNameLike,
+} from './plan-servers.ts';
+import { type PlannedService, planServices } from './plan-services.ts';
 
 type HolderKind = 'user' | 'group' | 'service';
 
 export interface PlannedHolder {
   readonly kind: HolderKind;
   readonly name: string;
-}
-
-export interface PlannedServer {
-  readonly userName: string;
-  readonly name: string;
-  readonly displayName: string | undefined;
-  readonly createdAt: number | undefined;
-  readonly lastActivityAt: number | undefined;
 }
 
 /** What a hub is to have of a JupyterHub, by the names that things have here. */
@@ -50,7 +43,10 @@ export interface ImportPlan {
     readonly id: string;
     readonly owner: PlannedHolder;
   })[];
+  /** Those that were added at run time. */
+  readonly services: readonly PlannedService[];
   readonly servers: readonly PlannedServer[];
+  readonly volumes: readonly PlannedVolume[];
   readonly shares: readonly {
     readonly server: PlannedServer;
     readonly recipient: PlannedHolder;
@@ -71,6 +67,8 @@ export interface ImportRules {
     readonly groups: readonly GroupConfig[];
     readonly roles: readonly RoleConfig[];
     readonly serviceNames: readonly string[];
+    /** `name` of each of `KubernetesSpawner.claims`. */
+    readonly claims: readonly string[];
   };
 }
 
@@ -92,20 +90,6 @@ export function planImport(
     if (found.value !== undefined) nameOfGroup.set(id, found.value);
     else left.push({ what: `group ${name}`, why: found.why, todo: 'make it here by another name' });
   }
-  const nameOfService = new Map(
-    old.services.flatMap(({ id, name }) =>
-      configured.serviceNames.includes(name) ? [[id, name] as const] : [],
-    ),
-  );
-  for (const { id, name, isOfConfig } of old.services) {
-    if (nameOfService.has(id)) continue;
-    left.push({
-      what: `service ${name}, with its tokens and roles`,
-      why: isOfConfig ? 'Hub.services does not have it' : 'it was added at run time',
-      todo: 'add it to Hub.services and import again',
-    });
-  }
-
   const holderOf = ({ kind, id }: { kind: HolderKind; id: string }): PlannedHolder | undefined => {
     const name = { user: nameOfUser, group: nameOfGroup, service: nameOfService }[kind].get(id);
     return name === undefined ? undefined : { kind, name };
@@ -118,6 +102,16 @@ export function planImport(
     }),
   );
   const scopesHere = createScopeTranslation({ userNames, serverNames, catalogue }, left);
+  const services = planServices(old.services, {
+    configured: configured.serviceNames,
+    scopesHere,
+    left,
+  });
+  const nameOfService = new Map(
+    old.services.flatMap(({ id, name }) =>
+      services.has(id) || configured.serviceNames.includes(name) ? [[id, name] as const] : [],
+    ),
+  );
 
   const roles = old.roles
     .filter(({ name }) => configured.roles.every((role) => role.name !== name))
@@ -151,7 +145,9 @@ export function planImport(
     roles,
     assignments: planAssignments(),
     tokens: planTokens(),
+    services: [...services.values()],
     servers: [...servers.values()].filter(({ name }) => name !== ''),
+    volumes: planVolumes(old.servers, servers, { claims: configured.claims, left }),
     shares: old.shares.flatMap(({ serverId, recipient, scopes, createdAt }) => {
       const server = servers.get(serverId);
       const holder = holderOf(recipient);
@@ -274,46 +270,6 @@ function planPasswords(old: readonly OldPassword[], rules: UserNameRules, left: 
     left.push({ what: `password of ${userName}`, why: String(why), todo });
     return [];
   });
-}
-
-/** By their old ids, the default ones too. */
-function planServers(
-  old: readonly OldServer[],
-  nameOfUser: ReadonlyMap<string, string>,
-  changed: ImportNote[],
-): ReadonlyMap<string, PlannedServer> {
-  const planned = new Map<string, PlannedServer>();
-  const taken = new Set(old.map(({ userId, name }) => `${userId} ${name}`));
-  for (const { id, userId, name: formerName, displayName, startedAt, lastActivityAt } of old) {
-    const userName = nameOfUser.get(userId);
-    if (userName === undefined) continue;
-    const base = serverNameLike(formerName);
-    let name = base;
-    if (name !== formerName) {
-      for (let count = 2; taken.has(`${userId} ${name}`); count += 1) name = `${base}-${count}`;
-      taken.add(`${userId} ${name}`);
-      const why = 'names of servers have a-z, 0-9 and single hyphens';
-      changed.push({ what: `server ${userName}/${formerName} → ${userName}/${name}`, why });
-    }
-    planned.set(id, {
-      userName,
-      name,
-      displayName: displayName ?? (name === formerName ? undefined : formerName),
-      createdAt: startedAt,
-      lastActivityAt,
-    });
-  }
-  return planned;
-}
-
-function serverNameLike(name: string): string {
-  if (name === '' || serverNamePattern.test(name)) return name;
-  const plain = name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-');
-  const lettered = plain.replace(/^-/, '').replace(/^(?![a-z])/, 's-');
-  return lettered.slice(0, 26).replace(/-+$/, '');
 }
 
 /** Writes scopes with the names that users and servers have here, and notes those that there are not. */

@@ -2,7 +2,8 @@ import type { Insertable, Kysely } from 'kysely';
 import type { Sealer } from '../../platform/crypto/sealer.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { Tables } from '../../platform/store/tables.ts';
-import type { ImportNote, ImportPlan } from './import-plan.ts';
+import type { ImportPlan } from './import-plan.ts';
+import type { ImportNote } from './plan-servers.ts';
 
 export const planKinds = [
   'users',
@@ -11,7 +12,9 @@ export const planKinds = [
   'roles',
   'assignments',
   'tokens',
+  'services',
   'servers',
+  'volumes',
   'shares',
   'passwords',
   'secondFactors',

@@ -5,8 +5,9 @@ import type { Tables } from '../../platform/store/tables.ts';
 import { writeGroups, writePasswords, writeRoles, writeUsers } from './import-people-store.ts';
 import type { ImportPlan } from './import-plan.ts';
 import { type Importing, type ImportResult, planKinds } from './import-rows-store.ts';
+import { writeServiceSecrets, writeServices } from './import-services-store.ts';
 import { saveTaken, setNamesakesApart } from './import-taken-store.ts';
-import { writeServers, writeShares, writeTokens } from './import-things-store.ts';
+import { writeServers, writeShares, writeTokens, writeVolumes } from './import-things-store.ts';
 
 /** Of the rights that were given. */
 const maxAudited = 100;
@@ -69,9 +70,12 @@ async function write(
   const users = await writeUsers(importing);
   await writePasswords(importing, users.ids);
   const groupIds = await writeGroups(importing, users.ids);
+  await writeServices(importing);
   await writeRoles(importing);
   await writeTokens(importing, users.ids);
+  await writeServiceSecrets(importing);
   const serverIds = await writeServers(importing, users.ids);
+  await writeVolumes(importing, users.ids);
   await writeShares(importing, { userIds: users.ids, groupIds, serverIds });
   await saveTaken(on, plan);
   const changes = Object.values(counts).map((each) => each.added + each.changed + each.removed);

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
 import { createSettingStore } from '../../platform/store/setting-store.ts';
 import type { Tables } from '../../platform/store/tables.ts';
-import type { ImportNote, ImportPlan, PlannedHolder } from './import-plan.ts';
+import type { ImportPlan, PlannedHolder } from './import-plan.ts';
+import type { ImportNote } from './plan-servers.ts';
 
 /** Of the setting that has what was taken over. */
 const key = 'jupyterhub:taken';
@@ -12,6 +13,8 @@ interface Taken {
   readonly groups: readonly string[];
   /** Names of roles, and their scopes as they were written. */
   readonly roles: readonly (readonly [string, string])[];
+  /** Names of services, and their definitions as they were written. */
+  readonly services?: readonly (readonly [string, string])[];
 }
 
 /** A plan, without what has the name of something else here, and what is to be said about that. */
@@ -66,6 +69,20 @@ export async function setNamesakesApart(
     }
   }
 
+  const definitionsTaken = new Map(taken.services);
+  const services = await on.selectFrom('runtime_services').selectAll().execute();
+  const [otherServices, changedServices] = [new Set<string>(), new Set<string>()];
+  for (const { name, clientId } of plan.services) {
+    const here = services.find((row) => row.name === name || row.client_id === clientId);
+    if (here === undefined || definitionsTaken.get(name) === here.definition) continue;
+    if (here.name === name && definitionsTaken.has(name)) changedServices.add(name);
+    else {
+      otherServices.add(name);
+      const what = `service ${name}, with its tokens and roles`;
+      left.push({ what, why: 'a service of this name or client id was added here', todo });
+    }
+  }
+
   const raised = await raisedUsers(on, plan);
   for (const name of raised) {
     left.push({
@@ -77,7 +94,7 @@ export async function setNamesakesApart(
 
   const isGroupFree = (name: string) => !otherGroups.has(name);
   const isFree = ({ kind, name }: PlannedHolder) =>
-    !(kind === 'group' ? otherGroups : kind === 'user' ? raised : new Set()).has(name);
+    !{ group: otherGroups, user: raised, service: otherServices }[kind].has(name);
   const isUserFree = ({ user }: { readonly user: string }) => !raised.has(user);
   return {
     left,
@@ -90,6 +107,9 @@ export async function setNamesakesApart(
         ({ role, holder }) => !otherRoles.has(role) && isFree(holder),
       ),
       tokens: plan.tokens.filter(({ owner }) => isFree(owner)),
+      services: plan.services.filter(
+        ({ name }) => !otherServices.has(name) && !changedServices.has(name),
+      ),
       shares: plan.shares.filter(({ recipient }) => isFree(recipient)),
       passwords: plan.passwords.filter(isUserFree),
       secondFactors: plan.secondFactors.filter(isUserFree),
@@ -104,6 +124,8 @@ export async function saveTaken(on: Kysely<Tables>, plan: ImportPlan): Promise<v
   const groups = await on.selectFrom('groups').select(['id', 'name']).execute();
   const roleNames = new Set(plan.roles.map(({ name }) => name));
   const roles = await on.selectFrom('roles').select(['name', 'scopes']).execute();
+  const serviceNames = new Set(plan.services.map(({ name }) => name));
+  const services = await on.selectFrom('runtime_services').select(['name', 'definition']).execute();
   const taken: Taken = {
     groups: [
       ...new Set([
@@ -116,6 +138,14 @@ export async function saveTaken(on: Kysely<Tables>, plan: ImportPlan): Promise<v
         ...former.roles,
         ...roles.flatMap(({ name, scopes }) =>
           roleNames.has(name) ? [[name, scopes] as const] : [],
+        ),
+      ]),
+    ],
+    services: [
+      ...new Map([
+        ...(former.services ?? []),
+        ...services.flatMap(({ name, definition }) =>
+          serviceNames.has(name) ? [[name, definition] as const] : [],
         ),
       ]),
     ],

@@ -20,7 +20,16 @@ export async function writeTokens(importing: Importing, userIds: Ids): Promise<v
       // UUIDs of version 8: see `import-plan.ts`.
       .where('id', 'like', '________-____-8%')
       .where('id', 'not in', ids)
-      .returning('id')
+      .returning(['id', 'token_hash'])
+      .execute();
+    const goneHashes = textsOf(
+      gone.map(({ token_hash }) => token_hash),
+      database,
+    );
+    await on
+      .updateTable('runtime_services')
+      .set({ token_hash: null })
+      .where('token_hash', 'in', goneHashes)
       .execute();
     counts.tokens.removed = gone.length;
     const goneIds = gone.map(({ id }) => id);
@@ -95,6 +104,22 @@ export async function writeServers(importing: Importing, userIds: Ids): Promise<
   await addRows(importing, undefined, 'servers', rows);
   counts.servers.added = rows.filter(({ name }) => name !== '').length;
   return ids;
+}
+
+/** What is there already stays: it was chosen here. */
+export async function writeVolumes(importing: Importing, userIds: Ids): Promise<void> {
+  const there = await importing.on.selectFrom('user_volumes').selectAll().execute();
+  const known = new Set(
+    there.flatMap((row) => [row.source, keyOf(row.user_id, row.server_name, row.volume)]),
+  );
+  const rows = importing.plan.volumes.flatMap(({ userName, serverName, volume, source }) => {
+    const userId = userIds.get(userName);
+    if (userId === undefined || known.has(source)) return [];
+    if (known.has(keyOf(userId, serverName, volume))) return [];
+    known.add(source);
+    return { user_id: userId, server_name: serverName, volume, source };
+  });
+  await addRows(importing, 'volumes', 'user_volumes', rows);
 }
 
 export async function writeShares(

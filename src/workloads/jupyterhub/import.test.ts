@@ -1,129 +1,29 @@
-import { hash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import pg from 'pg';
-import { afterAll, expect, test } from 'vitest';
-import { describeEachDatabase, usePostgres } from '../../../test/support/databases.ts';
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../../test/support/databases.ts';
+import {
+  nativePasswords,
+  rules,
+  sealer,
+  tablesOf15,
+  tablesOf23,
+  tablesOf41,
+  tablesOf54,
+  useOldJupyterHubs,
+} from '../../../test/support/old-jupyterhub.ts';
 import { createPasswordHasher } from '../../identity/authentication/password-hash.ts';
-import { createUserNameRules } from '../../identity/authentication/user-name-rules.ts';
 import { createImportedTokenStore } from '../../identity/oauth/tokens/imported-token-store.ts';
-import { createScopeCatalogue } from '../../identity/rbac/scope-definitions.ts';
 import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createPasswordCredentialStore } from '../../identity/users/password-credential-store.ts';
 import { createSecondFactorStore } from '../../identity/users/second-factor-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
-import { Secret } from '../../platform/config/secret.ts';
-import { createSealer } from '../../platform/crypto/sealer.ts';
 import { openOldDatabase } from '../../platform/store/old-database.ts';
-import { type ImportRules, planImport } from './import-plan.ts';
+import { planImport } from './import-plan.ts';
 import { importPlan } from './import-store.ts';
 import { readOldHub } from './old-hub.ts';
 import { readNativePasswords } from './old-passwords.ts';
 
-const hashOf = (token: string) => `sha512:1:salt:${hash('sha512', `salt${token}`)}`;
-
-const common = `
-  create table alembic_version (version_num varchar(32) not null);
-  create table groups (id integer primary key, name varchar(255));
-  create table user_group_map (user_id integer, group_id integer);
-  insert into groups (id, name) values (1, 'course');
-  insert into user_group_map values (1, 1);`;
-
-/** As JupyterHub 1.5 has them, as far as they are read. */
-const tablesOf15 = `${common}
-  insert into alembic_version values ('4dc2d5a8c53c');
-  create table users (id integer primary key, name varchar(255), admin boolean, created timestamp, last_activity timestamp);
-  create table services (id integer primary key, name varchar(255), admin boolean);
-  create table spawners (id integer primary key, user_id integer, name varchar(255), state text, started timestamp, last_activity timestamp);
-  create table api_tokens (id integer primary key, user_id integer, service_id integer, hashed varchar(255), prefix varchar(16), created timestamp, expires_at timestamp, last_activity timestamp, note varchar(1023));
-  insert into users values (1, 'ada', true, '2020-01-02 03:04:05.678901', null), (2, 'bob', false, null, null);
-  insert into services values (1, 'wiki', true);
-  insert into spawners values (1, 1, '', null, null, null);
-  insert into api_tokens values
-    (1, 1, null, '${hashOf('ada-token')}', 'ada-', '2020-01-02 03:04:05', null, null, 'mine'),
-    (2, 77, null, '${hashOf('lost')}', 'lost', null, null, null, 'of nobody'),
-    (3, 2, null, '${hashOf('late')}', 'late', null, '2020-01-02 03:04:05', null, 'too late'),
-    (4, null, 1, '${hashOf('wiki-token')}', 'wiki', null, null, null, '');`;
-
-/** As JupyterHub 5.4 has them, as far as they are read. */
-const tablesOf54 = `${common}
-  insert into alembic_version values ('4621fec11365');
-  alter table groups add column properties text;
-  create table users (id integer primary key, name varchar(255), admin boolean, created timestamp, last_activity timestamp);
-  create table services (id integer primary key, name varchar(255), admin boolean, url varchar(2047), from_config boolean);
-  create table roles (id integer primary key, name varchar(255), description varchar(1023), scopes text, managed_by_auth boolean);
-  create table user_role_map (user_id integer, role_id integer, managed_by_auth boolean);
-  create table group_role_map (group_id integer, role_id integer, managed_by_auth boolean);
-  create table service_role_map (service_id integer, role_id integer, managed_by_auth boolean);
-  create table spawners (id integer primary key, user_id integer, name varchar(255), state text, started timestamp, last_activity timestamp);
-  create table shares (id integer primary key, spawner_id integer, owner_id integer, user_id integer, group_id integer, scopes text, created_at timestamp, expires_at timestamp);
-  create table share_codes (id integer primary key);
-  create table api_tokens (id integer primary key, user_id integer, service_id integer, hashed varchar(255), prefix varchar(16), client_id varchar(255), session_id varchar(255), created timestamp, expires_at timestamp, last_activity timestamp, note varchar(1023), scopes text);
-  insert into users values (1, 'ada', true, null, null), (2, 'bob', false, null, null);
-  insert into services values (1, 'robot', false, 'http://127.0.0.1:1', false);
-  insert into roles values (1, 'user', '', '["self"]', false), (2, 'admin', '', '["admin-ui"]', false), (3, 'helper', 'Helps.', '["servers!server=Bob/gpu box", "custom:none:here"]', false);
-  insert into user_role_map values (1, 2, false), (2, 1, false), (2, 3, false);
-  insert into group_role_map values (1, 2, false);
-  insert into spawners values (1, 1, '', null, null, null), (2, 2, 'gpu box', null, null, null), (3, 2, 'gpu-box', null, null, null);
-  insert into shares values
-    (1, 1, 1, 2, null, '["access:servers!server=ada/"]', '2025-01-02 03:04:05', null),
-    (2, 2, 2, null, 1, '["access:servers!server=bob/gpu box"]', null, null),
-    (3, 3, 2, 1, null, '["access:servers!server=bob/gpu-box"]', null, '2020-01-02 03:04:05');
-  insert into share_codes values (1);
-  insert into api_tokens values
-    (1, 2, null, '${hashOf('bob-token')}', 'bob-', 'jupyterhub', null, null, null, null, 'mine', '["read:users!user=bob"]'),
-    (2, 2, null, 'pbkdf2:1:2:3', 'bob-', 'jupyterhub', null, null, null, null, 'odd', '[]'),
-    (3, 2, null, '${hashOf('of a login')}', 'of a', 'jupyterhub', 'abc', null, null, null, '', '[]');`;
-
-const sealer = createSealer([new Secret('k'.repeat(32))], 'second-factor');
-
-const rules: ImportRules = {
-  userNames: createUserNameRules({ username_map: { bob: 'robert' }, username_pattern: '' }),
-  catalogue: createScopeCatalogue({}),
-  configured: { groups: [], roles: [], serviceNames: ['wiki'] },
-};
-
-/** As NativeAuthenticator has it; the password of Bob is `correct horse battery`. */
-const nativePasswords = (blob: string) => `
-  create table users_info (id integer primary key, username varchar(128), password ${blob}, is_authorized boolean, has_2fa boolean, otp_secret varchar(16));
-  insert into users_info values
-    (1, 'bob', cast('$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q' as ${blob}), true, true, 'JBSWY3DPEHPK3PXP'),
-    (2, 'dora', cast('$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q' as ${blob}), true, false, null),
-    (3, 'eve', cast('$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q' as ${blob}), false, false, null);`;
-
 describeEachDatabase('what a JupyterHub had', (open, dialect) => {
-  const directory = mkdtempSync(join(tmpdir(), 'old-'));
-  afterAll(() => rmSync(directory, { recursive: true }));
-  const postgres = dialect === 'postgres' ? usePostgres() : undefined;
-
-  async function makeOld(statements: string): Promise<string> {
-    if (postgres === undefined) {
-      using made = new DatabaseSync(join(mkdtempSync(join(directory, 'each-')), 'old.sqlite'));
-      made.exec(statements);
-      return `sqlite:///${made.location()}`;
-    }
-    const url = await postgres().createEmptyDatabase();
-    const client = new pg.Client(url);
-    await client.connect();
-    await client.query(statements);
-    await client.end();
-    return url.replace(/^postgres(ql)?:/, 'postgresql+psycopg2:');
-  }
-
-  async function take(statements: string, { configured } = rules) {
-    const url = await makeOld(statements);
-    await using old = await openOldDatabase(url, { directory, setting: '--database' });
-    const passwords = old.has('users_info') ? await readNativePasswords(old) : [];
-    const plan = planImport(await readOldHub(old, Date.now()), { ...rules, configured }, passwords);
-    const database = await open();
-    const options = { dryRun: false, update: false, sealer };
-    const { counts, given } = await importPlan(database, plan, options);
-    const rows = async (table: 'users' | 'servers' | 'shares' | 'access_tokens' | 'roles') =>
-      database.kysely.selectFrom(table).selectAll().execute();
-    return { plan, database, counts, given, rows };
-  }
+  const { directory, makeOld, take } = useOldJupyterHubs(open, dialect);
 
   test('1.x is there, with tokens that do all that their owners may', async () => {
     const { plan, database, counts, rows } = await take(tablesOf15);
@@ -168,12 +68,34 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     expect(members.map(({ origin }) => origin).toSorted()).toEqual(['api', 'config']);
   });
 
+  test('2.x is there, with tokens that do what their roles allow', async () => {
+    const { plan, counts, rows } = await take(tablesOf23);
+    expect(counts.tokens).toMatchObject({ found: 3, added: 3 });
+    expect((await rows('access_tokens')).map(({ note, scopes }) => [note, scopes]).sort()).toEqual([
+      ['may nothing', '[]'],
+      ['mine', '["inherit"]'],
+      ['reads', '["read:users!user=robert"]'],
+    ]);
+    expect(plan.assignments).toEqual([
+      { role: 'reader', holder: { kind: 'user', name: 'robert' } },
+    ]);
+  });
+
+  test('4.x is there like 5.x, without shares', async () => {
+    const [of41, of54] = [await take(tablesOf41), await take(tablesOf54)];
+    expect(await of41.rows('shares')).toEqual([]);
+    expect(of41.plan).toEqual({ ...of54.plan, shares: [], left: of54.plan.left.slice(0, -1) });
+  });
+
   test('5.x is there with its shares, and what cannot be is said', async () => {
     const { plan, counts, rows } = await take(tablesOf54);
     expect(plan.left.map(({ what }) => what)).toEqual([
-      'service robot, with its tokens and roles',
+      'service runner, with its tokens and roles',
+      'service cloud, with its tokens and roles',
+      'service gone, with its tokens and roles',
       'scope custom:none:here of the role helper',
       'token "odd" of user robert',
+      'claim claim-bob--gpu of the server robert/gpu-box-2',
       '1 links that share servers',
     ]);
     expect(plan.changed.map(({ what }) => what)).toEqual([
@@ -199,10 +121,32 @@ describeEachDatabase('what a JupyterHub had', (open, dialect) => {
     expect(plan.assignments).toEqual([
       { role: 'helper', holder: { kind: 'user', name: 'robert' } },
       { role: 'admin', holder: { kind: 'group', name: 'course' } },
+      { role: 'helper', holder: { kind: 'service', name: 'robot' } },
     ]);
-    expect((await rows('access_tokens')).map(({ scopes }) => scopes)).toEqual([
+    expect((await rows('access_tokens')).map(({ scopes }) => scopes).sort()).toEqual([
+      '["inherit"]',
       '["read:users!user=robert"]',
     ]);
+  });
+
+  test('claims of KubeSpawner 7 are those of the same users and servers', async () => {
+    const { volumes } = await take(tablesOf54);
+    const source = 'claim-ada---1a2b3c4d';
+    expect(await volumes()).toMatchObject([{ server_name: '', volume: 'claim', source }]);
+
+    const ofServers = { ...rules.configured, claims: ['home-{server}'] };
+    const {
+      volumes: ofEach,
+      plan,
+      database,
+    } = await take(tablesOf54, { ...rules, configured: ofServers });
+    const found = await ofEach();
+    expect(found.map((row) => [row.server_name, row.volume, row.source]).sort()).toEqual([
+      ['', 'home', source],
+      ['gpu-box-2', 'home', 'claim-bob--gpu'],
+    ]);
+    const again = await importPlan(database, plan, { dryRun: false, update: true, sealer });
+    expect(again.counts.volumes).toMatchObject({ found: 2, added: 0 });
   });
 
   test('gives nobody more than it gave, and says what it gave', async () => {

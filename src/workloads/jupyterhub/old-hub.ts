@@ -1,3 +1,4 @@
+import { volumeSource } from '../../identity/users/user-volume-store.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { OldDatabase, OldRow } from '../../platform/store/old-database.ts';
 
@@ -15,8 +16,26 @@ export interface OldUser {
   readonly lastActivityAt: number | undefined;
 }
 
+export interface OldService {
+  readonly id: string;
+  readonly name: string;
+  readonly isAdmin: boolean;
+  /** False for one that was added at run time, of which the database says the rest. */
+  readonly isOfConfig: boolean;
+  readonly isManaged: boolean;
+  readonly url: string | undefined;
+  readonly info: unknown;
+  readonly isDisplayed: boolean;
+  readonly skipsConsent: boolean;
+  readonly clientId: string | undefined;
+  readonly redirectUri: string | undefined;
+  readonly allowedScopes: readonly string[];
+}
+
 export interface OldToken {
   readonly owner: OldOwner;
+  /** Whether it is the token of a service that was added at run time, and the secret of its client. */
+  readonly isSecret: boolean;
   readonly prefix: string;
   readonly hash: string;
   readonly note: string;
@@ -31,6 +50,8 @@ export interface OldServer {
   readonly userId: string;
   readonly name: string;
   readonly displayName: string | undefined;
+  /** The claim that KubeSpawner (7.0 and later) says it has. */
+  readonly claim: string | undefined;
   readonly startedAt: number | undefined;
   readonly lastActivityAt: number | undefined;
 }
@@ -58,12 +79,7 @@ export interface OldHub {
     readonly scopes: readonly string[];
   }[];
   readonly assignments: readonly { readonly role: string; readonly holder: OldOwner }[];
-  readonly services: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly isAdmin: boolean;
-    readonly isOfConfig: boolean;
-  }[];
+  readonly services: readonly OldService[];
   readonly tokens: readonly OldToken[];
   readonly servers: readonly OldServer[];
   readonly shares: readonly OldShare[];
@@ -108,13 +124,14 @@ export async function readOldHub(database: OldDatabase, nowMs: number): Promise<
   const users = await database.read('users', ['id', 'name', 'admin', 'created', 'last_activity']);
   const groups = await database.read('groups', ['id', 'name', 'properties']);
   const members = await database.read('user_group_map', ['group_id', 'user_id']);
-  const services = await database.read('services', ['id', 'name', 'admin', 'from_config']);
+  const services = await readServices(database);
   const roles = await database.read('roles', ['id', 'name', 'description', 'scopes']);
   const servers = await database.read('spawners', [
     'id',
     'user_id',
     'name',
     'display_name',
+    'state',
     'started',
     'last_activity',
   ]);
@@ -138,22 +155,23 @@ export async function readOldHub(database: OldDatabase, nowMs: number): Promise<
     groups: groups.map(({ id, name, properties }) => ({
       id: String(id),
       name: name ?? '',
-      properties: properties ?? '{}',
+      properties: JSON.stringify(jsonOf(properties, `properties of the group ${name}`) ?? {}),
     })),
     members: members.map((row) => ({ groupId: String(row.group_id), userId: String(row.user_id) })),
     roles: roles.flatMap(({ name, description, scopes }) =>
       name === null || builtInRoles.has(name)
         ? []
-        : [{ name, description: description ?? '', scopes: listOf(scopes) }],
+        : [
+            {
+              name,
+              description: description ?? '',
+              scopes: listOf(scopes, `scopes of the role ${name}`),
+            },
+          ],
     ),
     assignments: await readAssignments(database, roles),
-    services: services.map((row) => ({
-      id: String(row.id),
-      name: row.name ?? '',
-      isAdmin: isTrue(row.admin),
-      isOfConfig: row.from_config === null || isTrue(row.from_config),
-    })),
-    tokens: (await readTokens(database, roles)).filter(
+    services,
+    tokens: (await readTokens(database, { roles, services })).filter(
       ({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > nowMs,
     ),
     servers: servers.map((row) => ({
@@ -161,6 +179,7 @@ export async function readOldHub(database: OldDatabase, nowMs: number): Promise<
       userId: String(row.user_id),
       name: row.name ?? '',
       displayName: row.display_name ?? undefined,
+      claim: claimOf(row),
       startedAt: timeOf(row.started),
       lastActivityAt: timeOf(row.last_activity),
     })),
@@ -169,7 +188,7 @@ export async function readOldHub(database: OldDatabase, nowMs: number): Promise<
       .map((row) => ({
         serverId: String(row.spawner_id),
         recipient: ownerOf({ user: row.user_id, group: row.group_id }),
-        scopes: listOf(row.scopes),
+        scopes: listOf(row.scopes, 'scopes of a share'),
         createdAt: timeOf(row.created_at),
       })),
     orphanTokens: await database.count('api_tokens', `not (${isOwned})`),
@@ -218,7 +237,52 @@ async function readAssignments(database: OldDatabase, roles: readonly RoleRow[])
 const isOwned =
   '(user_id is not null and user_id in (select id from users)) or (service_id is not null and service_id in (select id from services))';
 
-async function readTokens(database: OldDatabase, roles: readonly RoleRow[]): Promise<OldToken[]> {
+async function readServices(database: OldDatabase): Promise<OldService[]> {
+  const clients = new Map(
+    (await database.read('oauth_clients', ['identifier', 'redirect_uri'])).map((row) => [
+      row.identifier,
+      row.redirect_uri,
+    ]),
+  );
+  const rows = await database.read('services', [
+    'id',
+    'name',
+    'admin',
+    'from_config',
+    'url',
+    'oauth_client_id',
+    'oauth_client_allowed_scopes',
+    'oauth_no_confirm',
+    'info',
+    'display',
+    'command',
+  ]);
+  return rows.map((row) => ({
+    id: String(row.id),
+    name: row.name ?? '',
+    isAdmin: isTrue(row.admin),
+    isOfConfig: row.from_config === null || isTrue(row.from_config),
+    isManaged: listOf(row.command, `command of the service ${row.name}`).length > 0,
+    url: row.url || undefined,
+    info: jsonOf(row.info, `info of the service ${row.name}`),
+    isDisplayed: row.display === null || isTrue(row.display),
+    skipsConsent: isTrue(row.oauth_no_confirm),
+    clientId: row.oauth_client_id ?? undefined,
+    redirectUri: clients.get(row.oauth_client_id) || undefined,
+    allowedScopes: listOf(
+      row.oauth_client_allowed_scopes,
+      `oauth_client_allowed_scopes of the service ${row.name}`,
+    ),
+  }));
+}
+
+async function readTokens(
+  database: OldDatabase,
+  {
+    roles,
+    services,
+  }: { readonly roles: readonly RoleRow[]; readonly services: readonly OldService[] },
+): Promise<OldToken[]> {
   const table = 'api_tokens';
   const conditions = [
     `(${isOwned})`,
@@ -242,23 +306,28 @@ async function readTokens(database: OldDatabase, roles: readonly RoleRow[]): Pro
     ],
     conditions.join(' and '),
   );
-  const scopesOfRole = new Map(roles.map(({ id, scopes }) => [id, listOf(scopes)]));
+  const scopesOfRole = new Map(
+    roles.map(({ id, name, scopes }) => [id, listOf(scopes, `scopes of the role ${name}`)]),
+  );
   const rolesOfToken = Map.groupBy(
     await database.read('api_token_role_map', ['api_token_id', 'role_id']),
     ({ api_token_id }) => api_token_id,
   );
   // Before 2.0 a token could do all that its owner may; 2.x gave it roles, and 3.0 scopes.
   const scopesOf = (row: (typeof rows)[number]) => {
-    if (database.has(table, 'scopes')) return listOf(row.scopes);
+    if (database.has(table, 'scopes')) return listOf(row.scopes, `scopes of the token ${row.id}`);
     if (!database.has('api_token_role_map')) return ['inherit'];
     const held = rolesOfToken.get(row.id) ?? [];
     return [...new Set(held.flatMap(({ role_id }) => scopesOfRole.get(role_id) ?? []))];
   };
+  const addedIds = new Set(services.flatMap(({ id, isOfConfig }) => (isOfConfig ? [] : [id])));
   return rows.flatMap((row) => {
     const note = row.note ?? '';
-    const isOfService = row.service_id !== null;
-    if (madeAgain.test(note) || (isOfService && madeForService.test(note))) return [];
+    const isForService = row.service_id !== null && madeForService.test(note);
+    const isSecret = isForService && addedIds.has(String(row.service_id));
+    if (madeAgain.test(note) || (isForService && !isSecret)) return [];
     return {
+      isSecret,
       owner: ownerOf({ user: row.user_id, service: row.service_id }),
       prefix: row.prefix ?? '',
       hash: row.hashed ?? '',
@@ -276,9 +345,27 @@ function ownerOf(ids: Partial<Record<OldOwner['kind'], string | null>>): OldOwne
   return { kind: kind as OldOwner['kind'], id: id ?? '' };
 }
 
-function listOf(json: string | null): readonly string[] {
-  const list: unknown = JSON.parse(json ?? '[]');
+/** Throws `bad_request` for text that is no JSON; null for none. */
+function jsonOf(text: string | null, what: string): unknown {
+  try {
+    return JSON.parse(text ?? 'null');
+  } catch (cause) {
+    throw new HubError('bad_request', `The database is damaged: the ${what} is no JSON.`, {
+      hint: 'Correct it in a copy of the database, and import that.',
+      cause,
+    });
+  }
+}
+
+function listOf(json: string | null, what: string): readonly string[] {
+  const list = jsonOf(json, what);
   return Array.isArray(list) ? list.map(String) : [];
+}
+
+function claimOf({ id, state }: OldRow<'id' | 'state'>): string | undefined {
+  const { pvc_name: claim }: { readonly pvc_name?: unknown } =
+    jsonOf(state, `state of the server ${id}`) ?? {};
+  return typeof claim === 'string' && volumeSource.test(claim) ? claim : undefined;
 }
 
 /** SQLite has 1, PostgreSQL writes `true`. */

@@ -7,9 +7,17 @@ import { createBusyKernels } from './busy-kernels.ts';
 import type { Server } from './server.ts';
 import { createServerRoutes } from './server-routes.ts';
 
-const busy = [{ execution_state: 'idle' }, { id: 'k', execution_state: 'busy' }];
+const busy = [{ execution_state: 'idle' }, { name: 'ir', execution_state: 'busy' }];
 const answers = new Map<string | undefined, string>([
   ['/user/waits/api/kernels', JSON.stringify(busy)],
+  [
+    '/user/notes/api/kernels',
+    JSON.stringify([
+      { path: 'thesis/\u202efit\n.ipynb', kernel: { execution_state: 'busy', name: 'python3' } },
+      { path: 'rest.ipynb', kernel: { execution_state: 'idle' } },
+      { path: `${'x'.repeat(200)}.ipynb`, kernel: { execution_state: 'busy' } },
+    ]),
+  ],
   ['/user/rests/api/kernels', JSON.stringify([{ execution_state: 'idle' }, {}])],
   ['/user/other/api/kernels', '<title>Log in</title>'],
   ['/user/huge/api/kernels', JSON.stringify([...busy, 'x'.repeat(1_000_000)])],
@@ -39,16 +47,30 @@ test('a server with a busy kernel is in use, and one that answers otherwise, or 
       limits: undefined,
     }),
   });
-  const ids = ['waits', 'rests', 'other', 'huge', 'stripped', 'plain', 'silent'];
-  const serverOf = (id: string) => ({ id, userId: id, userName: id, name: '' }) as Server;
+  const ids = ['waits', 'notes', 'rests', 'other', 'huge', 'stripped', 'plain', 'silent'];
+  const serverOf = (id: string) =>
+    ({ id, userId: id, userName: id, name: '', state: 'running' }) as Server;
   for (const id of [...ids, 'used']) serverRoutes.open(serverOf(id), target);
   serverRoutes.open(serverOf('gone'), 'http://127.0.0.1:1');
   serverRoutes.routeToRemote([[serverOf('remote'), { url: target, via: undefined }]]);
   const found: string[] = [];
-  const ask = createBusyKernels({ serverRoutes, onBusy: (id) => found.push(id), timeoutMs: 1_000 });
-  await ask([...ids, 'gone', 'remote']);
+  const kernels = createBusyKernels({
+    serverRoutes,
+    onBusy: (id) => found.push(id),
+    timeoutMs: 1_000,
+  });
+  await kernels.lookAt([...ids, 'gone', 'remote']);
+  const questions = [...asked];
+  const namesOf = (id: string) => kernels.namesOf(serverOf(id));
+  expect(await Promise.all(['waits', 'stripped', 'rests'].map(namesOf))).toEqual([
+    ['ir'],
+    ['ir'],
+    [],
+  ]);
+  expect(await namesOf('notes')).toEqual(['thesis/fit.ipynb', `…${'x'.repeat(94)}.ipynb`]);
+  for (const id of ['other', 'huge', 'plain', 'gone']) expect(await namesOf(id)).toBeUndefined();
   app.closeAllConnections();
   app.close();
-  expect(found.toSorted()).toEqual(['stripped', 'waits']);
-  expect(asked.toSorted()).toEqual([...answers.keys(), '/user/silent/api/kernels'].toSorted());
+  expect(found.toSorted()).toEqual(['notes', 'stripped', 'waits']);
+  expect(questions.toSorted()).toEqual([...answers.keys(), '/user/silent/api/kernels'].toSorted());
 });

@@ -3,6 +3,7 @@ import type { TokenIssuer } from '../../identity/oauth/tokens/token-issuer.ts';
 import type { RoleStore } from '../../identity/rbac/role-store.ts';
 import type { GroupStore } from '../../identity/users/group-store.ts';
 import type { User } from '../../identity/users/user-store.ts';
+import type { UserVolumeStore } from '../../identity/users/user-volume-store.ts';
 import type { Config, SpawnerConfig } from '../../platform/config/config.ts';
 import { HubError, TextError } from '../../platform/errors.ts';
 import type { Origins } from '../../platform/http/origins.ts';
@@ -56,6 +57,7 @@ export interface LaunchPlannerDeps {
   /** `options` of a profile, or of none, as the spawner's schema parsed them. */
   readonly profileOptionsOf: (profile: string | undefined) => unknown;
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
+  readonly userVolumes: Pick<UserVolumeStore, 'list'>;
   readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
   readonly roles: Pick<RoleStore, 'getByName'>;
   readonly beforeSpawn: BeforeSpawn;
@@ -194,9 +196,10 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
         profile: chosen.profile,
         async launch(callbacks) {
           const { signal, isOurs } = callbacks;
-          const [additions, groups] = await Promise.all([
+          const [additions, groups, givenVolumes] = await Promise.all([
             deps.beforeSpawn(user, server.name, signal),
             deps.groups.groupNamesOf(user.name),
+            deps.userVolumes.list(user.id),
           ]);
           const configured = settingsOf(launch, { additions, groups });
           const settings = await deps.hooks.beforeStart(configured, signal);
@@ -213,6 +216,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
           return deps.spawner.start({
             ...callbacks,
             ...settings,
+            givenVolumes,
             ...(rescue !== undefined && { command: rescue }),
             isRescue: rescue !== undefined,
             profileOptions: deps.profileOptionsOf(chosen.profile),

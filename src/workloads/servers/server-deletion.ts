@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SystemAccountStore } from '../../identity/users/system-account-store.ts';
 import type { User } from '../../identity/users/user-store.ts';
+import type { UserVolumeStore } from '../../identity/users/user-volume-store.ts';
 import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import { HubError, messageOf } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
@@ -23,14 +24,18 @@ export function createServerDeletion(deps: {
   readonly spawner: Pick<SpawnerSet, 'delete'>;
   readonly serverStore: Pick<ServerStore, 'listOfUser'>;
   readonly systemAccounts: Pick<SystemAccountStore, 'find'>;
+  readonly userVolumes: Pick<UserVolumeStore, 'list'>;
 }): ServerDeletion {
-  const { spawner, serverStore: store, systemAccounts: accounts } = deps;
+  const { spawner, serverStore: store, systemAccounts: accounts, userVolumes } = deps;
 
   async function deleteOne(
     server: Pick<Server, 'id' | 'userId' | 'userName' | 'name'>,
     { withUser }: { readonly withUser: boolean },
   ): Promise<void> {
-    const identity = identityOf(server, await accounts.find(server.userId));
+    const identity = {
+      ...identityOf(server, await accounts.find(server.userId)),
+      givenVolumes: await userVolumes.list(server.userId),
+    };
     try {
       await spawner.delete?.(identity, { withUser, signal: timeLimit(deleteTimeoutMs) });
     } catch (error) {

@@ -72,11 +72,10 @@ export interface ServerLifecycle extends AsyncDisposable {
 }
 
 const parallelRestores = 32;
-const parallelPolls = 8;
 /** How soon after an outage of the database it knows which servers have ended meanwhile. */
 const catchUpIntervalMs = 2_000;
 /** They wait for one another's looks at the processes of the machine, which cost the same for all at once. */
-const parallelClearings = 100;
+const parallelLooks = 200;
 /** Each waits for the disk, and other writes wait behind them. */
 const parallelRecordings = 4;
 
@@ -116,8 +115,10 @@ export function createServerLifecycle(deps: {
   const closedUsers = new Map<string, number>();
   /** Servers of an earlier hub about which the spawner could not say anything yet. */
   const unclear = new Map<string, Server>();
+  /** Whose end could not be recorded. */
+  const behind = new Set<ServerUnit>();
   const clearing = {
-    endings: createLimiter(parallelClearings),
+    endings: createLimiter(parallelLooks),
     recordings: createLimiter(parallelRecordings),
   };
   let isClosed = false;
@@ -129,18 +130,15 @@ export function createServerLifecycle(deps: {
   });
   const catchingUp = createPeriodic({
     intervalMs: catchUpIntervalMs,
-    async work() {
-      const behind = [...units.values()].filter(({ isRecordBehind }) => isRecordBehind);
-      await forEachAtOnce(parallelPolls, behind, (unit) => unit.catchUp());
-    },
+    work: () => forEachAtOnce(parallelRecordings, behind, (unit) => unit.catchUp()),
     onError: (error) => log.warn({ err: error }, 'could not record which servers are stopped'),
   });
 
   async function pollAll(): Promise<void> {
-    await forEachAtOnce(parallelPolls, unclear.values(), async (server) => {
+    await forEachAtOnce(parallelRestores, unclear.values(), async (server) => {
       if (!(await restoreOne(server))) await clearAway(server, whyLost(server));
     });
-    await forEachAtOnce(parallelPolls, [...units.values()], async (unit) => {
+    await forEachAtOnce(parallelLooks, [...units.values()], async (unit) => {
       try {
         await unit.poll();
       } catch (error) {
@@ -160,16 +158,19 @@ export function createServerLifecycle(deps: {
     },
   });
 
+  /** Of all units: a copy of its own took each two kilobytes. */
+  const unitDeps = {
+    ...deps,
+    ownership,
+    onSettled(unit: ServerUnit) {
+      behind.delete(unit);
+      if (units.get(unit.server.id) === unit) units.delete(unit.server.id);
+    },
+    onBehind: (unit: ServerUnit) => void behind.add(unit),
+  };
+
   function unitFor(server: Server): ServerUnit {
-    const existing = units.get(server.id);
-    if (existing !== undefined) return existing;
-    const unit = createServerUnit(server, {
-      ...deps,
-      ownership,
-      onSettled(settled) {
-        if (units.get(server.id) === settled) units.delete(server.id);
-      },
-    });
+    const unit = units.get(server.id) ?? createServerUnit(server, unitDeps);
     units.set(server.id, unit);
     return unit;
   }

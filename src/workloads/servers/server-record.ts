@@ -15,9 +15,9 @@ import type { UnitEvents } from './unit-events.ts';
 /** What the database says of a server of this instance; of another one's it changes nothing. */
 export interface ServerRecord {
   /** Since when the server is this instance's, by the monotonic clock; undefined before. */
-  readonly ownedSinceMs: number | undefined;
+  ownedSinceMs(): number | undefined;
   /** Whether the server is gone, which the database could not be told. */
-  readonly isBehind: boolean;
+  isBehind(): boolean;
   /**
    * Takes the server for a start: another instance may want to start it too. Throws `conflict` when one
    * does, `too_many_requests` over a limit, and `unavailable` without a lease.
@@ -58,9 +58,10 @@ export interface ServerRecordDeps {
 
 export function createServerRecord(
   server: Server,
-  deps: ServerRecordDeps & Pick<UnitEvents, 'onGone' | 'endRun'>,
+  deps: ServerRecordDeps & { readonly events: Pick<UnitEvents, 'onGone' | 'endRun'> },
+  log: Logger,
 ): ServerRecord {
-  const { store, ownership, instance, limits, log } = deps;
+  const { store, ownership, instance, limits, events } = deps;
   const { id } = server;
   const { instanceId: me } = ownership;
   let ownedSinceMs: number | undefined;
@@ -84,7 +85,7 @@ export function createServerRecord(
     if (isCleanedUp) return;
     wasOurs ??= await ownership.owns(id);
     // What another instance runs by now has a token of its own.
-    if (wasOurs) await deps.onGone(server);
+    if (wasOurs) await events.onGone(server);
     isCleanedUp = true;
   }
 
@@ -108,7 +109,7 @@ export function createServerRecord(
       const nothing = { url: null, spawnerState: {}, startedAt: null };
       // Of the last failure is told until a start goes well.
       const change = { ...(failure && { failure }), ...nothing };
-      await deps.endRun(server, endedAtMs, (on) => store.moveTo(id, 'stopped', change, me, on));
+      await events.endRun(server, endedAtMs, (on) => store.moveTo(id, 'stopped', change, me, on));
       if (wasUnreported && unreported === undefined) log.info('server stop recorded late');
     } catch (error) {
       isLate(error, 'could not record yet that a server is stopped');
@@ -116,12 +117,8 @@ export function createServerRecord(
   }
 
   return {
-    get ownedSinceMs() {
-      return ownedSinceMs;
-    },
-    get isBehind() {
-      return unreported !== undefined;
-    },
+    ownedSinceMs: () => ownedSinceMs,
+    isBehind: () => unreported !== undefined,
 
     async claim({ userOptions }) {
       if (unreported !== undefined) await stopped(null);

@@ -38,6 +38,8 @@ export interface ServerRoutes {
   uses(): Iterable<readonly [serverId: string, atMs: number]>;
   /** Where those of these servers that run here list their kernels, as far as that is known. */
   kernelLists(serverIds: ReadonlySet<string>): Iterable<readonly [string, KernelList]>;
+  /** Where this one lists them, if it is reached from here without another instance. */
+  kernelListOf(server: Server): KernelList | undefined;
   /** The servers that had traffic since this was called last. */
   collectTraffic(): Iterable<Traffic>;
 }
@@ -154,6 +156,14 @@ export function createServerRoutes(deps: {
         const isAsked = remote === undefined && serverIds.has(serverId);
         if (isAsked && url !== undefined && path !== undefined) yield [serverId, { url, path }];
       }
+    },
+
+    kernelListOf(server) {
+      const prefix = prefixOf(server);
+      const { serverId, remote, kernelsPath: path } = open.get(prefix) ?? {};
+      const url = routes.find(prefix)?.target;
+      const isReached = serverId === server.id && remote?.via === undefined;
+      return isReached && url !== undefined && path !== undefined ? { url, path } : undefined;
     },
 
     *collectTraffic() {

@@ -45,8 +45,6 @@ export interface ServerUnit {
     limits: { readonly endings: Limiter; readonly recordings: Limiter },
   ): Promise<void>;
   poll(): Promise<void>;
-  /** Whether the server is gone, which the database could not be told. */
-  readonly isRecordBehind: boolean;
   /** Tells the database of an end that it could not be told of. Never throws. */
   catchUp(): Promise<void>;
   /** Tells of the output of an adopted server. */
@@ -83,11 +81,13 @@ export function createServerUnit(
     readonly stopGraceMs: number;
     /** The server is stopped and the database knows: the unit holds nothing any more. */
     readonly onSettled: (unit: ServerUnit) => void;
+    /** The server is stopped, which the database could not be told. */
+    readonly onBehind: (unit: ServerUnit) => void;
   },
 ): ServerUnit {
   const { spawner, events, stopGraceMs } = deps;
   const log = deps.log.child({ user: server.userName, server: server.name });
-  const record = createServerRecord(server, { ...deps, ...events, log });
+  const record = createServerRecord(server, deps, log);
   const isSilent = createEngineSilence(log);
   let state: ServerState = 'stopped';
   let isReleased = false;
@@ -101,6 +101,8 @@ export function createServerUnit(
   /** What is launched and answers. */
   let spawned: SpawnedServer | undefined;
   const output = createOutputFeed(retainedOutput);
+  // Outlives the start, of which it must not hold anything.
+  const onOutput = (line: string) => output.push(line);
   let lastForeignProcess: Phrase | undefined;
 
   const failureOf = (message: Phrase): ServerFailure => ({
@@ -115,7 +117,8 @@ export function createServerUnit(
     start = undefined;
     phase = undefined;
     hasKeptState = false;
-    if (!record.isBehind) deps.onSettled(unit);
+    if (record.isBehind()) deps.onBehind(unit);
+    else deps.onSettled(unit);
   }
 
   /** Begins a transition after the one before it. */
@@ -152,7 +155,7 @@ export function createServerUnit(
         cancelled: cancel.signal,
         isOurs: record.isSurelyOurs,
         steps,
-        onOutput: (line) => output.push(line),
+        onOutput,
         onPhase,
         async keepState(spawnerState) {
           await record.keepState(spawnerState);
@@ -229,7 +232,7 @@ export function createServerUnit(
 
   async function catchUp(): Promise<void> {
     await then(async () => {
-      if (state !== 'stopped' || !record.isBehind) return;
+      if (state !== 'stopped' || !record.isBehind()) return;
       await record.catchUp();
       // A start that came in the meantime needs the unit.
       if (state === 'stopped') settle();
@@ -239,11 +242,8 @@ export function createServerUnit(
   const unit: ServerUnit = {
     server,
     output,
-    onOutput: (line) => output.push(line),
+    onOutput,
     catchUp,
-    get isRecordBehind() {
-      return record.isBehind;
-    },
     get state() {
       return state;
     },
@@ -251,7 +251,7 @@ export function createServerUnit(
       return launched?.state;
     },
     get ownedSinceMs() {
-      return record.ownedSinceMs;
+      return record.ownedSinceMs();
     },
     get progress() {
       return start?.steps;

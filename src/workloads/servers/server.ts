@@ -1,4 +1,5 @@
 import { serverNamePattern } from '../../platform/config/common-schema.ts';
+import { encodeSegment } from '../../platform/http/request-address.ts';
 import { type Phrase, type Text, text } from '../../platform/texts/text.ts';
 import type { SpawnerState, SpawnPhase } from '../../plugin/host/spawn-request.ts';
 import { endedWithoutHub } from './start-texts.ts';
@@ -96,11 +97,6 @@ export interface ServerProgress {
 export function serverPrefix(basePath: string, userName: string, serverName: string): string {
   const user = `${basePath}user/${encodeSegment(userName)}/`;
   return serverName === '' ? user : `${user}${encodeSegment(serverName)}/`;
-}
-
-/** A user or server name as one path segment; what URLs allow in a segment stays readable. */
-export function encodeSegment(name: string): string {
-  return encodeURIComponent(name).replaceAll('%40', '@');
 }
 
 /** Whether a name can be that of a named server. */

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { AccessTokenStore } from '../../identity/oauth/tokens/access-token-store.ts';
 import type { Owner } from '../../identity/rbac/owner.ts';
 import type { GroupStore } from '../../identity/users/group-store.ts';
-import type { SystemAccountStore } from '../../identity/users/system-account-store.ts';
 import type { User, UserStore } from '../../identity/users/user-store.ts';
 import type { AuditDetail } from '../../platform/audit/detail-labels.ts';
 import type { Config } from '../../platform/config/config.ts';
@@ -96,33 +95,34 @@ export interface UserServers {
 /** What an authenticator has to say before a server is stopped; throws where the user must log in. */
 export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
-export function createUserServers(deps: {
-  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'spawners' | 'basePath' | 'directory'>;
-  readonly origins: Pick<Origins, 'of'>;
-  readonly isConfigured: boolean;
-  readonly users: Pick<UserStore, 'findByName'>;
-  readonly serverStore: ServerStore;
-  readonly lifecycle: ServerLifecycle;
-  readonly spawner: Pick<SpawnerSet, 'forms' | 'delete'>;
-  readonly groups: Pick<GroupStore, 'groupNamesOf'>;
-  readonly planLaunch: (launch: Launch) => LaunchPlan;
-  readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
-  readonly decideAccount: DecideAccount;
-  readonly systemAccounts: Pick<SystemAccountStore, 'find'>;
-  readonly beforeStop: BeforeStop;
-  /** Throws `unavailable` while no servers are started. */
-  readonly requireNoMaintenance: () => Promise<void>;
-  /** Throws `forbidden` where a budget of the user, or of the profile, is used up. */
-  readonly requireBudget: (user: User, profile: string | undefined) => Promise<void>;
-  readonly audit: Pick<AuditTrail, 'recordAlone'>;
-  /** Stores that a server is used now. */
-  readonly recordUse: (serverId: string) => Promise<void>;
-  /** Keeps a server running for so long from now on; 0 keeps it no longer. */
-  readonly keepRunning: (serverId: string, ms: number) => Promise<void>;
-  /** A limit has stopped a server. */
-  readonly onStopAtLimit: (reason: LimitKind) => void;
-  readonly log: Logger;
-}): UserServers {
+export function createUserServers(
+  deps: {
+    readonly config: Pick<Config, 'Hub' | 'Spawner' | 'spawners' | 'basePath' | 'directory'>;
+    readonly origins: Pick<Origins, 'of'>;
+    readonly isConfigured: boolean;
+    readonly users: Pick<UserStore, 'findByName'>;
+    readonly serverStore: ServerStore;
+    readonly lifecycle: ServerLifecycle;
+    readonly spawner: Pick<SpawnerSet, 'forms' | 'delete'>;
+    readonly groups: Pick<GroupStore, 'groupNamesOf'>;
+    readonly planLaunch: (launch: Launch) => LaunchPlan;
+    readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
+    readonly decideAccount: DecideAccount;
+    readonly beforeStop: BeforeStop;
+    /** Throws `unavailable` while no servers are started. */
+    readonly requireNoMaintenance: () => Promise<void>;
+    /** Throws `forbidden` where a budget of the user, or of the profile, is used up. */
+    readonly requireBudget: (user: User, profile: string | undefined) => Promise<void>;
+    readonly audit: Pick<AuditTrail, 'recordAlone'>;
+    /** Stores that a server is used now. */
+    readonly recordUse: (serverId: string) => Promise<void>;
+    /** Keeps a server running for so long from now on; 0 keeps it no longer. */
+    readonly keepRunning: (serverId: string, ms: number) => Promise<void>;
+    /** A limit has stopped a server. */
+    readonly onStopAtLimit: (reason: LimitKind) => void;
+    readonly log: Logger;
+  } & Parameters<typeof createServerDeletion>[0],
+): UserServers {
   const { config, serverStore: store, lifecycle, spawner, accessTokens, log } = deps;
   const { Hub, Spawner: spawnerConfig, basePath } = config;
   const { profiles } = spawnerConfig;

@@ -14,7 +14,7 @@ import { randomToken } from '../../platform/crypto/random.ts';
 import type { RequireVersion } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
-import { fieldProblem } from '../../platform/texts/field-problem.ts';
+import { fieldError } from '../../platform/http/field-error.ts';
 import { text } from '../../platform/texts/text.ts';
 import {
   isDisplaced,
@@ -219,16 +219,14 @@ export function createServiceAdministration(
       .sort((left, right) => Number(left.isTaken) - Number(right.isTaken));
     const [problem] = problems;
     if (problem === undefined) return;
-    throw new HubError(
-      problem.isTaken ? 'conflict' : 'bad_request',
-      fieldProblem(problem.field, problem.message),
-    );
+    const code = problem.isTaken ? 'conflict' : 'bad_request';
+    throw fieldError(problem.field, problem.message, code);
   }
 
   function requireSound({ api_token, ...definition }: ServiceConfig): void {
     const name = serviceSchema.shape.name.safeParse(definition.name);
     if (!name.success) {
-      throw new HubError('bad_request', fieldProblem('name', issueProblem(name.error.issues[0])));
+      throw fieldError('name', issueProblem(name.error.issues[0]));
     }
     const { command, oauth_client_allowed_scopes } = definition;
     if (JSON.stringify(definition).length > maxDefinitionLength) {
@@ -243,13 +241,15 @@ export function createServiceAdministration(
     }
     for (const [field, address] of calledAddresses(definition)) {
       if (!isMetadataAddress(new URL(address).hostname)) continue;
-      const message = text`${field}: is a link-local or metadata address, where clouds keep credentials.`;
-      throw new HubError('bad_request', message);
+      throw fieldError(
+        field,
+        text`is a link-local or metadata address, where clouds keep credentials`,
+      );
     }
     for (const scope of oauth_client_allowed_scopes) {
       const problem = scopeProblem(scope, deps.catalogue);
       if (problem === undefined) continue;
-      throw new HubError('bad_request', fieldProblem('oauth_client_allowed_scopes', problem));
+      throw fieldError('oauth_client_allowed_scopes', problem);
     }
   }
 
@@ -355,7 +355,7 @@ export async function removeShadowedServices(
     return { remove: removed.map(({ definition }) => definition.name) };
   });
   for (const { definition } of removed) {
-    const { environment, ...former } = definition;
+    const { environment, headers, ...former } = definition;
     log.warn(
       { service: definition.name, former },
       'service added at run time deleted with its token and roles, the configuration has it now',

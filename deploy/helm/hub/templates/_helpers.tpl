@@ -79,15 +79,64 @@ capabilities:
 {{- $hosts | uniq | toJson -}}
 {{- end -}}
 
-{{/* The port of gateways, or of the hub where there are none, of the namespace of the release. */}}
+{{/* How many gateways. They answer no challenge of an authority but dns-01. */}}
+{{- define "hub.gateways" -}}
+{{- $replicas := .Values.gateways.replicas -}}
+{{- $challenge := dig "Hub" "acme" "challenge" "tls-alpn-01" .Values.config -}}
+{{- $atHub := and (eq .Values.tls.mode "acme") (ne $challenge "dns-01") -}}
+{{- if and $atHub (gt (int $replicas) 0) -}}
+{{- fail "tls.mode acme is for hubs without gateways: leave gateways.replicas out, or set config.Hub.acme.challenge to dns-01" -}}
+{{- end -}}
+{{- if kindIs "invalid" $replicas }}{{ ternary 0 2 $atHub }}{{ else }}{{ $replicas }}{{ end -}}
+{{- end -}}
+
+{{/* What browsers reach: gateways, or the hub where there are none. */}}
 {{- define "hub.frontComponent" -}}
-{{- if gt (int .Values.gateways.replicas) 0 }}gateway{{ else }}hub{{ end -}}
+{{- if gt (include "hub.gateways" . | int) 0 }}gateway{{ else }}hub{{ end -}}
+{{- end -}}
+
+{{- define "hub.bindUrl" -}}
+{{ ternary "https" "http" (ne .Values.tls.mode "") }}://0.0.0.0:8000/
+{{- end -}}
+
+{{/* Where who comes by plain http is sent to https, with TLS of the hub's own. */}}
+{{- define "hub.redirectUrl" -}}
+http://0.0.0.0:8001/
+{{- end -}}
+
+{{/* Ports of the container that browsers reach. */}}
+{{- define "hub.frontPorts" -}}
+- name: http
+  containerPort: 8000
+{{- if .Values.tls.mode }}
+- name: redirect
+  containerPort: 8001
+{{- end }}
+{{- end -}}
+
+{{/* Who reaches what browsers reach: with TLS of the hub's own there is nothing before it. */}}
+{{- define "hub.frontIngress" -}}
+{{- if .Values.tls.mode -}}
+- ports:
+    - port: http
+    - port: redirect
+{{- else -}}
+- from:
+    {{- toYaml .Values.networkPolicy.ingressFrom | nindent 4 }}
+  ports:
+    - port: http
+{{- end -}}
+{{- end -}}
+
+{{/* Whether an Ingress ends TLS. */}}
+{{- define "hub.hasIngress" -}}
+{{- if and .Values.ingress.enabled (eq .Values.tls.mode "") }}true{{ end -}}
 {{- end -}}
 
 {{/* What the chart knows of the configuration, under what the values say. */}}
 {{- define "hub.config" -}}
 {{- $hub := dict
-  "bind_url" "http://0.0.0.0:8000/"
+  "bind_url" (include "hub.bindUrl" .)
   "hub_bind_url" "http://0.0.0.0:8080"
   "hub_connect_url" (printf "http://%s-api.%s.svc:8080" (include "hub.name" .) .Release.Namespace)
   "instance_url" (dict "env" "HUB_INSTANCE_URL")
@@ -99,7 +148,18 @@ capabilities:
 {{- if .Values.secret.keyvUrl -}}
 {{- $_ := set $hub "keyv_url" (dict "env" "HUB_KEYV_URL") -}}
 {{- end -}}
-{{- if or .Values.ingress.enabled .Values.httpRoute.enabled -}}
+{{- if .Values.tls.mode -}}
+{{- if .Values.httpRoute.enabled }}{{ fail "httpRoute is for hubs whose TLS ends before them: set tls.mode to nothing" }}{{ end -}}
+{{- $_ := set $hub "public_url" (printf "https://%s/" .Values.ingress.host) -}}
+{{- if eq (include "hub.frontComponent" .) "hub" }}{{ $_ := set $hub "redirect_bind_url" (include "hub.redirectUrl" .) }}{{ end -}}
+{{- if eq .Values.tls.mode "acme" -}}
+{{- $acme := dict "accept_terms" true -}}
+{{- with .Values.tls.email }}{{ $_ := set $acme "email" . }}{{ end -}}
+{{- $_ := set $hub "acme" $acme -}}
+{{- else -}}
+{{- $_ := set $hub "certificates" (list (dict "certificate" "/etc/hub/tls/tls.crt" "key" "/etc/hub/tls/tls.key")) -}}
+{{- end -}}
+{{- else if or .Values.ingress.enabled .Values.httpRoute.enabled -}}
 {{- $_ := set $hub "public_url" (printf "%s://%s/" (ternary "https" "http" (ne .Values.ingress.tlsSecret "")) .Values.ingress.host) -}}
 {{- $_ := set $hub "trusted_proxies" .Values.ingress.trustedProxies -}}
 {{- end -}}
@@ -108,8 +168,20 @@ capabilities:
   "Spawner" (dict "class" "kubernetes")
   "KubernetesSpawner" (dict "namespace" (include "hub.serversNamespace" .))
 -}}
+{{- with .Values.servers.files -}}
+{{- if (dig "KubernetesSpawner" "pod_patch" dict $.Values.config) -}}
+{{- fail "servers.files is a pod_patch of its own: with config.KubernetesSpawner.pod_patch, mount the files there" -}}
+{{- end -}}
+{{- $mounts := list -}}
+{{- range $name, $file := . -}}
+{{- $mounts = append $mounts (dict "name" "files" "mountPath" $file.mountPath "subPath" $name "readOnly" true) -}}
+{{- end -}}
+{{- $volume := dict "name" "files" "configMap" (dict "name" (printf "%s-files" (include "hub.name" $))) -}}
+{{- $spec := dict "containers" (list (dict "name" "server" "volumeMounts" $mounts)) "volumes" (list $volume) -}}
+{{- $_ := set $own.KubernetesSpawner "pod_patch" (dict "spec" $spec) -}}
+{{- end -}}
 {{- $config := mustMergeOverwrite $own (deepCopy .Values.config) -}}
-{{- if gt (int .Values.gateways.replicas) 0 -}}
+{{- if eq (include "hub.frontComponent" .) "gateway" -}}
 {{- $service := dict "name" "gateways" "api_token" (dict "env" "HUB_GATEWAY_TOKEN") -}}
 {{- $role := dict "name" "gateways" "scopes" (list "gateway") "services" (list "gateways") -}}
 {{- $_ := set $config.Hub "services" (append ($config.Hub.services | default list) $service) -}}
@@ -148,7 +220,7 @@ capabilities:
 {{- if .Values.secret.keyvUrl }}
 {{- include "hub.secretVariable" (list . "HUB_KEYV_URL" "keyv-url") | nindent 0 }}
 {{- end }}
-{{- if gt (int .Values.gateways.replicas) 0 }}
+{{- if eq (include "hub.frontComponent" .) "gateway" }}
 {{- include "hub.secretVariable" (list . "HUB_GATEWAY_TOKEN" "gateway-token") | nindent 0 }}
 {{- end }}
 {{- if .Values.serviceMonitor.enabled }}

@@ -10,6 +10,11 @@ import { createSealer } from '../../../platform/crypto/sealer.ts';
 import { hubCommand } from '../../../platform/files/program-folder.ts';
 import { isBackupName } from '../../../platform/store/database-backup.ts';
 import { checkExpiringState } from '../../../platform/store/keyv.ts';
+import {
+  type LastBackup,
+  oldBackupDays,
+  readLastBackup,
+} from '../../../platform/store/last-backup.ts';
 import { type DatabaseProbe, probeDatabase } from '../../../platform/store/probe-database.ts';
 import { type Finding, failed, ok, skipped, warning } from '../../../plugin/host/finding.ts';
 import { findClosedPlace } from '../../../spawning/processes/closed-path.ts';
@@ -118,10 +123,11 @@ export async function checkFolders({ Hub, directory }: Config): Promise<readonly
   return await Promise.all([...folders].map(([setting, folder]) => checkFolder(setting, folder)));
 }
 
-/** Whether the backups that the hub makes are there; nothing where it makes none. */
-export async function checkBackups({ Hub, directory }: Config): Promise<readonly Finding[]> {
+/** Whether backups are made: those of the hub, or of `hub backup` by whatever runs it; nothing where there was none. */
+export async function checkBackups(config: Config): Promise<readonly Finding[]> {
+  const { Hub, directory } = config;
+  if (Hub.backup === undefined) return checkOtherBackups(config);
   const check = 'backups of Hub.backup';
-  if (Hub.backup === undefined) return [];
   const folder = resolve(directory, Hub.backup.directory);
   const names = (await readdir(folder).catch(() => [])).filter(isBackupName).toSorted();
   const last = names.at(-1);
@@ -133,6 +139,20 @@ export async function checkBackups({ Hub, directory }: Config): Promise<readonly
   return hours > 2 * Hub.backup.interval_hours
     ? [failed(check, said, fix)]
     : [ok(check, `${said}: ${join(folder, last)}`)];
+}
+
+/** Such as those of a CronJob. */
+async function checkOtherBackups({ Hub, directory }: Config): Promise<readonly Finding[]> {
+  const check = 'backups of the database';
+  // That the database does not answer is said by another check.
+  const last = await readLastBackup({ url: Hub.database_url, directory }).catch(() => ({}));
+  const { at, file, failedAt = 0, problem = '' }: LastBackup = last;
+  const fix = `see the log of what makes them, and try it: ${hubCommand('backup trial')}`;
+  if (failedAt > (at ?? 0)) return [failed(check, `the last one failed: ${problem}`, fix)];
+  if (at === undefined) return [];
+  const days = (Date.now() - at) / 86_400_000;
+  const said = `the last one is ${days.toFixed(1)} days old: ${file}`;
+  return [days > oldBackupDays ? warning(check, said, fix) : ok(check, said)];
 }
 
 /** Path of the database, of an SQLite in a file. */

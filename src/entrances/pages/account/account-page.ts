@@ -16,6 +16,9 @@ import {
   type TokensChoice,
 } from '../login/new-password-fields.ts';
 import { type PasskeySection, passkeySection } from './passkey-section.ts';
+import type { SessionEntry } from './session-list.ts';
+import { sessionSection } from './session-section.ts';
+import { type TokenSection, tokenSection } from './token-section.ts';
 
 export interface AccountView {
   readonly layout: FormLayoutProps;
@@ -31,6 +34,8 @@ export interface AccountView {
   readonly secondFactor?: SecondFactorStatus | undefined;
   /** Undefined where second factors cannot be used. */
   readonly passkeys?: PasskeySection | undefined;
+  readonly sessions: readonly SessionEntry[];
+  readonly tokens: TokenSection;
   /** What was last done with the account, newest first. */
   readonly activity: readonly AuditEntry[];
 }
@@ -68,15 +73,16 @@ export interface SecondFactorStatus {
   readonly recoveryCodesLeft: number | undefined;
 }
 
-/** The person's own account: password, passkeys, linked identities, second factor. */
+/** The person's own account: password, passkeys, linked identities, second factor, logins, tokens. */
 export function accountPage(view: AccountView): Html {
-  const { layout, userName, groups, password, secondFactor, passkeys } = view;
+  const { layout, userName, groups, password, secondFactor, passkeys, sessions, tokens } = view;
   return pageLayout(layout, {
     title: text`Account`,
     place: 'account',
     scripts: [
       ...(password === undefined ? [] : (['password-toggle.js'] as const)),
       ...(passkeys === undefined ? [] : (['passkey.js'] as const)),
+      ...(tokens.newToken === undefined ? [] : (['copy-button.js'] as const)),
     ],
     body: html`${pageHead(text`Account`, lead(userName, groups))}
 ${profileSection(view)}
@@ -84,6 +90,8 @@ ${password && passwordSection(layout, userName, password)}
 ${passkeys && passkeySection(layout, passkeys)}
 ${secondFactor && secondFactorSection(layout, secondFactor, passkeys !== undefined && passkeys.passkeys.length > 0)}
 ${identitySection(view)}
+${sessionSection(layout, sessions)}
+${tokenSection(layout, tokens)}
 ${activitySection(view)}`,
   });
 }
@@ -144,7 +152,7 @@ ${textField({
 })}
 ${newPasswordFields(rules, problems)}
 ${endTokensField(tokens)}
-<div class="actions"><button class="button primary">${text`Change password`}</button></div>
+<div class="actions"><button class="button">${text`Change password`}</button></div>
 </form></section>`;
 }
 

@@ -3,10 +3,10 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { type AccountView, accountPage } from './account-page.ts';
 import { recoveryCodesPage, secondFactorSetUpPage } from './second-factor-pages.ts';
-import { sessionsPage } from './sessions-page.ts';
+import { sessionSection } from './session-section.ts';
 import { readTokenForm } from './token-form.ts';
 import type { NewTokenView } from './token-form-view.ts';
-import { type TokenView, tokenPage } from './token-page.ts';
+import { type TokenSection, tokenSection } from './token-section.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
 const layout: FormLayoutProps = {
@@ -19,7 +19,14 @@ const layout: FormLayoutProps = {
 };
 const ago = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000);
 
-describe('the token page', () => {
+const part = {
+  total: 1,
+  shown: 1,
+  borders: { first: undefined, last: undefined },
+  urlOf: () => '/base/hub/account#tokens',
+};
+
+describe('the tokens of the account', () => {
   const form = readTokenForm(new URLSearchParams());
   const newToken: Omit<NewTokenView, 'layout'> = {
     lifetimes: [
@@ -32,21 +39,14 @@ describe('the token page', () => {
     isAdministrator: false,
     form,
   };
-  const part = {
-    total: 1,
-    shown: 1,
-    borders: { first: undefined, last: undefined },
-    urlOf: () => '/base/hub/token',
-  };
-  const tokens = (view: Partial<TokenView>): string =>
+  const tokens = (section: Partial<TokenSection>): string =>
     String(
-      tokenPage({
-        layout,
+      tokenSection(layout, {
         tokens: [],
         clients: [],
         pages: { tokens: part, clients: part },
         form: newToken,
-        ...view,
+        ...section,
       }),
     );
   const token = { id: 't1', note: 'Nightly', may: [], createdAt: ago(60) };
@@ -138,7 +138,7 @@ describe('the token page', () => {
   });
 });
 
-describe('the sessions page', () => {
+describe('the sessions of the account', () => {
   const session = {
     sessionId: 's1',
     userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
@@ -150,29 +150,16 @@ describe('the sessions page', () => {
   const other = { ...session, sessionId: 's2', isCurrent: false };
 
   test('marks the browser one is in, which logs out instead of ending itself', () => {
-    const page = String(sessionsPage({ layout, sessions: [session, other] }));
+    const page = String(sessionSection(layout, [session, other]));
     expect(page.match(/This browser/g)).toHaveLength(1);
     expect(page).toContain('Firefox on Linux');
     expect(page).toContain('name="session_id" value="s2"');
     expect(page).not.toContain('value="s1"');
   });
 
-  test('is one with the account and its tokens', () => {
-    const [tabs = ''] =
-      /<nav class="tabs"[\s\S]*?<\/nav>/.exec(String(sessionsPage({ layout, sessions: [] }))) ?? [];
-    expect(
-      [...tabs.matchAll(/href="([^"]+)"( aria-current="page")?/g)].map(([, ...link]) => link),
-    ).toEqual([
-      ['/base/hub/account', undefined],
-      ['/base/hub/sessions', ' aria-current="page"'],
-      ['/base/hub/token', undefined],
-      ['/base/hub/usage', undefined],
-    ]);
-  });
-
   test('offers to end all others only when there are others', () => {
-    expect(String(sessionsPage({ layout, sessions: [session] }))).not.toContain('end-others');
-    expect(String(sessionsPage({ layout, sessions: [session, other] }))).toContain(
+    expect(String(sessionSection(layout, [session]))).not.toContain('end-others');
+    expect(String(sessionSection(layout, [session, other]))).toContain(
       'action="/base/hub/sessions/end-others"',
     );
   });
@@ -188,10 +175,31 @@ describe('the account page', () => {
         profile: { displayName: undefined, email: undefined, providedBy: undefined },
         identities: [],
         linkable: [],
+        sessions: [],
+        tokens: {
+          tokens: [],
+          clients: [],
+          pages: { tokens: part, clients: part },
+          form: undefined,
+        },
         activity: [],
         ...view,
       }),
     );
+
+  test('has the logins and the tokens as parts, to which its navigation leads', () => {
+    const page = account({});
+    const [tabs = ''] = /<nav class="tabs"[\s\S]*?<\/nav>/.exec(page) ?? [];
+    expect(
+      [...tabs.matchAll(/href="([^"]+)"( aria-current="page")?/g)].map(([, ...link]) => link),
+    ).toEqual([
+      ['/base/hub/account', ' aria-current="page"'],
+      ['/base/hub/account#sessions', undefined],
+      ['/base/hub/account#tokens', undefined],
+      ['/base/hub/usage', undefined],
+    ]);
+    for (const part of ['sessions', 'tokens']) expect(page).toContain(`id="${part}"`);
+  });
 
   test('asks for the current password before a new one', () => {
     const page = account({

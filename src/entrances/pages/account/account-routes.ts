@@ -1,21 +1,25 @@
 import { HubError } from '../../../platform/errors.ts';
 import { phraseIn, text } from '../../../platform/texts/text.ts';
 import { deviceName } from '../elements/device.ts';
-import type { BoundPages, Failure } from '../forms/binding.ts';
+import type { BoundPages, Failure, ModelOf, Shown } from '../forms/binding.ts';
 import { endsApiTokens, newPasswordProblems } from '../login/new-password-fields.ts';
 import { accountPage, type PasswordSection, type ProfileSection } from './account-page.ts';
+import { type TokenDeps, tokenRoutes, tokensIn } from './token-routes.ts';
 
 const passwordPath = '/account/password';
 const profilePath = '/account/profile';
 
-/** `/hub/account`: the person's own password, linked identities, second factor. */
-export function accountRoutes({ page, form, pages: { urls } }: BoundPages): void {
-  const showAccount = page('/account', 'viewOwnAccount', (shown) => {
+/** `/hub/account`: the person's own password, linked identities, second factor, logins and tokens. */
+export function accountRoutes(bound: BoundPages, deps: TokenDeps): void {
+  const { page, form, pages } = bound;
+  const { urls } = pages;
+  const show = (shown: Shown<ModelOf<'viewOwnAccount'>>) => {
     const { layout, model, failure, language, ctx } = shown;
     const { password, passkeys } = model;
     return accountPage({
       ...model,
       layout,
+      tokens: tokensIn(shown, bound, deps),
       profile: { ...model.profile, typed: typedIn(failure) },
       password: password && {
         rules: { minimumLength: password.minimumLength },
@@ -30,7 +34,8 @@ export function accountRoutes({ page, form, pages: { urls } }: BoundPages): void
         suggestedName: phraseIn(deviceName(ctx.get('User-Agent')), language),
       },
     });
-  });
+  };
+  const showAccount = page('/account', 'viewOwnAccount', show);
 
   form(profilePath, 'changeOwnProfile', {
     body: (sent) => ({ display_name: sent.get('display_name') ?? '' }),
@@ -42,7 +47,9 @@ export function accountRoutes({ page, form, pages: { urls } }: BoundPages): void
     check(sent) {
       const repeated = newPasswordProblems(sent, undefined)?.repeated;
       if (repeated === undefined) return;
-      throw new HubError('bad_request', repeated, { details: { field: 'repeat_password' } });
+      throw new HubError('bad_request', repeated, {
+        field: { name: 'repeat_password', problem: repeated },
+      });
     },
     body: (sent) => ({
       current_password: sent.get('current_password') ?? '',
@@ -62,6 +69,32 @@ export function accountRoutes({ page, form, pages: { urls } }: BoundPages): void
     body: (sent) => ({ identity_id: sent.get('identity_id') ?? '' }),
     done: () => ({ to: urls.account, say: text`It is unlinked.` }),
   });
+
+  form('/sessions/end', 'endSession', {
+    params: (sent, { caller }) => ({ name: caller.owner.name, id: sent.get('session_id') ?? '' }),
+    done: () => ({ to: urls.sessions, say: text`That login has ended.` }),
+    isGone: () => ({ to: urls.sessions, say: text`This login has ended already.`, kind: 'bad' }),
+  });
+
+  form('/sessions/end-others', 'endSessions', {
+    params: (_sent, { caller }) => ({ name: caller.owner.name }),
+    query: () => ({ keep_current: '1' }),
+    done: () => ({ to: urls.sessions, say: text`All your other logins have ended.` }),
+  });
+
+  tokenRoutes(bound, showAccount, deps);
+
+  // Addresses that others link to; `/hub/token` is that of JupyterHub, with what fills in the form.
+  for (const [path, section] of [
+    ['/sessions', 'sessions'],
+    ['/token', 'tokens'],
+  ] as const) {
+    page(path, 'viewOwnAccount', (shown) =>
+      pages.hasTyped(shown.ctx)
+        ? show(shown)
+        : { redirect: `${urls.account}${shown.ctx.search}#${section}` },
+    );
+  }
 }
 
 function typedIn(failure: Failure | undefined): ProfileSection['typed'] {
@@ -72,9 +105,10 @@ function typedIn(failure: Failure | undefined): ProfileSection['typed'] {
 function problemsIn(failure: Failure | undefined): PasswordSection['problems'] {
   if (failure?.path !== passwordPath) return undefined;
   const { field, problem } = failure;
+  const at = (name: string) => (field?.name === name ? problem : undefined);
   return {
-    current: field === 'current_password' ? problem : undefined,
-    repeated: field === 'repeat_password' ? problem : undefined,
-    password: field === 'new_password' ? problem : undefined,
+    current: at('current_password'),
+    repeated: at('repeat_password'),
+    password: at('new_password'),
   };
 }

@@ -34,7 +34,7 @@ const maxOffered = 20;
 export function newTokenForm(view: NewTokenView): Html {
   const { layout, lifetimes, form, problem, choices } = view;
   const isLasting = lifetimes.some(({ value }) => value === '');
-  return html`<form class="fields new-token" method="post" action="${layout.urls.tokens}">
+  return html`<form class="fields new-token" method="post" action="${layout.urls.createToken}#tokens">
 ${csrfField(layout)}
 ${problem !== undefined && notice('bad', problem)}
 ${textField({
@@ -114,7 +114,7 @@ function searchField({ layout, form }: NewTokenView, group: ScopeGroup): Html {
     autocomplete: 'off',
     isLiteral: true,
     maxLength: 100,
-  })}<button class="button" name="find" value="${group}" formaction="${layout.urls.tokens}#token-${group}" formnovalidate>${text`Find`}</button></div>`;
+  })}<button class="button" name="find" value="${group}" formaction="${layout.urls.createToken}#token-${group}" formnovalidate>${text`Find`}</button></div>`;
 }
 
 function choiceField(

@@ -62,7 +62,7 @@ export function readTokenForm(form: URLSearchParams): TokenForm {
 export function requestedScopes(
   form: TokenForm,
   catalogue: ScopeCatalogue,
-): { readonly scopes: readonly string[] } | { readonly problem: Phrase } {
+): { readonly scopes: readonly string[] } | { readonly field: string; readonly problem: Phrase } {
   const { ticked } = form;
   const typed = wordsOf(form.scopes);
   const hasChosen = ticked.length + typed.length > 0;
@@ -71,13 +71,18 @@ export function requestedScopes(
   if (may !== 'choose') {
     if (!hasChosen) return { scopes: extentScopes[may] };
     return {
+      field: 'may',
       problem: text`Single rights are ticked or typed below, but another choice is made above. Choose “Only what I choose” for a token with these rights, or untick them.`,
     };
   }
-  if (!hasChosen) return { problem: text`Tick at least one thing that the token may do.` };
+  if (!hasChosen)
+    return { field: 'may', problem: text`Tick at least one thing that the token may do.` };
   const reach = reachOf(form);
   if (reach === undefined)
-    return { problem: text`Type the name for whom or what the rights hold.` };
+    return {
+      field: 'reach_name',
+      problem: text`Type the name for whom or what the rights hold.`,
+    };
   const scopes: string[] = [];
   for (const each of ticked) {
     const { scope } = readScope(each);
@@ -92,6 +97,7 @@ export function requestedScopes(
       scopes.push(each + reach);
     else
       return {
+        field: 'reach',
         problem: text`“${definition.description}” cannot be limited to this: ${reach.slice(1)}.`,
       };
   }

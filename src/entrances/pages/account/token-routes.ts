@@ -1,76 +1,88 @@
 import type { ScopeChoices } from '../../../identity/rbac/scope-choices.ts';
 import type { ScopeCatalogue } from '../../../identity/rbac/scope-definitions.ts';
+import { edgeFields } from '../../../operations/users-query.ts';
 import { HubError } from '../../../platform/errors.ts';
 import type { ListPage } from '../../../platform/store/page-edge.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { lifetimes } from '../elements/form.ts';
-import { bordersOf, edgeFields, type PagingView } from '../elements/table.ts';
-import type { BoundPages } from '../forms/binding.ts';
+import { bordersOf, type PagingView } from '../elements/table.ts';
+import type { BoundPages, ModelOf, ShowAgain, Shown } from '../forms/binding.ts';
 import type { ShownOnce } from '../shown-once.ts';
 import { clientTitle } from './client-title.ts';
 import { offeredExtents, readTokenForm, requestedScopes, type TokenForm } from './token-form.ts';
-import { tokenPage } from './token-page.ts';
+import type { TokenSection } from './token-section.ts';
 
 const everyLifetime = [...lifetimes, { value: '', label: text`Does not expire` }];
 
 /** Fields that fill in the form from an address. */
 const prefilling = ['note', 'expires_in', 'may', 'scope', 'ticked', 'reach', 'scopes', 'new'];
 
-/** `/hub/token`: tokens made by hand, and applications that were allowed to act for the person. */
-export function tokenPageRoutes(
-  { page, form, pages }: BoundPages,
-  deps: {
-    readonly catalogue: ScopeCatalogue;
-    /** `Hub.token_expires_in_max_seconds`; 0 for none. */
-    readonly maxLifetimeSeconds: number;
-    readonly newTokens: ShownOnce<{ readonly token: string; readonly note: string }>;
-  },
+export interface TokenDeps {
+  readonly catalogue: ScopeCatalogue;
+  /** `Hub.token_expires_in_max_seconds`; 0 for none. */
+  readonly maxLifetimeSeconds: number;
+  readonly newTokens: ShownOnce<{ readonly token: string; readonly note: string }>;
+}
+
+const tokenPath = '/token';
+
+/** What the account shows of tokens made by hand, and of applications that were allowed to act for the person. */
+export function tokensIn(
+  { model, visitor, search, failure, ctx, may }: Shown<ModelOf<'viewOwnAccount'>>,
+  { pages }: Pick<BoundPages, 'pages'>,
+  { catalogue, maxLifetimeSeconds, newTokens }: TokenDeps,
+): TokenSection {
+  const { tokens, clients, choices, isAdministrator } = model.tokens;
+  const { owner, scopes: held } = visitor.caller;
+  const refused = failure?.path === tokenPath ? failure : undefined;
+  const typed = refused?.sent ?? pages.takeTyped(ctx, pages.urls.createToken);
+  const isPrefilled = prefilling.some((name) => search.has(name));
+  return {
+    newToken: failure === undefined ? newTokens.take(ctx) : undefined,
+    opened: typed !== undefined ? 'by hand' : isPrefilled ? 'by address' : undefined,
+    tokens: tokens.items,
+    clients: clients.items.map((each) => ({
+      ...each,
+      name: clientTitle(each.client, each.clientId, owner.name),
+    })),
+    pages: {
+      tokens: pagesOf(tokens, pages.urls.account, 'tokens'),
+      clients: pagesOf(clients, pages.urls.account, 'apps', 'apps_'),
+    },
+    form: may('createToken', { name: owner.name })
+      ? {
+          lifetimes: everyLifetime.filter(
+            ({ value }) =>
+              maxLifetimeSeconds === 0 || (value !== '' && Number(value) <= maxLifetimeSeconds),
+          ),
+          extents: offeredExtents(held, owner, catalogue, visitor.membership),
+          choices,
+          isAdministrator,
+          form: withoutForeign(readTokenForm(typed ?? search), choices),
+          problem: refused?.problem,
+        }
+      : undefined,
+  };
+}
+
+/** The forms about tokens and applications. */
+export function tokenRoutes(
+  { form, pages }: BoundPages,
+  showAccount: ShowAgain,
+  { catalogue, newTokens }: TokenDeps,
 ): void {
-  const { catalogue, maxLifetimeSeconds, newTokens } = deps;
   const { tokens: url } = pages.urls;
-  const offered =
-    maxLifetimeSeconds === 0
-      ? everyLifetime
-      : everyLifetime.filter(({ value }) => value !== '' && Number(value) <= maxLifetimeSeconds);
 
-  const showTokens = page('/token', 'viewOwnTokens', (shown) => {
-    const { layout, model, visitor, search, failure, ctx } = shown;
-    const { owner, scopes: held } = visitor.caller;
-    const typed = failure?.sent ?? pages.takeTyped(ctx, url);
-    const isPrefilled = prefilling.some((name) => search.has(name));
-    return tokenPage({
-      layout,
-      newToken: failure === undefined ? newTokens.take(ctx) : undefined,
-      opened: typed !== undefined ? 'by hand' : isPrefilled ? 'by address' : undefined,
-      tokens: model.tokens.items,
-      clients: model.clients.items.map((each) => ({
-        ...each,
-        name: clientTitle(each.client, each.clientId, owner.name),
-      })),
-      pages: {
-        tokens: pagesOf(model.tokens, url),
-        clients: pagesOf(model.clients, url, 'apps_'),
-      },
-      form: shown.may('createToken', { name: owner.name })
-        ? {
-            lifetimes: offered,
-            extents: offeredExtents(held, owner, catalogue, visitor.membership),
-            choices: model.choices,
-            isAdministrator: model.isAdministrator,
-            form: withoutForeign(readTokenForm(typed ?? search), model.choices),
-            problem: failure?.problem,
-          }
-        : undefined,
-    });
-  });
-
-  form('/token', 'createToken', {
+  form(tokenPath, 'createToken', {
     params: (_sent, { caller }) => ({ name: caller.owner.name }),
     isUnfinished: (sent) => sent.has('find'),
     body(sent) {
       const typed = readTokenForm(sent);
       const wanted = requestedScopes(typed, catalogue);
-      if ('problem' in wanted) throw new HubError('bad_request', wanted.problem);
+      if ('problem' in wanted) {
+        const { field: name, problem } = wanted;
+        throw new HubError('bad_request', problem, { field: { name, problem } });
+      }
       return {
         note: typed.note === '' ? 'Made on the token page' : typed.note,
         scopes: [...wanted.scopes],
@@ -82,7 +94,7 @@ export function tokenPageRoutes(
       newTokens.keep(ctx, { token, note: readTokenForm(sent).note });
       return { redirect: url };
     },
-    again: showTokens,
+    again: showAccount,
   });
 
   form('/token/revoke', 'revokeToken', {
@@ -112,11 +124,17 @@ function withoutForeign(form: TokenForm, { groups }: ScopeChoices): TokenForm {
   };
 }
 
-function pagesOf(found: ListPage<{ readonly key: string }>, url: string, prefix = ''): PagingView {
+function pagesOf(
+  found: ListPage<{ readonly key: string }>,
+  url: string,
+  section: string,
+  prefix = '',
+): PagingView {
   return {
     total: found.total,
     shown: found.items.length,
     borders: bordersOf(found, ({ key }) => key),
-    urlOf: (edge) => (edge ? `${url}?${new URLSearchParams(edgeFields(edge, prefix))}` : url),
+    urlOf: (edge) =>
+      `${url}${edge ? `?${new URLSearchParams(edgeFields(edge, prefix))}` : ''}#${section}`,
   };
 }

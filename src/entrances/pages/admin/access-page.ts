@@ -17,11 +17,10 @@ import {
   selectField,
   textField,
 } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface GiveAccessView {
   readonly layout: FormLayoutProps;

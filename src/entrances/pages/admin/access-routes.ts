@@ -44,9 +44,9 @@ export function adminAccessRoutes({ page, form, pages }: BoundPages): void {
       const { holders, kind, scopes, where, place } = fieldsIn(sent);
       return {
         ...membersOf(holders, namesIn(sent)),
-        kind: choiceOf(accessKinds, kind),
+        kind: choiceOf('kind', accessKinds, kind),
         scopes: scopes.split(/[\s,]+/).filter((scope) => scope !== ''),
-        place: { kind: choiceOf(placeKinds, where), name: place },
+        place: { kind: choiceOf('where', placeKinds, where), name: place },
       };
     },
     done: ({ sent, result: { role } }) => ({
@@ -87,9 +87,13 @@ function fieldsIn(sent: URLSearchParams): GiveAccessFields {
   };
 }
 
-function choiceOf<Choice extends string>(choices: readonly Choice[], sent: string): Choice {
+function choiceOf<Choice extends string>(
+  name: keyof GiveAccessFields,
+  choices: readonly Choice[],
+  sent: string,
+): Choice {
   const choice = choices.find((each) => each === sent);
-  if (choice === undefined)
-    throw new HubError('bad_request', text`Choose what is given, and where.`);
-  return choice;
+  if (choice !== undefined) return choice;
+  const problem = text`Choose what is given, and where.`;
+  throw new HubError('bad_request', problem, { field: { name, problem } });
 }

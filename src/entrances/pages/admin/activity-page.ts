@@ -5,11 +5,10 @@ import { type SessionEntry, sessionList } from '../account/session-list.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { actionForm, selectField, textField } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { AdminUserAction } from '../page-urls.ts';
-import { adminLayout } from './admin-layout.ts';
 
 /** What was asked for, as it was typed; empty texts narrow nothing. */
 export interface ActivityFilter {

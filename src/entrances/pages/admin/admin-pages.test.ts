@@ -4,6 +4,7 @@ import { adminPageLayout as layout, shownAt as now } from '../../../../test/supp
 import type { BatchReport } from '../../../identity/accounts/batches.ts';
 import { endpointsOf } from '../../../identity/oauth/endpoints/metadata-endpoint.ts';
 import { emptyMembership } from '../../../identity/rbac/membership.ts';
+import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { serviceDefinition } from '../../../workloads/services/runtime-service.ts';
 import { createService } from '../../../workloads/services/service.ts';
 import type { PlacedStatus } from '../../../workloads/services/service-status.ts';
@@ -40,7 +41,7 @@ describe('services', () => {
     isReady: true,
     usage: { cpuCores: 1.5, memoryBytes: 2_400_000_000, uptimeSeconds: 5, processes: 2 },
   } as const;
-  const list = (more: Partial<PlacedStatus>): string =>
+  const list = (more: Partial<PlacedStatus>, load?: LoadSeries): string =>
     String(
       adminServicesPage({
         layout,
@@ -50,7 +51,7 @@ describe('services', () => {
         borders: { first: undefined, last: undefined },
         size: 25,
         counts: { all: 1, ready: 0, starting: 0, unhealthy: 0, crash_looping: 1, stopped: 0 },
-        services: [{ url: '/services/gallery/', status: { ...status, ...more } }],
+        services: [{ url: '/services/gallery/', load, status: { ...status, ...more } }],
       }),
     );
   const endpoints = endpointsOf(new URL('https://hub.example.org/'));
@@ -80,13 +81,39 @@ describe('services', () => {
       '1 service keeps failing',
       'Keeps failing',
       '5 minutes ago',
-      '17',
+      '17 restarts',
       'It ended 5 times',
     ]) {
       expect(page).toContain(text);
     }
     expect(list(well)).toContain('150 %');
     expect(list(well)).not.toContain('It ended 5 times');
+  });
+
+  test('one that the hub does not run shows for how long it answers, and how fast', () => {
+    const since = new Date(now.getTime() - 3 * 3_600_000);
+    const responseSeconds = [null, 0.25];
+    const none = [null, null];
+    const figures = {
+      cpuCores: none,
+      memoryBytes: none,
+      requestsPerSecond: [null, 2],
+      responseSeconds,
+      webSockets: none,
+    };
+    const external = {
+      ...status,
+      kind: 'external',
+      state: 'ready',
+      isReady: true,
+      since,
+      restarts: 0,
+      usage: undefined,
+    } as const;
+    const page = list(external, { stepSeconds: 10, figures });
+    expect(page).toContain('Up for 3 hours');
+    expect(page).toContain('Response time <b>250 ms</b>');
+    expect(page).not.toContain('Memory');
   });
 
   test('one shows how it ended, what it is and what it wrote, the newest last', () => {

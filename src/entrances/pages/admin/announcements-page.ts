@@ -24,11 +24,10 @@ import {
   textArea,
   textField,
 } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface AnnouncementsView {
   readonly layout: FormLayoutProps;

@@ -2,14 +2,13 @@ import type { BatchReport } from '../../../identity/accounts/batches.ts';
 import { message, type Phrase, readPhrase, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { actionForm } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { formatNumber, timeElement } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import type { ModelOf } from '../forms/binding.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 /** How far something is that is done to many users. */
 export function batchPage({

@@ -4,13 +4,12 @@ import type { Budget } from '../../../workloads/usage/budget.ts';
 import { amountLabels } from '../../../workloads/usage/budgets.ts';
 import { useKinds } from '../../../workloads/usage/usage-store.ts';
 import { actionForm, csrfField, selectField, textField } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { table } from '../elements/table.ts';
 import { useFigures } from '../elements/use-plots.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface BudgetsView {
   readonly layout: FormLayoutProps;
@@ -27,7 +26,7 @@ export function budgetsPage({ layout, budgets, currency, typed, problem }: Budge
   return adminLayout(layout, {
     title: text`Budgets`,
     tab: 'usage',
-    body: html`${pageHead(text`Budgets`, text`How much users, groups and profiles may use. Of several, each must have room.`)}
+    body: html`${pageHead(text`Budgets`, text`How much users, groups and profiles may use. All budgets that apply must have something left.`)}
 <section class="block">${
       budgets.length === 0
         ? html`<p class="empty">${text`There are no budgets.`}</p>`

@@ -2,11 +2,10 @@ import type { VersionedGroup } from '../../../operations/groups.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { type ChangedMeanwhile, changedMeanwhile } from '../elements/changed-meanwhile.ts';
 import { csrfField, hiddenFields, textArea } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface AdminGroupPropertiesView {
   readonly layout: FormLayoutProps;

@@ -1,17 +1,17 @@
 import { type Role, roleDescription } from '../../../identity/rbac/role.ts';
 import type { ListedGroup, Membership } from '../../../identity/users/group-pages-store.ts';
+import { edgeFields } from '../../../operations/users-query.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, namesField, textField } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
-import { edgeFields, type PagingView, paging, table } from '../elements/table.ts';
+import { type PagingView, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type AccessView, accessSection, takeAwayForm } from './access-page.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface AdminGroupsView {
   readonly layout: FormLayoutProps;

@@ -1,11 +1,11 @@
+import { edgeFields } from '../../../operations/users-query.ts';
 import { message, text } from '../../../platform/texts/text.ts';
 import type { ListedHome } from '../../../workloads/servers/home-space-store.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatBytes, timeElement } from '../elements/quantity.ts';
-import { type Column, edgeFields, type PageBorders, paging, table } from '../elements/table.ts';
+import { type Column, type PageBorders, paging, table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface HomesView {
   readonly layout: FormLayoutProps;

@@ -3,7 +3,7 @@ import type { GatewayView, InstanceView } from '../../../cluster/instances/insta
 import type { InstanceLoads } from '../../../cluster/instances/load-reader.ts';
 import type { LoadSpan } from '../../../platform/metrics/load-history.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadPlots, loadSection, spanQuery } from '../elements/load-plots.ts';
 import {
@@ -15,7 +15,6 @@ import {
 } from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 /** Above this, a gateway is behind. */
 const usualLagMs = 3_000;

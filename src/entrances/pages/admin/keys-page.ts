@@ -1,12 +1,11 @@
 import type { ListedKey } from '../../../identity/oauth/keys/signing-keys.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { actionForm } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface KeysView {
   readonly layout: FormLayoutProps;

@@ -1,12 +1,11 @@
 import type { ThrottleRecord } from '../../../identity/authentication/throttle-counters.ts';
 import { text } from '../../../platform/texts/text.ts';
 import { actionForm } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface LockoutsView {
   readonly layout: FormLayoutProps;

@@ -2,14 +2,13 @@ import type { ImportVerdict } from '../../../identity/accounts/user-imports.ts';
 import type { NewUserColumn, NewUsersFile } from '../../../operations/new-users-file.ts';
 import { joined, message, type Phrase, readPhrase, text } from '../../../platform/texts/text.ts';
 import { csrfField, hiddenFields, textArea } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { duration } from '../elements/quantity.ts';
 import { copyableText, copyTexts } from '../elements/secret.ts';
 import { type Column, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface NewUsersView {
   readonly layout: FormLayoutProps;

@@ -1,18 +1,18 @@
 import type { InstanceView } from '../../../cluster/instances/instance-overview.ts';
 import { hasBegun, type Notices } from '../../../cluster/notices/notice-store.ts';
 import type { UserCounts, UserStatus } from '../../../identity/users/user-filters-store.ts';
-import { fieldByStatus, type KnownOfUsers } from '../../../operations/users-query.ts';
+import { fieldByStatus, type KnownOfUsers, usualUsers } from '../../../operations/users-query.ts';
 import type { AuditEntry } from '../../../platform/audit/audit-event.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import type { PlacedStatus } from '../../../workloads/services/service-status.ts';
 import { auditTable } from '../elements/audit-table.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { formatNumber } from '../elements/quantity.ts';
+import type { BoundPages } from '../forms/binding.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { isShownAs, type ShownState, servicesUrl } from '../services/services-query.ts';
-import { adminLayout } from './admin-layout.ts';
-import { usersUrl, usualUsers } from './users-query.ts';
+import { usersUrl, withQuery } from '../page-urls.ts';
+import { type ShownState, shownStates } from '../services/services-query.ts';
 
 /** What the reader may not know is undefined. */
 export interface OverviewView {
@@ -27,6 +27,7 @@ export interface OverviewView {
         >[];
         readonly missingGateways: number;
         readonly problems: readonly string[];
+        readonly backup: 'good' | 'old' | 'failed' | undefined;
       }
     | undefined;
   readonly servers: { readonly active: number; readonly limit: number } | undefined;
@@ -42,6 +43,16 @@ interface Concern {
   /** Which ones. */
   readonly names?: readonly string[];
   readonly url: string;
+}
+
+/** `/hub/admin`: how everything is. */
+export function adminOverviewRoutes({ page, pages: { urls } }: BoundPages): void {
+  page('/admin', 'viewOverview', ({ layout, model, ctx: { querystring } }) =>
+    // Once the list of users was here, with what it shows in its address.
+    querystring === ''
+      ? overviewPage({ layout, ...model })
+      : { redirect: `${urls.adminUsers}?${querystring}` },
+  );
 }
 
 /** What is wrong, or that all is well; how many there are of everything; what happened last. */
@@ -88,10 +99,10 @@ function concernsOf({
 }: OverviewView): readonly Concern[] {
   const { instances = [], missingGateways = 0, problems = [] } = hub ?? {};
   const namesOf = (show: ShownState) =>
-    services.filter(({ state }) => isShownAs(show, state)).map(({ name }) => name);
+    services.filter(({ state }) => shownStates[show].includes(state)).map(({ name }) => name);
   const ofServices = (show: ShownState, what: (count: number) => Phrase): Concern[] => {
     const names = namesOf(show);
-    const url = servicesUrl(urls.adminServices, { search: '', group: undefined, show });
+    const url = withQuery(urls.adminServices, { show });
     return names.length === 0 ? [] : [{ kind: 'bad', what: what(names.length), names, url }];
   };
   const failed = countOf(users, 'failed');
@@ -119,6 +130,18 @@ function concernsOf({
         url: urls.adminInstances,
       }),
     ),
+    ...(hub?.backup === 'failed' || hub?.backup === 'old'
+      ? [
+          {
+            kind: 'bad' as const,
+            what:
+              hub.backup === 'failed'
+                ? text`The last backup of the database failed`
+                : text`The last backup of the database is old`,
+            url: urls.adminInstances,
+          },
+        ]
+      : []),
     ...ofInstances(
       {
         kind: 'bad',

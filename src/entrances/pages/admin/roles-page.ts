@@ -5,17 +5,17 @@ import {
   roleDescription,
 } from '../../../identity/rbac/role.ts';
 import type { ScopeDescription } from '../../../identity/rbac/scope-descriptions.ts';
+import { edgeFields } from '../../../operations/users-query.ts';
 import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { kindLabels, kindsLabels, originWord } from '../elements/code-labels.ts';
 import { actionForm, csrfField, namesField, selectField } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-labels.ts';
-import { edgeFields, type PagingView, paging, table } from '../elements/table.ts';
+import { type PagingView, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface AdminRolesView {
   readonly layout: FormLayoutProps;

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { issueProblem } from '../../../platform/config/common-schema.ts';
-import { HubError } from '../../../platform/errors.ts';
-import { fieldProblem } from '../../../platform/texts/field-problem.ts';
+import { fieldError } from '../../../platform/http/field-error.ts';
 import { text } from '../../../platform/texts/text.ts';
 import {
   type RuntimeService,
@@ -40,10 +39,14 @@ export function adminRuntimeServiceRoutes(bound: BoundPages): void {
       const { title, ...members } = membersOf(readForm(sent, service));
       return checked({ ...members, ...(title !== '' && { info: { title } }) });
     },
-    done: ({ params: { service: name = '' }, result: { api_token: token } }) =>
-      token === undefined
-        ? { to: urls.adminService(name), say: text`${name} is added, and starting.` }
-        : { show: (layout) => newServicePage({ layout, name, token }) },
+    done({ params: { service: name = '' }, sent, result: { api_token: token } }) {
+      const to = urls.adminService(name);
+      if (token === undefined) return { to, say: text`${name} is added, and starting.` };
+      const { access, oauth_redirect_uris: uris } = membersOf(readForm(sent, name));
+      // The gateway checks its visitors, or nobody does: it has no use for a token.
+      if (access !== 'service' && uris === undefined) return { to, say: text`${name} is added.` };
+      return { show: (layout) => newServicePage({ layout, name, token }) };
+    },
     again: showNew,
   });
 
@@ -66,7 +69,7 @@ export function adminRuntimeServiceRoutes(bound: BoundPages): void {
     body: (sent, { service = '' }) => {
       const typed = readForm(sent, service);
       if (typed.launch?.command === '')
-        throw new HubError('bad_request', text`command: a managed service needs one.`);
+        throw fieldError('command', text`a managed service needs one`);
       const { title, ...members } = membersOf(typed);
       return {
         title,
@@ -165,7 +168,7 @@ function readForm(form: URLSearchParams, name: string): ServiceForm {
     url: typed('url'),
     access: typed('access'),
     isDisplayed: form.has('display'),
-    redirectUris: typed('redirect_uris'),
+    redirectUris: typed('oauth_redirect_uris'),
     limits: readLimits(form),
     headers: readHeaders(form),
     launch: form.has('command')
@@ -205,10 +208,8 @@ function membersOf(form: ServiceForm) {
 }
 
 function launchMembersOf({ command, environment, cwd, user }: LaunchForm): Record<string, unknown> {
-  const variables = readPairs(
-    environment,
-    /^\s*([^=\s]+)=(.*)$/,
-    (line) => new HubError('bad_request', text`environment: line ${line} is not NAME=value.`),
+  const variables = readPairs(environment, /^\s*([^=\s]+)=(.*)$/, (line) =>
+    fieldError('environment', text`line ${line} is not NAME=value`),
   );
   return {
     ...(command !== '' && { command }),
@@ -223,5 +224,5 @@ function checked(members: Record<string, unknown>): z.input<typeof serviceDefini
   const parsed = serviceDefinition.safeParse(members);
   if (parsed.success) return members as z.input<typeof serviceDefinition>;
   const [issue] = parsed.error.issues;
-  throw new HubError('bad_request', fieldProblem(issue?.path.join('.') ?? '', issueProblem(issue)));
+  throw fieldError(issue?.path.join('.') ?? '', issueProblem(issue));
 }

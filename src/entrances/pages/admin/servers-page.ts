@@ -1,3 +1,4 @@
+import { edgeFields } from '../../../operations/users-query.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import {
   type ListedState,
@@ -5,22 +6,15 @@ import {
   type ServerSort,
 } from '../../../workloads/servers/server-list-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadFigures } from '../elements/load-plots.ts';
 import { formatNumber, timeElement } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
-import {
-  type Column,
-  edgeFields,
-  type PageBorders,
-  paging,
-  sorting,
-  table,
-} from '../elements/table.ts';
+import { type Column, type PageBorders, paging, sorting, table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
+import { withQuery } from '../page-urls.ts';
 import { type ServerSummary, serverStatus, stateWord } from '../servers/server-summary.ts';
-import { adminLayout } from './admin-layout.ts';
 
 interface ServersQuery {
   /** Part of the name of a user; empty for any. */
@@ -50,11 +44,12 @@ export function serversPage(view: ServersView): Html {
     ...(show && { show }),
     ...(sort !== 'state' && { sort }),
   });
-  const urlOf = (asked: ServersQuery, edge?: Parameters<typeof edgeFields>[0]) => {
-    const searched = asked.search && { search: asked.search };
-    const said = new URLSearchParams({ ...searched, ...fieldsOf(asked), ...edgeFields(edge) });
-    return said.size === 0 ? url : `${url}?${said}`;
-  };
+  const urlOf = (asked: ServersQuery, edge?: Parameters<typeof edgeFields>[0]) =>
+    withQuery(url, {
+      search: asked.search || undefined,
+      ...fieldsOf(asked),
+      ...edgeFields(edge),
+    });
   const chip = (state: ListedState | undefined): Html =>
     html`<a class="chip${state === 'failed' && counts.failed > 0 && ' bad'}" href="${urlOf({ ...query, show: state })}"${state === show && html` aria-current="true"`}>${state === undefined ? text`All` : stateWord(state)} <b>${formatNumber(counts[state ?? 'all'])}</b></a>`;
   const list = table(text`Servers`, columns(view, urlOf), servers, {

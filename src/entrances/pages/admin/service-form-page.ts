@@ -9,12 +9,11 @@ import {
   textArea,
   textField,
 } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { copyableText } from '../elements/secret.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 import { type HeadersForm, headerFacts, headerFields } from './service-headers.ts';
 import { type LimitsForm, limitFacts, limitFields } from './service-limits.ts';
 
@@ -58,7 +57,7 @@ const accessChoices = Object.entries(accessLabels).map(([value, label]) => ({ va
 
 /**
  * The form that adds a service or changes one: `name` (of a new one), `title`, `url`, `access`, `display`,
- * `redirect_uris`, `limits.…`, `headers.…` and `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
+ * `oauth_redirect_uris`, `limits.…`, `headers.…` and `version`; of one that the hub runs also `command`, `environment`, `clear_environment`, `cwd` and `user`.
  */
 export function adminServiceFormPage({
   layout,
@@ -104,7 +103,7 @@ ${textField({ name: 'title', label: text`Title`, value: form.title, isOptional: 
 ${textField({ name: 'url', label: text`Address`, value: form.url, isOptional: true, isLiteral: true, placeholder: 'http://127.0.0.1:9000', help: text`Where its web server listens. Without one it only holds a token for the API.` })}
 ${selectField({ name: 'access', label: text`Visitors`, choices: accessChoices, value: form.access })}
 ${checkBox({ name: 'display', label: text`Show it to users`, isChecked: form.isDisplayed })}
-${textArea({ name: 'redirect_uris', label: text`Addresses after a login`, value: form.redirectUris, isOptional: true, placeholder: 'https://app.example.org/callback', help: text`Of an app that logs people in by itself (OAuth, OpenID Connect): where it wants them back, one on each line.` })}
+${textArea({ name: 'oauth_redirect_uris', label: text`Addresses after a login`, value: form.redirectUris, isOptional: true, placeholder: 'https://app.example.org/callback', help: text`Of an app that logs people in by itself (OAuth, OpenID Connect): where it wants them back, one on each line.` })}
 ${form.launch !== undefined && launchFields(form.launch, isNew)}
 ${limitFields(form.limits)}
 ${headerFields(form.headers)}

@@ -1,4 +1,5 @@
-import { HubError } from '../../../platform/errors.ts';
+import type { HubError } from '../../../platform/errors.ts';
+import { fieldError } from '../../../platform/http/field-error.ts';
 import type { Forwarding } from '../../../platform/protocol/identity-headers.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { textArea } from '../elements/form.ts';
@@ -45,8 +46,12 @@ export function headersOf(form: HeadersForm): Record<string, unknown> | undefine
   const edits = (direction: 'request' | 'response') => {
     const field = `${direction}.set` as const;
     const refusal = (line: number) =>
-      new HubError('bad_request', text`headers.${field}: line ${line} is not Name: value.`);
-    const set = Object.fromEntries(readPairs(form[field], /^\s*([^:\s]+):\s*(.*?)\s*$/, refusal));
+      fieldError(`headers.${field}`, text`line ${line} is not Name: value`);
+    const pairs = readPairs(form[field], /^\s*([^:\s]+):\s*(.*?)\s*$/, refusal);
+    const set = Object.fromEntries(pairs);
+    // The last one alone would be left of them.
+    if (Object.keys(set).length < pairs.length)
+      throw fieldError(`headers.${field}`, text`has the same header twice`);
     const remove = form[`${direction}.remove`].split(/[\s,]+/).filter((name) => name !== '');
     return { set, remove };
   };

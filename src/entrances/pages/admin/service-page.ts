@@ -9,7 +9,7 @@ import { addressElement } from '../elements/address.ts';
 import { adminLink } from '../elements/admin-link.ts';
 import { accessLabels } from '../elements/code-labels.ts';
 import { actionForm } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { liveOutput } from '../elements/live-output.ts';
 import { loadSection, spanQuery } from '../elements/load-plots.ts';
@@ -23,7 +23,6 @@ import {
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import { type AccessView, accessSection } from './access-page.ts';
-import { adminLayout } from './admin-layout.ts';
 import { clientSection } from './client-setup.ts';
 import { headerFacts, headersFormOf } from './service-headers.ts';
 import { limitFacts, limitsFormOf } from './service-limits.ts';

@@ -6,7 +6,6 @@ import { bordersOf } from '../elements/table.ts';
 import type { BoundPages, ModelOf } from '../forms/binding.ts';
 import { placeKey, placeOf } from '../services/service-places.ts';
 import {
-  isShownAs,
   matchesSearch,
   readServicesQuery,
   type ShownState,
@@ -30,7 +29,9 @@ export function adminServiceRoutes({ page, form, pages: { urls } }: BoundPages):
     const positions = new Map(ordered.map(({ name }, index) => [name, index]));
     const found = ordered.flatMap((service) => listedIn(service, query.search, language) ?? []);
     const shownAs = (show: ShownState | undefined) =>
-      show === undefined ? found : found.filter(({ status }) => isShownAs(show, status.state));
+      show === undefined
+        ? found
+        : found.filter(({ status }) => shownStates[show].includes(status.state));
     const positionOf = ({ status: { name } }: ListedService) => positions.get(name) ?? 0;
     const part = await readPageOf(
       shownAs(query.show),

@@ -2,13 +2,13 @@ import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import type { PlacedStatus } from '../../../workloads/services/service-status.ts';
 import { adminLink } from '../elements/admin-link.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { loadSpark } from '../elements/load-plots.ts';
-import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
+import { loadSparks } from '../elements/load-plots.ts';
+import { duration, formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { type PageBorders, paging, table } from '../elements/table.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import {
   type ServicesQuery,
@@ -16,7 +16,6 @@ import {
   servicesUrl,
   shownStates,
 } from '../services/services-query.ts';
-import { adminLayout } from './admin-layout.ts';
 import { stateSince } from './service-page.ts';
 
 export interface AdminServicesView {
@@ -120,20 +119,9 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
           html`<span class="soft">${kind === 'external' ? text`External` : text`Nowhere`}</span>`,
       },
       {
-        label: text`CPU`,
-        cell: ({ load, status: { usage } }) =>
-          usage &&
-          html`<span class="one-word">${formatCpu(usage.cpuCores)} ${loadSpark(load, 'cpuCores')}</span>`,
-      },
-      {
-        label: text`Memory`,
-        cell: ({ load, status: { usage } }) =>
-          usage &&
-          html`<span class="one-word">${formatBytes(usage.memoryBytes)} ${loadSpark(load, 'memoryBytes')}</span>`,
-      },
-      {
-        label: text`Restarts`,
-        cell: ({ status: { kind, restarts } }) => kind === 'managed' && formatNumber(restarts),
+        label: text`Load`,
+        cell: (service) =>
+          html`${loadSparks(service.load)}<span class="under">${lifeOf(service, layout.now)}</span>`,
       },
       {
         label: text`Open`,
@@ -145,5 +133,25 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
     ],
     services,
     { style: 'dense', keyOf: ({ status: { name } }) => name },
+  );
+}
+
+/** How long it has run or answered, how often it was started again, and what it uses where that is not drawn. */
+function lifeOf({ load, status }: ListedService, now: Date): HtmlValue {
+  const { kind, isReady, since, uptimeMs, restarts, usage } = status;
+  const answersMs =
+    kind === 'external' && isReady && since ? Number(now) - Number(since) : undefined;
+  const upMs = uptimeMs ?? answersMs;
+  const parts = [
+    upMs !== undefined && upMs >= 0 && text`Up for ${duration(upMs / 1000)}`,
+    restarts > 0 &&
+      message('{count, plural, one {# restart} other {# restarts}}', { count: restarts }),
+    ...(load === undefined && usage
+      ? [formatCpu(usage.cpuCores), formatBytes(usage.memoryBytes)]
+      : []),
+  ];
+  return joinHtml(
+    parts.filter((each) => each !== false),
+    ' · ',
   );
 }

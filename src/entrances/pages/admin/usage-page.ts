@@ -8,7 +8,7 @@ import {
   useKinds,
 } from '../../../workloads/usage/usage-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type Column, table } from '../elements/table.ts';
 import {
@@ -20,7 +20,6 @@ import {
   usePlots,
 } from '../elements/use-plots.ts';
 import { type Html, html } from '../html.ts';
-import { adminLayout } from './admin-layout.ts';
 
 export interface UsageView {
   readonly layout: FormLayoutProps;

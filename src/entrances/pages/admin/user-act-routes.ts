@@ -3,6 +3,7 @@ import { maxNewUsers } from '../../../identity/accounts/accounts.ts';
 import type { Batches, BatchReport } from '../../../identity/accounts/batches.ts';
 import { invitationLifetimeSeconds } from '../../../identity/accounts/invitations.ts';
 import type { LoginSessions } from '../../../identity/sessions/login-sessions.ts';
+import { readUsersQuery, usersFields } from '../../../operations/users-query.ts';
 import { HubError } from '../../../platform/errors.ts';
 import {
   joined,
@@ -16,11 +17,10 @@ import { textField } from '../elements/form.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { BoundPages, Chosen, ModelOf } from '../forms/binding.ts';
 import type { Next } from '../forms/next.ts';
-import type { PageUrls } from '../page-urls.ts';
+import { type PageUrls, usersUrl } from '../page-urls.ts';
 import { batchPage } from './batch-page.ts';
 import { invitationLinksPage } from './new-users-page.ts';
 import { type ActQuestion, type UserAct, type UserActName, userActs } from './user-acts.ts';
-import { readUsersQuery, usersFields, usersUrl } from './users-query.ts';
 
 /** Users that can be ticked on one page, and more. */
 const maxTicked = 200;

@@ -5,10 +5,11 @@ import {
   maxPictureUrlLength,
   type UserInfo,
 } from '../../../identity/users/user-info.ts';
+import type { UserTab } from '../../../operations/user-page.ts';
 import { type Phrase, text } from '../../../platform/texts/text.ts';
 import { type SessionEntry, sessionList } from '../account/session-list.ts';
 import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
@@ -17,11 +18,14 @@ import { timeElement } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServerSummary, serverStatus, serverTitle } from '../servers/server-summary.ts';
-import { adminLayout } from './admin-layout.ts';
 import { type UserRightsView, userRights } from './user-rights.ts';
 
 export interface AdminUserView {
   readonly layout: FormLayoutProps;
+  /** The part that is shown; what belongs to another is left out. */
+  readonly tab: UserTab;
+  /** The parts that the administrator may see. */
+  readonly tabs: readonly UserTab[];
   readonly user: {
     readonly name: string;
     readonly isAdmin: boolean;
@@ -37,7 +41,7 @@ export interface AdminUserView {
   readonly rights: UserRightsView;
   readonly identities: readonly { readonly label: Phrase; readonly display: string }[];
   readonly servers: readonly UserServer[];
-  readonly sessions: readonly SessionEntry[];
+  readonly sessions?: readonly SessionEntry[] | undefined;
   /** What the account's own password is: undefined where passwords are not kept here. */
   readonly password?: 'none' | 'set' | 'must-change' | undefined;
   readonly hasSecondFactor: boolean;
@@ -69,41 +73,50 @@ export interface AdminProfile extends Pick<UserInfo, 'displayName' | 'email' | '
     | undefined;
 }
 
-/** Everything an administrator sees of one user. */
+const tabLabels = {
+  overview: text`Overview`,
+  access: text`Access`,
+  logins: text`Sessions and tokens`,
+  activity: text`Activity`,
+} as const satisfies Record<UserTab, Phrase>;
+
+/** What an administrator sees of one user: what is always at hand, and one of several parts. */
 export function adminUserPage(view: AdminUserView): Html {
-  const { layout, user, servers, sessions, isSelf, may } = view;
-  const { urls } = layout;
+  const { layout, user, servers, tab, tabs, isSelf, may } = view;
+  const url = layout.urls.adminUser(user.name);
+  const server = servers.find(({ name }) => name === '');
+  const isOverview = tab === 'overview';
   return adminLayout(layout, {
     title: user.name,
     tab: 'users',
     scripts: ['live-state.js'],
-    body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${user.invitation?.state === 'sent' && html` <span class="tag">${text`Invited`}</span>`}${user.isSuspended && html` <span class="tag">${text`Suspended`}</span>`}`, undefined, linkButton(view))}
-${facts(view)}
+    body: html`${pageHead(
+      html`${user.name}${user.isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${user.invitation?.state === 'sent' && html` <span class="tag">${text`Invited`}</span>`}${user.isSuspended && html` <span class="tag">${text`Suspended`}</span>`}`,
+      server && html`<span id="state" data-live-seconds="5">${serverStatus(server)}</span>`,
+      html`<div class="actions" id="actions" data-live-seconds="5">${view.rights.giveAccessUrl !== undefined && html`<a class="button small" href="${view.rights.giveAccessUrl}">${text`Give access`}</a>`}${server && serverActions(layout, server, 'small primary')}</div>`,
+    )}
+${(isSelf || may.change || may.delete) && html`<details class="new"><summary class="button small">${text`More actions`}</summary><div class="panel">${accountActions(view)}</div></details>`}
+<nav class="tabs" aria-label="${text`Parts of this page`}">${tabs.map((each) => html`<a href="${url}${each !== 'overview' && `?tab=${each}`}"${each === tab && html` aria-current="page"`}>${tabLabels[each]}</a>`)}</nav>
+${
+  isOverview &&
+  html`${facts(view)}
 ${profileForm(view)}
-<section class="block" id="servers" data-live-seconds="5"><h2>${text`Servers`}</h2>${serverTable(layout, servers)}</section>
-<section class="block"><h2>${text`Logins`}</h2>${
-      sessions.length === 0
-        ? html`<p class="soft">${text`Not logged in anywhere.`}</p>`
-        : html`${sessionList(layout, sessions, { endUrl: urls.adminUser(user.name, 'end-session') })}
-${may.endSessions && html`<div class="pages">${actionForm(layout, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? text`End all other logins` : text`End all logins`, style: 'small danger' })}</div>`}`
-    }</section>
-${userRights(layout, user.name, view.rights)}
-${(isSelf || may.change || may.delete) && html`<section class="block"><h2>${text`Account actions`}</h2>${removal(view)}</section>`}`,
+<section class="block" id="servers" data-live-seconds="5"><h2>${text`Servers`}</h2>${serverTable(layout, servers)}</section>`
+}
+${loginSection(view)}
+${userRights(layout, user.name, view.rights)}`,
   });
 }
 
-function linkButton({ layout, user, password }: AdminUserView): HtmlValue {
-  if (password === undefined) return false;
-  return actionForm(layout, {
-    action: layout.urls.adminUser(user.name, 'invitation'),
-    label:
-      password !== 'none'
-        ? text`Make password-reset link`
-        : user.invitation === undefined
-          ? text`Make invitation link`
-          : text`Make new invitation link`,
-    style: 'primary',
-  });
+function loginSection({ layout, user, sessions, isSelf, may }: AdminUserView): HtmlValue {
+  if (sessions === undefined) return false;
+  const { urls } = layout;
+  return html`<section class="block"><h2>${text`Logins`}</h2>${
+    sessions.length === 0
+      ? html`<p class="soft">${text`Not logged in anywhere.`}</p>`
+      : html`${sessionList(layout, sessions, { endUrl: urls.adminUser(user.name, 'end-session') })}
+${may.endSessions && html`<div class="pages">${actionForm(layout, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? text`End all other logins` : text`End all logins`, style: 'small danger' })}</div>`}`
+  }</section>`;
 }
 
 const passwordWords = {
@@ -202,40 +215,51 @@ function serverTable(layout: FormLayoutProps, servers: readonly UserServer[]): H
       {
         label: text`Actions`,
         style: 'end',
-        cell: ({ userName, name, state, url, mayOpen }) => {
-          const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
-          const which = name === '' ? text`the default server` : name;
-          const [label, described] = isUp
-            ? state === 'unreachable'
-              ? [text`Discard`, text`Discard ${which}`]
-              : [text`Stop`, text`Stop ${which}`]
-            : [text`Start`, text`Start ${which}`];
-          return html`<div class="actions">${state === 'running' && mayOpen && html`<a class="button small" href="${url}" aria-label="${text`Open ${which}`}">${text`Open`}</a>`}<a class="button small" href="${urls.share(userName, name)}" aria-label="${text`Sharing of ${which}`}">${text`Sharing`}</a>${
-            state !== 'stopping' &&
-            actionForm(layout, {
-              action: isUp ? urls.stop(userName, name) : urls.spawn(userName, name),
-              label,
-              accessibleLabel: described,
-              style: 'small',
-              fields: { return_to: urls.adminUser(userName) },
-            })
-          }</div>`;
-        },
+        cell: (server) => html`<div class="actions">${serverActions(layout, server)}</div>`,
       },
     ],
     servers,
   );
 }
 
-function removal({ layout, user, hasSecondFactor, isSelf, may }: AdminUserView): Html {
+function serverActions(
+  layout: FormLayoutProps,
+  { userName, name, state, url, mayOpen }: UserServer,
+  openStyle = 'small',
+): Html {
   const { urls } = layout;
-  const entry = (title: Phrase, reported: Phrase, control: HtmlValue): Html =>
+  const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
+  const which = name === '' ? text`the default server` : name;
+  const [label, described] = isUp
+    ? state === 'unreachable'
+      ? [text`Discard`, text`Discard ${which}`]
+      : [text`Stop`, text`Stop ${which}`]
+    : [text`Start`, text`Start ${which}`];
+  return html`${state === 'running' && mayOpen && html`<a class="button ${openStyle}" href="${url}" aria-label="${text`Open ${which}`}">${text`Open`}</a>`}<a class="button small" href="${urls.share(userName, name)}" aria-label="${text`Sharing of ${which}`}">${text`Sharing`}</a>${
+    state !== 'stopping' &&
+    actionForm(layout, {
+      action: isUp ? urls.stop(userName, name) : urls.spawn(userName, name),
+      label,
+      accessibleLabel: described,
+      style: 'small',
+      fields: { return_to: urls.adminUser(userName) },
+    })
+  }`;
+}
+
+type Entry = (title: Phrase, reported: Phrase, control: HtmlValue) => Html;
+
+function accountActions(view: AdminUserView): Html {
+  const { layout, user, hasSecondFactor, isSelf, may } = view;
+  const { urls } = layout;
+  const entry: Entry = (title, reported, control) =>
     html`<li><div class="what"><strong>${title}</strong><p>${reported}</p></div>${control}</li>`;
   if (isSelf) {
     const reported = text`Another administrator can take your rights away or delete your account.`;
-    return html`<ul class="list">${entry(text`This is you`, reported, '')}</ul>`;
+    return html`<ul class="list">${linkEntry(view, entry)}${entry(text`This is you`, reported, '')}</ul>`;
   }
   return html`<ul class="list">
+${linkEntry(view, entry)}
 ${
   hasSecondFactor &&
   may.change &&
@@ -256,10 +280,31 @@ ${may.delete && entry(text`Delete this user`, text`Stops the servers, revokes th
 </ul>`;
 }
 
+function linkEntry({ layout, user, password }: AdminUserView, entry: Entry): HtmlValue {
+  if (password === undefined) return false;
+  const action = layout.urls.adminUser(user.name, 'invitation');
+  if (password !== 'none')
+    return entry(
+      text`Password reset`,
+      text`By a link with which this user chooses a new password.`,
+      actionForm(layout, { action, label: text`Make password-reset link`, style: 'small' }),
+    );
+  return entry(
+    text`Invitation`,
+    text`By a link with which this user chooses a first password.`,
+    actionForm(layout, {
+      action,
+      label:
+        user.invitation === undefined ? text`Make invitation link` : text`Make new invitation link`,
+      style: 'small',
+    }),
+  );
+}
+
 function suspensionEntry(
   layout: FormLayoutProps,
   { name, isSuspended }: AdminUserView['user'],
-  entry: (title: Phrase, reported: Phrase, control: HtmlValue) => Html,
+  entry: Entry,
 ): Html {
   const action = layout.urls.adminUser(name, isSuspended ? 'unsuspend' : 'suspend');
   return isSuspended
@@ -283,7 +328,7 @@ function suspensionEntry(
 function administratorEntry(
   layout: FormLayoutProps,
   { name, isAdmin }: AdminUserView['user'],
-  entry: (title: Phrase, reported: Phrase, control: HtmlValue) => Html,
+  entry: Entry,
 ): Html {
   return isAdmin
     ? entry(text`Administrator`, text`May do everything on this hub.`, demotion(layout, name))

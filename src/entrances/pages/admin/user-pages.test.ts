@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { adminPageLayout as layout, shownAt as now } from '../../../../test/support/page-layout.ts';
 import { sampleLoad } from '../../../../test/support/sample-pages.ts';
-import type { UsersQuery } from '../../../operations/users-query.ts';
+import { readUsersQuery, type UsersQuery } from '../../../operations/users-query.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { invitationLinksPage } from './new-users-page.ts';
 import { type AdminUserView, adminUserPage } from './user-page.ts';
 import { type UserRightsView, userRights } from './user-rights.ts';
 import { type AdminUsersView, adminUsersPage } from './users-page.ts';
-import { readUsersQuery } from './users-query.ts';
 
 describe('the list of users', () => {
   const row = {
@@ -207,11 +206,12 @@ describe('one user', () => {
     String(
       adminUserPage({
         layout,
+        tab: 'overview',
+        tabs: ['overview', 'access'],
         user: { name: 'bob', isAdmin: false, isSuspended: false, createdAt: now },
         rights: { mayAddToGroup: false, giveAccessUrl: undefined, mayRevoke: false },
         identities: [],
         servers: [],
-        sessions: [],
         password: 'none',
         hasSecondFactor: false,
         isSelf: false,
@@ -262,6 +262,19 @@ describe('one user', () => {
     expect(user({ servers: [{ ...server, mayOpen: true }] })).toContain(open);
     expect(user({ servers: [{ ...server, mayOpen: false }] })).not.toContain(open);
     expect(user({ servers: [{ ...server, mayOpen: true, state: 'stopped' }] })).not.toContain(open);
+  });
+
+  test('has parts, each with an address, of which one is shown', () => {
+    const [nav = ''] =
+      /<nav class="tabs" aria-label="Parts[\s\S]*?<\/nav>/.exec(user({ tab: 'access' })) ?? [];
+    expect(
+      [...nav.matchAll(/href="([^"]+)"( aria-current="page")?/g)].map(([, ...link]) => link),
+    ).toEqual([
+      ['/hub/admin/users/bob', undefined],
+      ['/hub/admin/users/bob?tab=access', ' aria-current="page"'],
+    ]);
+    expect(user({})).toContain('id="servers"');
+    expect(user({ tab: 'access' })).not.toContain('id="servers"');
   });
 
   test('is deleted only after a page that asks', () => {

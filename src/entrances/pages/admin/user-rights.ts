@@ -10,7 +10,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
-import { giveAccessLink, takeAwayForm } from './access-page.ts';
+import { takeAwayForm } from './access-page.ts';
 
 /** What a user may do and why, by which tokens, and what was done to them. */
 export interface UserRightsView {
@@ -94,7 +94,7 @@ const maxAllowed = 6;
 function roleSection(
   layout: FormLayoutProps,
   userName: string,
-  { roles, giveAccessUrl }: UserRightsView,
+  { roles }: UserRightsView,
 ): HtmlValue {
   if (roles === undefined) return false;
   return html`<section class="block"><h2>${text`Permissions, and where they come from`}</h2><ul class="list">${roles.map(
@@ -108,8 +108,8 @@ function roleSection(
       reasons.map((reason) => reasonText(layout, reason)),
       ' ',
     )}</p>
-${allowedList(allows)}</div>${mayTakeAway && takeAwayForm(layout, { role: name, kind: 'user', name: userName, ownUrl: layout.urls.adminUser(userName) })}</li>`,
-  )}</ul>${giveAccessLink(giveAccessUrl)}</section>`;
+${allowedList(allows)}</div>${mayTakeAway && takeAwayForm(layout, { role: name, kind: 'user', name: userName, ownUrl: `${layout.urls.adminUser(userName)}?tab=access` })}</li>`,
+  )}</ul></section>`;
 }
 
 function allowedList(allows: readonly ScopeDescription[]): Html {

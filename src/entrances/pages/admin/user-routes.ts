@@ -99,7 +99,8 @@ export function adminUserRoutes(
     }),
     check(sent, { name = '' }) {
       if (sent.get('confirmation')?.normalize('NFC').trim() === name) return;
-      throw new HubError('bad_request', text`This is not the name of the user.`);
+      const problem = text`This is not the name of the user.`;
+      throw new HubError('bad_request', problem, { field: { name: 'confirmation', problem } });
     },
     done: ({ name = '' }) => ({ to: urls.adminUsers, say: text`${name} is deleted.` }),
   });

@@ -5,20 +5,21 @@ import {
   type KnownOfUsers,
   pageSizes,
   type UsersQuery,
+  usersFields,
+  usualUsers,
 } from '../../../operations/users-query.ts';
 import type { LoadSeries } from '../../../platform/metrics/load-history.ts';
 import { message, type Phrase, type Text, text } from '../../../platform/texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
-import { pageHead } from '../elements/layout.ts';
+import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
 import { formatNumber, timeElement } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { type Column, type PageBorders, paging, sorting, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
+import { usersUrl } from '../page-urls.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
-import { adminLayout } from './admin-layout.ts';
-import { queryOfGroup, usersFields, usersUrl } from './users-query.ts';
 
 export interface AdminUsersView {
   readonly layout: FormLayoutProps;
@@ -249,7 +250,7 @@ function groupLinks({ query }: AdminUsersView, groups: readonly string[]): HtmlV
   const more = groups.slice(shownGroups);
   // A part of the address alone: there is one in each row.
   const link = (group: string): Html =>
-    html`<a class="tag" href="${usersUrl({ adminUsers: '' }, queryOfGroup(group, query))}">${group}</a> `;
+    html`<a class="tag" href="${usersUrl({ adminUsers: '' }, { ...usualUsers, group, size: query.size })}">${group}</a> `;
   return html`${groups.slice(0, shownGroups).map(link)}${more.length > 0 && html`<span class="soft" title="${more.slice(0, 20).join(', ')}">+ ${more.length}</span>`}`;
 }
 

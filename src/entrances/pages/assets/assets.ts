@@ -204,5 +204,7 @@ function withoutLayout(stylesheet: string): string {
     .replaceAll(/([{;][\w-]+): /g, '$1:')
     .replaceAll(' {', '{')
     .replaceAll(' > ', '>')
+    .replaceAll(/ ([+~]) (?=\.[a-z])/g, '$1')
+    .replaceAll(/="([a-z-]+)"\]/g, '=$1]')
     .replaceAll(';}', '}');
 }

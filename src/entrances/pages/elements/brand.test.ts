@@ -3,7 +3,7 @@ import { sampleBranding } from '../../../../test/support/sample-branding.ts';
 import { Language } from '../../../platform/texts/language.ts';
 import { html, renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
-import { brand, siteFooter } from './brand.ts';
+import { brand, initialsOf, siteFooter } from './brand.ts';
 import type { LayoutProps } from './layout-props.ts';
 
 const branding = sampleBranding((plausible) => plausible);
@@ -61,4 +61,17 @@ test("the operator's own footer stands in place of text and links", () => {
   const markup = String(siteFooter({ ...layout, branding: { current: own } }));
   expect(markup).toContain('<p>Ours</p>');
   expect(markup).not.toContain('Terms of use');
+});
+
+test.each([
+  ['ada', undefined, 'a'],
+  ['ada.lovelace', undefined, 'a'],
+  ['ada', 'Ada Lovelace', 'AL'],
+  ['ada', 'Ada', 'A'],
+  ['ada', 'Ada King, Countess of Lovelace', 'AL'],
+  ['42', undefined, '4'],
+  ['x', '😀 !', 'x'],
+  ['x', '山田 太郎', '山太'],
+])('%s, called %s, has the initials %s', (name, displayName, initials) => {
+  expect(initialsOf(name, displayName)).toBe(initials);
 });

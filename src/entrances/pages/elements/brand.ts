@@ -145,3 +145,12 @@ export function siteFooter(layout: LayoutProps): HtmlValue {
   const isEmpty = footerText === undefined && links.length === 0;
   return customFragment(layout, 'footer', { around, instead: isEmpty ? html`` : around(builtIn) });
 }
+
+/** Up to two letters that stand for a user. */
+export function initialsOf(userName: string, displayName: string | undefined): string {
+  const words = (displayName ?? userName).split(/[\s._-]+/u).filter((word) => /^\p{L}/u.test(word));
+  const [first] = words;
+  if (first === undefined) return String.fromCodePoint(userName.codePointAt(0) ?? 63);
+  const last = words.length > 1 && displayName !== undefined ? words.at(-1) : undefined;
+  return [first, last].map((word) => [...(word ?? '')][0] ?? '').join('');
+}

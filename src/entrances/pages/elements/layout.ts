@@ -1,23 +1,15 @@
-import { initialsOf } from '../../../identity/users/user-info.ts';
 import { type Phrase, text, written } from '../../../platform/texts/text.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { themes } from '../preferences.ts';
-import { brand, brandingOf, icon, siteFooter } from './brand.ts';
+import { brand, brandingOf, icon, initialsOf, siteFooter } from './brand.ts';
 import { csrfField, hiddenFields } from './form.ts';
-import type { FormLayoutProps, LayoutProps, PageUser } from './layout-props.ts';
+import type { AdminTab, FormLayoutProps, LayoutProps, PageUser } from './layout-props.ts';
 import { linkedText } from './linked-text.ts';
 import { notice } from './notice.ts';
 
 /** The place of a page in the navigation. */
-export type NavigationPlace =
-  | 'home'
-  | 'tokens'
-  | 'sessions'
-  | 'usage'
-  | 'services'
-  | 'admin'
-  | 'account';
+export type NavigationPlace = 'home' | 'usage' | 'services' | 'admin' | 'account';
 
 export interface PageContent {
   readonly title: Phrase;
@@ -109,9 +101,9 @@ const partsOfAccount = [
   ['sessions', text`Sessions`],
   ['tokens', text`Tokens`],
   ['usage', text`Your use`],
-] as const satisfies readonly (readonly [NavigationPlace, Phrase])[];
+] as const;
 
-/** Makes one page of all that is about the reader. */
+/** All that is about the reader: the page of the account with its parts, and what was used. */
 function accountTabs({ urls }: LayoutProps, place: NavigationPlace | undefined): HtmlValue {
   if (!partsOfAccount.some(([name]) => name === place)) return false;
   return html`<nav class="tabs" aria-label="${text`Account`}">${partsOfAccount.map(
@@ -183,7 +175,7 @@ function announced({ announcements = [] }: LayoutProps): HtmlValue {
 function pageNotice(layout: LayoutProps): HtmlValue {
   return (
     layout.notice &&
-    html`<div class="page-notice">${notice(layout.notice.kind, layout.notice.text)}</div>\n`
+    html`<div class="page-notice outcome">${notice(layout.notice.kind, layout.notice.text)}</div>\n`
   );
 }
 
@@ -195,4 +187,96 @@ function userLabel(name: string, displayName: string | undefined): Html {
   return displayName === undefined
     ? html`<b>${name}</b>`
     : html`<b><bdi>${displayName}</bdi></b> (${name})`;
+}
+
+/** A page of the administration, with its parts beside it. */
+export function adminLayout(
+  layout: LayoutProps,
+  page: {
+    readonly title: Phrase;
+    readonly tab: AdminTab;
+    readonly body: Html;
+    readonly scripts?: readonly AssetName[];
+    readonly reloadSeconds?: number | undefined;
+  },
+): Html {
+  const { urls, user } = layout;
+  const tab = ([name, label]: (typeof parts)[number][1][number]): Html =>
+    html`<a href="${tabUrl(urls, name)}"${name === page.tab && html` aria-current="page"`}>${label}</a>`;
+  const groups = parts.map(([title, tabs]) => {
+    const shown = tabs.filter(([name]) => user?.adminTabs?.includes(name) ?? true);
+    if (shown.length === 0 || title === undefined) return shown.map(tab);
+    return html`<div role="group" aria-label="${title}"><b aria-hidden="true">${title}</b>${shown.map(tab)}</div>`;
+  });
+  return pageLayout(layout, {
+    title: page.title,
+    place: 'admin',
+    scripts: page.scripts ?? [],
+    reloadSeconds: page.reloadSeconds,
+    body: html`<div class="admin"><nav class="tabs" aria-label="${text`Administration`}">${groups}</nav>
+<div class="admin-page">${page.body}</div></div>`,
+  });
+}
+
+/** The parts of the administration by what they are about. */
+const parts: readonly (readonly [Phrase | undefined, readonly (readonly [AdminTab, Phrase])[]])[] =
+  [
+    [undefined, [['overview', text`Overview`]]],
+    [
+      text`People`,
+      [
+        ['users', text`Users`],
+        ['groups', text`Groups`],
+        ['roles', text`Roles`],
+      ],
+    ],
+    [
+      text`Workloads`,
+      [
+        ['servers', text`Servers`],
+        ['services', text`Services`],
+        ['usage', text`Use`],
+      ],
+    ],
+    [
+      text`Security`,
+      [
+        ['activity', text`Activity`],
+        ['lockouts', text`Locked out`],
+        ['keys', text`Keys`],
+      ],
+    ],
+    [
+      text`Hub`,
+      [
+        ['announcements', text`Announcements`],
+        ['instances', text`Instances`],
+      ],
+    ],
+  ];
+
+/** The same, each with its address, as far as the reader may see them. */
+export function adminTabs({ urls, user }: LayoutProps) {
+  return parts
+    .flatMap(([, tabs]) => tabs)
+    .filter(([name]) => user?.adminTabs?.includes(name) ?? true)
+    .map(([name, label]) => ({ label, url: tabUrl(urls, name) }));
+}
+
+function tabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
+  const urlByTab = {
+    overview: urls.admin,
+    users: urls.adminUsers,
+    groups: urls.adminGroups,
+    roles: urls.adminRoles,
+    servers: urls.adminServers,
+    services: urls.adminServices,
+    usage: urls.adminUsage,
+    instances: urls.adminInstances,
+    lockouts: urls.adminLockouts,
+    keys: urls.adminKeys,
+    announcements: urls.adminAnnouncements,
+    activity: urls.adminActivity,
+  } as const satisfies Record<AdminTab, string>;
+  return urlByTab[tab];
 }

@@ -1,6 +1,7 @@
-import { edgeOf, type ListQuery, listQuery } from '../../../operations/users-query.ts';
+import { edgeFields, edgeOf, type ListQuery, listQuery } from '../../../operations/users-query.ts';
 import type { ListPage, PageEdge } from '../../../platform/store/page-edge.ts';
-import { bordersOf, edgeFields, type PagingView } from './table.ts';
+import { withQuery } from '../page-urls.ts';
+import { bordersOf, type PagingView } from './table.ts';
 
 /** The search and the page of a form that leads back to the page of the list on which its button stood. */
 export function queryIn(fields: URLSearchParams) {
@@ -9,8 +10,7 @@ export function queryIn(fields: URLSearchParams) {
 }
 
 export function listUrl(url: string, search: string, edge?: PageEdge): string {
-  const query = new URLSearchParams({ ...(search !== '' && { search }), ...edgeFields(edge) });
-  return query.size === 0 ? url : `${url}?${query}`;
+  return withQuery(url, { search: search || undefined, ...edgeFields(edge) });
 }
 
 /** The links from a page of the list at an address to the others. */

@@ -104,11 +104,16 @@ export function loadPlots(
 <details class="more"><summary>${text`The figures as a table`}</summary>${figureTable(series, span)}</details>`;
 }
 
-/** CPU and memory of the last hour, small and with their figures; nothing where nothing was measured. */
+/**
+ * CPU and memory of the last hour, small and with their figures, or how fast it answered where the hub does not run it;
+ * nothing where nothing was measured.
+ */
 export function loadSparks(series: LoadSeries | undefined): HtmlValue {
   if (series === undefined) return false;
+  const isRunHere = shown.some(({ figure }) => isMain(figure) && isMeasured(series, figure));
   const sparks = shown.map(({ figure, label, format }) => {
-    if (!isMain(figure)) return false;
+    if (isRunHere ? !isMain(figure) : figure !== 'responseSeconds' || !isMeasured(series, figure))
+      return false;
     const now = series.figures[figure].at(-1);
     return html`<span>${label} ${typeof now === 'number' && html`<b>${format(now)}</b> `}${loadSpark(series, figure)}</span>`;
   });

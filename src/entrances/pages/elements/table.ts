@@ -29,7 +29,7 @@ export function table<Item>(
   return html`<table class="rows${style && ` ${style}`}">
 <caption class="visually-hidden">${caption}</caption>
 <thead><tr>${columns.map(heading)}</tr></thead>
-<tbody>${items.map((item, index) => html`<tr${keyOf && html` data-key="${keyOf(item)}"`}>${columns.map((column) => cell(column, item, index))}</tr>\n`)}</tbody>
+<tbody>${items.map((item, index) => html`<tr${keyOf && html` data-key="${keyOf(item)}"`}>${columns.map((column) => cell(column, item, index))}</tr>`)}</tbody>
 </table>`;
 }
 
@@ -102,22 +102,6 @@ export function bordersOf<Item>(
     return item && keyOf(item);
   };
   return { first: isFirst ? undefined : keyAt(0), last: isLast ? undefined : keyAt(-1) };
-}
-
-const maxKeyLength = 300;
-
-/** The edge that an address or a form names; none where it can be no key. The prefix is that of the list's fields. */
-export function edgeIn(given: URLSearchParams, prefix = ''): PageEdge | undefined {
-  for (const side of ['after', 'before'] as const) {
-    const key = given.get(prefix + side);
-    if (key !== null && key.length <= maxKeyLength) return { side, key };
-  }
-  return undefined;
-}
-
-/** The same as fields of an address or a form. */
-export function edgeFields(edge: PageEdge | undefined, prefix = ''): Record<string, string> {
-  return edge === undefined ? {} : { [prefix + edge.side]: edge.key };
 }
 
 /** How much of the list a page shows, and links to the other pages; nothing when there are none. */

@@ -5,6 +5,7 @@ import type { Login, LoginSessions } from '../../../identity/sessions/login-sess
 import type { OperationDeclaration } from '../../../operations/operation.ts';
 import type { BodyOf, AnswerOf as ModelOf, OperationId } from '../../../operations/operations.ts';
 import type { AuditAction } from '../../../platform/audit/actions.ts';
+import type { FieldProblem } from '../../../platform/errors.ts';
 import type { Language } from '../../../platform/texts/language.ts';
 import type { Phrase, Text } from '../../../platform/texts/text.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -39,8 +40,8 @@ export interface Failure {
   readonly sent: URLSearchParams;
   /** What is wrong with it, unless it was not finished. */
   readonly problem?: Phrase;
-  /** The name of the field that it is about, where the operation says so. */
-  readonly field?: string | undefined;
+  /** The field that it is about, where the operation says so. */
+  readonly field?: FieldProblem | undefined;
   readonly status?: number;
   /** Whether somebody has changed meanwhile what it is about; who, as far as the visitor may know. */
   readonly changed?: { readonly by: Html | undefined };

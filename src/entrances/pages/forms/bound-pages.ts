@@ -11,7 +11,7 @@ import {
 import { isAuthorised, type Perform, type Sent } from '../../../operations/perform.ts';
 import { anyVersion, oneOfVersions } from '../../../platform/crypto/version.ts';
 import { HubError, type HubErrorCode } from '../../../platform/errors.ts';
-import { text } from '../../../platform/texts/text.ts';
+import { phraseIn, text } from '../../../platform/texts/text.ts';
 import { adminLink, openedBy } from '../elements/admin-link.ts';
 import { actorOf } from '../elements/audit-table.ts';
 import { Html, html } from '../html.ts';
@@ -30,6 +30,7 @@ import type {
   Shown,
   Visitor,
 } from './binding.ts';
+import { markField } from './mark-field.ts';
 import { goTo } from './next.ts';
 
 /** What is read. */
@@ -46,6 +47,10 @@ const mistakes: Readonly<Partial<Record<HubErrorCode, number>>> = {
   forbidden: 403,
   too_many_requests: 429,
 };
+
+/** What follows the name of a field elsewhere, by itself. */
+const sentence = (words: string) =>
+  `${words.charAt(0).toLocaleUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}`;
 
 export function createBoundPages(
   router: Router,
@@ -138,8 +143,13 @@ export function createBoundPages(
       failure,
       ctx,
     });
-    if (answer instanceof Html) pages.send(ctx, answer, failure?.status ?? 200);
-    else if (answer !== undefined) ctx.redirect(answer.redirect);
+    if (answer instanceof Html) {
+      pages.send(ctx, answer, failure?.status ?? 200);
+      if (failure?.field === undefined) return;
+      const { name, problem } = failure.field;
+      const said = sentence(phraseIn(problem, pages.languageOf(ctx)));
+      ctx.body = await markField(String(ctx.body), ctx.path, { name, problem: said });
+    } else if (answer !== undefined) ctx.redirect(answer.redirect);
   }
 
   const koaPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1');
@@ -212,8 +222,7 @@ export function createBoundPages(
             if (again === undefined) throw error;
             if (error.retryAfterSeconds !== undefined)
               ctx.set('Retry-After', String(error.retryAfterSeconds));
-            const field = error.details?.['field'] as string | undefined;
-            return again(ctx, visitor, { path, sent, problem, field, status });
+            return again(ctx, visitor, { path, sent, problem, field: error.field, status });
           }
         }),
       );

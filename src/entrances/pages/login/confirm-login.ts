@@ -114,7 +114,9 @@ export function createConfirmLogin(deps: {
       ...(confirmation.kind === 'external' && { action: urls.confirmLogin() }),
     });
     if (rest.waitSeconds !== undefined) ctx.set('Retry-After', String(rest.waitSeconds));
-    pages.send(ctx, page, rest.waitSeconds === undefined ? 403 : 429);
+    // A form that was not done says so to programs, too; the page by itself only asks.
+    const status = ctx.method === 'GET' ? 200 : 403;
+    pages.send(ctx, page, rest.waitSeconds === undefined ? status : 429);
   }
 
   /** Whether the fields of a confirmation are right; what is wrong else. */

@@ -64,7 +64,7 @@ export function createLogIn(deps: {
   readonly sealer: Sealer;
   readonly metrics: Metrics;
   readonly landing: Pick<Landing, 'pathFor'>;
-  readonly startAtLogin: StartAtLogin;
+  readonly startAtLogin: Pick<StartAtLogin, 'begin'>;
   readonly isSecure: boolean;
 }): LogIn {
   const { urls, sessions, partialLogins, sealer, metrics } = deps;
@@ -122,7 +122,7 @@ export function createLogIn(deps: {
     });
     knownBrowser.save(ctx, result.user.name);
     const login = loginOf(ctx);
-    if (login !== undefined) void deps.startAtLogin(login);
+    if (login !== undefined) void deps.startAtLogin.begin(login);
   }
 
   /** The path that it leads to. */

@@ -21,6 +21,7 @@ export function loginRequestOf(ctx: Context): LoginRequest {
     peerAddress: client.peerAddress,
     isTrustedProxy: client.isTrustedProxy,
     userAgent: ctx.get('User-Agent').slice(0, 400),
+    clientCertificate: client.certificate,
     headers,
     signal: AbortSignal.timeout(authenticationTimeoutMs),
   };

@@ -2,7 +2,7 @@ import type { OperationId } from '../../../operations/operations.ts';
 import { maxFound } from '../../../operations/search.ts';
 import { type Phrase, phraseIn, text } from '../../../platform/texts/text.ts';
 import type { UserServers } from '../../../workloads/servers/user-servers.ts';
-import { adminTabs } from '../admin/admin-layout.ts';
+import { adminTabs } from '../elements/layout.ts';
 import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import { serverTitle } from '../servers/server-summary.ts';
 import { linksTo } from '../services/open-services.ts';

@@ -78,7 +78,9 @@ describe('the home page', () => {
     const at = new Date(now.getTime() - 3_600_000);
     const page = home({ lastLogin: { at, address: '192.0.2.7' } });
     expect(page).toMatch(/Your last login: <time [^>]+>1 hour ago<\/time>, from 192\.0\.2\.7\./);
-    expect(page).toContain('<a href="/hub/sessions">Not you? See where you are logged in.</a>');
+    expect(page).toContain(
+      '<a href="/hub/account#sessions">Not you? See where you are logged in.</a>',
+    );
     expect(home({})).not.toContain('last login');
   });
 
@@ -118,7 +120,12 @@ describe('the home page', () => {
   });
 
   test('the page of a server tells which limit will stop it or has, and keeps it for who may', () => {
-    const of = (summary: ServerSummary, extend = true, cores?: number): string =>
+    const of = (
+      summary: ServerSummary,
+      extend = true,
+      cores?: number,
+      busyKernels?: readonly string[],
+    ): string =>
       String(
         serverPage({
           layout,
@@ -131,6 +138,7 @@ describe('the home page', () => {
           },
           span: 'hour',
           idleCores: 0.05,
+          busyKernels,
           maxKeptSeconds: 0,
           hasSpawnOptions: false,
           hasLastOptions: false,
@@ -143,6 +151,9 @@ describe('the home page', () => {
     expect(of(idle)).toContain('what it sends counts as use');
     expect(of(idle, true, 0.02)).toContain('they take 2.0 % CPU, less than 5.0 %.');
     expect(of(idle, true, 0.5)).toContain('counts as use: its processes take 50 % CPU.');
+    expect(of(idle, true, 0.02, ['a.ipynb', 'b'])).toContain('is calculating (a.ipynb, b), which');
+    expect(of(idle, true, 0.02, [''])).toContain('A kernel is calculating, which counts as use');
+    expect(of(idle, true, 0.02, [])).toContain('they take 2.0 % CPU');
     expect(of(idle)).toContain('action="/hub/extend/alice"');
     expect(of(idle)).toContain('name="return_to" value="/hub/servers/alice"');
     expect(of(idle, false)).not.toContain('/hub/extend/');

@@ -38,6 +38,8 @@ export interface HomeView {
   /** Whether a start first asks for options. */
   readonly hasSpawnOptions: boolean;
   readonly namedServers?: NamedServers | undefined;
+  /** Whether a login starts the default server; undefined where that is not to be chosen. */
+  readonly startsAtLogin?: boolean | undefined;
   /** Whether the servers can be shared from here. */
   readonly mayShare?: boolean;
   /** Servers of others. */
@@ -76,6 +78,7 @@ export function homePage(view: HomeView): Html {
 ${customIntro(layout)}<div id="servers" data-live-seconds="${isLive ? 3 : 60}">
 ${budgetWarnings(layout, view.budgets ?? [], view.currency ?? '')}<div class="servers">${servers.map((each, index) => serverCard(view, each, index))}</div>
 </div>
+${startAtLoginForm(view)}
 ${namedServers && newServerForm(view, namedServers)}
 ${view.firstRun !== undefined && firstRunPanel(layout, view.firstRun)}
 ${shared !== undefined && sharedServersSection(layout, shared)}
@@ -90,6 +93,18 @@ ${
 }
 ${lastLoginLine(view)}`,
   });
+}
+
+function startAtLoginForm({ layout, startsAtLogin }: HomeView): HtmlValue {
+  if (startsAtLogin === undefined) return false;
+  const form = actionForm(layout, {
+    action: layout.urls.startAtLogin,
+    label: startsAtLogin ? text`No longer` : text`Start it when I log in`,
+    ...(startsAtLogin && { accessibleLabel: text`Start my server no longer when I log in` }),
+    style: 'small',
+    fields: { enabled: String(!startsAtLogin) },
+  });
+  return html`<div class="row"><span class="soft">${startsAtLogin ? text`Your server starts when you log in.` : text`Your server does not start by itself.`}</span>${form}</div>`;
 }
 
 /** What can be opened stands before what must be started. */

@@ -73,6 +73,10 @@ export function homeRoutes(
               typedName: failure?.sent.get('name') ?? undefined,
             }
           : undefined,
+      startsAtLogin:
+        model.startAtLogin.mayChoose && may('chooseStartAtLogin', { name: userName, server: '' })
+          ? model.startAtLogin.isOn
+          : undefined,
       mayShare: may('shareServer', { name: userName, server: '' }),
       shared: sharedWith(model.shared, may),
       services: linksTo(model.services, pages, language),
@@ -99,6 +103,17 @@ export function homeRoutes(
     body: () => ({}),
     done: ({ params: { name = '', server } }) => ({ redirect: pages.urls.spawn(name, server) }),
     again: showHome,
+  });
+
+  form('/start-at-login', 'chooseStartAtLogin', {
+    params: (_sent, { login }) => ({ name: login.user.name }),
+    body: (sent) => ({ enabled: sent.get('enabled') === 'true' }),
+    done: ({ result: { enabled } }) => ({
+      to: pages.urls.home,
+      say: enabled
+        ? text`Your server starts when you log in from now on.`
+        : text`Your server no longer starts when you log in.`,
+    }),
   });
 
   form('/home/dismiss-first-run', 'dismissFirstRun', {

@@ -51,6 +51,7 @@ export function serverPageRoutes(
         load: model.load,
         span: model.span,
         idleCores: model.idleCores,
+        busyKernels: model.busyKernels,
         maxKeptSeconds: model.maxKeptSeconds,
         homeSpace: model.homeSpace,
         budgets: model.budgets,

@@ -41,6 +41,8 @@ export interface ServerPageView {
   readonly span: LoadSpan;
   /** Cores from which on a server counts as used; 0 where they are not looked at. */
   readonly idleCores: number;
+  /** Notebooks or kernels that calculate, with empty names for who may not know them. */
+  readonly busyKernels?: readonly string[] | undefined;
   /** For how long its user may keep it running though it is idle; 0 for not at all. */
   readonly maxKeptSeconds: number;
   /** Undefined where it is not known. */
@@ -119,7 +121,13 @@ function limits(view: ServerPageView): HtmlValue {
 }
 
 /** Whether it counts as used though its user does nothing, and why. */
-function workSentence({ load, idleCores }: ServerPageView): Text {
+function workSentence({ load, idleCores, busyKernels = [] }: ServerPageView): Text {
+  if (busyKernels.length > 0) {
+    const names = busyKernels.filter((name) => name !== '').join(', ');
+    return names === ''
+      ? text`A kernel is calculating, which counts as use: before that ends, the server is not stopped for being idle.`
+      : text`A kernel is calculating (${names}), which counts as use: before that ends, the server is not stopped for being idle.`;
+  }
   const cores = load.series?.figures.cpuCores.at(-1);
   if (idleCores === 0 || typeof cores !== 'number') {
     return text`How much it works is not known: what it sends counts as use.`;

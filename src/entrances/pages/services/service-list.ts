@@ -1,4 +1,3 @@
-import { initialsOf } from '../../../identity/users/user-info.ts';
 import type { OpenService } from '../../../operations/home-page.ts';
 import type { Language } from '../../../platform/texts/language.ts';
 import { type Phrase, type Text, text } from '../../../platform/texts/text.ts';
@@ -8,7 +7,7 @@ import {
   serviceInfo,
 } from '../../../workloads/services/service-info.ts';
 import type { ServiceState } from '../../../workloads/services/service-status.ts';
-import { icon } from '../elements/brand.ts';
+import { icon, initialsOf } from '../elements/brand.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/quantity.ts';

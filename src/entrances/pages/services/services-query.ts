@@ -1,7 +1,9 @@
+import { z } from 'zod';
+import { edgeFields, edgeOf, listQuery, searchText } from '../../../operations/users-query.ts';
 import type { PageEdge } from '../../../platform/store/page-edge.ts';
 import type { ServiceInfo } from '../../../workloads/services/service-info.ts';
 import type { ServiceState } from '../../../workloads/services/service-status.ts';
-import { edgeFields, edgeIn } from '../elements/table.ts';
+import { withQuery } from '../page-urls.ts';
 
 /** Which part of a list of services a page shows, as its address says it. */
 export interface ServicesQuery {
@@ -13,41 +15,35 @@ export interface ServicesQuery {
   readonly edge?: PageEdge | undefined;
 }
 
+export type ShownState = 'ready' | 'starting' | 'unhealthy' | 'crash_looping' | 'stopped';
+
 /** The states that are told apart when services are counted. */
-export const shownStates = {
+export const shownStates: Readonly<Record<ShownState, readonly ServiceState[]>> = {
   ready: ['ready'],
   starting: ['starting', 'restarting'],
   unhealthy: ['unhealthy'],
   crash_looping: ['crash_looping'],
   stopped: ['stopped', 'stopping'],
-} as const satisfies Record<string, readonly ServiceState[]>;
+};
 
-export type ShownState = keyof typeof shownStates;
-
-const maxTextLength = 255;
+const servicesQuery = listQuery.extend({
+  group: searchText,
+  show: z
+    .enum(Object.keys(shownStates) as ShownState[])
+    .optional()
+    .catch(undefined),
+});
 
 /** What an address asks for; anything that cannot be is taken as not said. */
 export function readServicesQuery(given: URLSearchParams): ServicesQuery {
-  const text = (name: string) => (given.get(name) ?? '').slice(0, maxTextLength).trim();
-  const show = text('show');
-  const edge = edgeIn(given);
-  return {
-    search: text('search'),
-    group: text('group') || undefined,
-    show: Object.hasOwn(shownStates, show) ? (show as ShownState) : undefined,
-    ...(edge && { edge }),
-  };
+  const query = servicesQuery.parse(Object.fromEntries(given));
+  const { search, group, show } = query;
+  return { search, group: group || undefined, show, edge: edgeOf(query) };
 }
 
 /** The address of a part of the list at `url`. */
 export function servicesUrl(url: string, { search, group, show, edge }: ServicesQuery): string {
-  const said = new URLSearchParams({
-    ...(search !== '' && { search }),
-    ...(group !== undefined && { group }),
-    ...(show !== undefined && { show }),
-    ...edgeFields(edge),
-  });
-  return said.size === 0 ? url : `${url}?${said}`;
+  return withQuery(url, { search: search || undefined, group, show, ...edgeFields(edge) });
 }
 
 /** Whether what visitors read of a service, or its name, has the text in it. */
@@ -63,10 +59,6 @@ export function matchesSearch(
 
 /** What has a problem comes first in a list that is sorted by it. */
 export function urgencyOf(state: ServiceState): number {
-  if (isShownAs('crash_looping', state)) return 0;
-  return isShownAs('unhealthy', state) ? 1 : 2;
-}
-
-export function isShownAs(shown: ShownState, state: ServiceState): boolean {
-  return (shownStates[shown] as readonly ServiceState[]).includes(state);
+  if (state === 'crash_looping') return 0;
+  return state === 'unhealthy' ? 1 : 2;
 }

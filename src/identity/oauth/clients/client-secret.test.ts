@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { startAuthorizationServer, wiki } from '../../../../test/protocol/harness.ts';
+import { hashSecret } from '../../../platform/crypto/hash.ts';
 import { createClientSecretVerifier } from './client-secret.ts';
 
 test("takes a service's API token and a server's own token, each for its client only", async () => {
@@ -38,4 +39,18 @@ test("does not take another token of a server's user", async () => {
     note: '',
   });
   expect(await createClientSecretVerifier(hub)(client!, token)).toBe(false);
+});
+
+test('takes the token that a service had at the JupyterHub it was taken over from', async () => {
+  await using hub = await startAuthorizationServer();
+  const client = await hub.clients.find('service-wiki');
+  const verify = createClientSecretVerifier({
+    ...hub,
+    importedTokens: {
+      adopt: async (token) => token === 'old',
+      isOfService: async (tokenHash, name) => tokenHash === hashSecret('old') && name === 'wiki',
+    },
+  });
+  expect(await verify(client!, 'old')).toBe(true);
+  expect(await verify(client!, 'older')).toBe(false);
 });

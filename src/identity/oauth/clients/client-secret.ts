@@ -1,5 +1,6 @@
 import { hashSecret } from '../../../platform/crypto/hash.ts';
 import type { AccessTokenStore } from '../tokens/access-token-store.ts';
+import type { ImportedTokenStore } from '../tokens/imported-token-store.ts';
 import type { ServiceTokens } from '../tokens/token-verifier.ts';
 import type { Client } from './client.ts';
 
@@ -13,14 +14,19 @@ export type VerifyClientSecret = (client: Client, secret: string) => Promise<boo
 export function createClientSecretVerifier({
   serviceTokens,
   accessTokens,
+  importedTokens,
 }: {
   readonly serviceTokens: ServiceTokens;
   readonly accessTokens: Pick<AccessTokenStore, 'findByHash'>;
+  readonly importedTokens: ImportedTokenStore;
 }): VerifyClientSecret {
   return async ({ identity }, secret) => {
     const tokenHash = hashSecret(secret);
     if (identity.service !== undefined) {
-      return serviceTokens.findService(tokenHash) === identity.service;
+      if (serviceTokens.findService(tokenHash) === identity.service) return true;
+      // At its first use; this hub learns of it from the database a moment later.
+      await importedTokens.adopt(secret, tokenHash);
+      return await importedTokens.isOfService(tokenHash, identity.service);
     }
     const server = (await accessTokens.findByHash(tokenHash))?.server;
     return (

@@ -35,7 +35,7 @@ export function createDeviceAuthorizationEndpoint({
     const scope = parameterValue(request.form, 'scope');
     await requireAllowedRequest(client, scope, decision);
     const resource = await requestedResource(request.form, findResource);
-    const { deviceCode, userCode } = await keepOpen(request.incoming, (address) =>
+    const { deviceCode, userCode } = await keepOpen(request, (address) =>
       deviceRequests.begin(client, { scope, resource, address }),
     );
     return {

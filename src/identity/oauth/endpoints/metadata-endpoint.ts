@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import { setBody } from '../../../platform/http/body.ts';
+import { JsonText } from '../../../platform/protocol/json-text.ts';
 import { assertionAlgorithms } from '../clients/client-assertion.ts';
 import { signingAlgorithms } from '../keys/signing-key-store.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
@@ -77,11 +78,10 @@ export function createMetadataEndpoint({
   /** Whether a client id may be the URL of a document about the client. */
   readonly hasAgents?: boolean;
 }): Middleware {
-  const metadata = authorizationServerMetadata(publicUrl, scopeNames, hasAgents);
+  const metadata = new JsonText(authorizationServerMetadata(publicUrl, scopeNames, hasAgents));
   return (ctx) => {
     ctx.set('Cache-Control', 'public, max-age=300');
-    ctx.type = 'application/json';
-    ctx.body = JSON.stringify(metadata);
+    setBody(ctx, metadata);
   };
 }
 
@@ -93,7 +93,7 @@ export function createKeySetEndpoint({
 }): Middleware {
   return async (ctx) => {
     ctx.set('Cache-Control', 'public, max-age=300');
-    setBody(ctx, await signingKeys.keySet());
+    setBody(ctx, new JsonText(await signingKeys.keySet()));
   };
 }
 

@@ -4,7 +4,6 @@ import { randomSecret } from '../../../platform/crypto/random.ts';
 import { HubError } from '../../../platform/errors.ts';
 import type { KeyvSpace } from '../../../platform/store/keyv-space.ts';
 import { text } from '../../../platform/texts/text.ts';
-import type { Client } from '../clients/client.ts';
 import { requireAllowedRequest, type ScopeDecision } from '../clients/client-access.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -122,14 +121,11 @@ export function createPushEndpoint({
       return await pushedRequests.push(parameters);
     };
     return {
-      request_uri: await (isOfAnybody(client) ? keepOpen(request.incoming, push) : push()),
+      request_uri: await keepOpen({ incoming: request.incoming, client }, push),
       expires_in: pushedRequestSeconds,
     };
   });
 }
-
-/** Whether it takes no secret of an operator: a public client, or the server of a user, whose secret that user can read. */
-const isOfAnybody = ({ isPublic, kind }: Client) => isPublic || kind === 'server';
 
 /** What a browser would be shown as a page is told the client here. */
 function asOAuthError(error: unknown): never {

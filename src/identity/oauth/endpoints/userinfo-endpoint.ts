@@ -35,8 +35,6 @@ export function createUserInfoEndpoint({
     if (!grantedScopes.includes(openidScope)) {
       throw new OAuthError('insufficient_scope', 'The scope openid is needed.');
     }
-    const claims = await userClaims(user.id, grantedScopes);
-    if (claims === undefined) throw new OAuthError('invalid_token', 'The user is gone.');
-    return claims;
+    return userClaims(user, grantedScopes);
   });
 }

@@ -69,7 +69,7 @@ export function createRefreshGrant({
       refreshTokens.refresh(refreshToken, accessToken),
     );
     if (result === undefined)
-      throw new OAuthError('invalid_request', 'Too many refreshes of one grant at once.');
+      throw new OAuthError('invalid_request', 'Too many refreshes of one grant.');
     if (result.outcome === 'refreshed')
       return { ...result, accessToken, requestedScope, lifetimeSeconds: shortLifetimeSeconds };
     if (result.outcome === 'replayed') {

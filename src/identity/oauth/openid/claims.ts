@@ -1,6 +1,7 @@
 import type { GroupStore } from '../../users/group-store.ts';
+import { noInfo } from '../../users/user-info.ts';
 import type { UserInfoStore } from '../../users/user-info-store.ts';
-import type { UserStore } from '../../users/user-store.ts';
+import type { User } from '../../users/user-store.ts';
 
 /** What a client asks for to be an OpenID Connect one (Core 1.0 §3.1.2.1). */
 export const openidScope = 'openid';
@@ -52,35 +53,36 @@ export function openidScopesOf(granted: readonly string[]): string[] {
     .map(([scope]) => scope);
 }
 
-/** The claims about a user (Core 1.0 §5.1) that a token with these scopes may learn; undefined without the user. */
+/** The claims about a user (Core 1.0 §5.1) that a token with these scopes may learn. */
 export type UserClaims = (
-  userId: string,
+  user: Pick<User, 'id' | 'name'>,
   scopes: readonly string[],
-) => Promise<Readonly<Record<string, unknown>> | undefined>;
+) => Promise<Readonly<Record<string, unknown>>>;
 
 /** One place for ID tokens and UserInfo. `sub` is the id: it stays when a user gets another name. */
 export function createUserClaims(deps: {
-  readonly users: Pick<UserStore, 'findById'>;
   readonly userInfo: Pick<UserInfoStore, 'of'>;
-  readonly groups: Pick<GroupStore, 'groupNamesOf'>;
+  readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
 }): UserClaims {
-  return async (userId, scopes) => {
-    const user = await deps.users.findById(userId);
-    if (user === undefined) return undefined;
+  // By the id: what is known of a caller may be of before a rename, and the name another user's by now.
+  const groupsOf = async (id: string) => (await deps.groups.groupNamesByUser([id])).get(id) ?? [];
+
+  return async (user, scopes) => {
     const may = (claim: string) => scopes.includes(grantOf(claim));
-    const { displayName, email, isEmailVerified, pictureUrl } = await deps.userInfo.of(userId);
+    const info = tellsInfo(scopes) ? await deps.userInfo.of(user.id) : noInfo;
+    const { displayName, email, isEmailVerified, pictureUrl } = info;
     const known = {
       name: displayName,
       preferred_username: user.name,
       picture: pictureUrl,
       email,
       email_verified: email === undefined ? undefined : isEmailVerified,
-      groups: may('groups') ? (await deps.groups.groupNamesOf(user.name)).toSorted() : undefined,
+      groups: may('groups') ? (await groupsOf(user.id)).toSorted() : undefined,
     };
     const disclosed = Object.entries(known).filter(
       ([claim, value]) => value !== undefined && may(claim),
     );
-    return { sub: userId, ...Object.fromEntries(disclosed) };
+    return { sub: user.id, ...Object.fromEntries(disclosed) };
   };
 }
 

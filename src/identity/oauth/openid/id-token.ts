@@ -31,11 +31,11 @@ export function createIdTokens(deps: {
   readonly now: () => number;
 }): IssueIdToken {
   return async ({ client: { clientId, idTokenAlgorithm = 'RS256' }, code, accessToken }) => {
-    const { userId, sessionId, scopes, nonce, authenticatedAt, amr, acr } = code;
+    const { userId, userName, sessionId, scopes, nonce, authenticatedAt, amr, acr } = code;
     const issuedAt = Math.floor(deps.now() / 1000);
     return deps.signingKeys.sign(
       {
-        ...(await deps.userClaims(userId, scopes)),
+        ...(await deps.userClaims({ id: userId, name: userName }, scopes)),
         iss: deps.issuer,
         sub: userId,
         aud: clientId,

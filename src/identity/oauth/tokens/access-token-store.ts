@@ -7,6 +7,7 @@ import { countApiTokens } from '../../../platform/store/api-tokens.ts';
 import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
 import { isForeignKeyViolation } from '../../../platform/store/storage-error.ts';
+import { surplusOf } from '../../../platform/store/surplus.ts';
 import type { Row, Tables } from '../../../platform/store/tables.ts';
 import { deleteGrants, deleteMadeWith, holdToken } from '../../../platform/store/token-makers.ts';
 import { lockUser } from '../../../platform/store/user-lock.ts';
@@ -16,7 +17,7 @@ import type { AccessToken, IssuedAccessToken, NewAccessToken } from './access-to
 
 /** Access tokens that live in the database. Expired ones are never found. */
 export interface AccessTokenStore {
-  /** Throws `forbidden` when the token it is made with has ended. */
+  /** Throws `forbidden` when the token it is made with has ended. Of many that a client got for itself, or for one token, the oldest end. */
   create(token: NewAccessToken): Promise<IssuedAccessToken>;
   /** Creates a token made by hand, unless its user has as many of these as are allowed. */
   createWithin(
@@ -50,7 +51,7 @@ const dayMs = 24 * 3600 * 1000;
 /** A grant that is not used for so long has ended (RFC 9700 §4.14.2). */
 export const grantIdleMs = 90 * dayMs;
 /** For so long a used refresh token is known for one. */
-const usedKeptMs = 7 * dayMs;
+export const usedKeptMs = 7 * dayMs;
 
 interface AccessTokenStoreOptions {
   readonly database: HubDatabase;
@@ -182,10 +183,18 @@ export function createAccessTokenStore({
       const ofStart = token.serverId !== undefined && token.madeBy === undefined;
       // Many may start at once, and single statements wait for one another less.
       if (ofStart) return insertAccessToken(kysely, token, { codeHash: null, now: now() });
-      return database.transaction(async (transaction) => {
+      const { issued, ended } = await database.transaction(async (transaction) => {
         await holdMaker(transaction, token);
-        return insertRecorded(transaction, token);
+        const issued = await insertRecorded(transaction, token);
+        const { owner, madeBy: made_by = null, clientId: client_id } = token;
+        if (client_id === undefined) return { issued, ended: [] };
+        const service_name = owner.kind === 'service' ? owner.serviceName : null;
+        const which = { client_id, made_by, service_name };
+        const ended = await endSurplus(transaction, database, which, issued.id, maxTokensOfClient);
+        return { issued, ended };
       });
+      announced(ended);
+      return issued;
     },
 
     createWithin: (limit, userId, token) =>
@@ -311,22 +320,18 @@ export function failWithoutOwner(error: unknown): never {
 
 /** What one login may hold of one client: a client that lost its cookie gets another, and another. */
 export const maxTokensOfLogin = 20;
+/** What a client may hold that it got for itself, or for one token: more than it asks for at once for as many services. */
+const maxTokensOfClient = 200;
 
-/** Ends the oldest tokens of a login and client, or of a grant, beyond that; tells the ids of all that ended. */
+/** Ends the oldest tokens of a login and client, of a grant, of a token or of a client beyond a limit; tells the ids of all that ended. */
 export async function endSurplus(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'dialect'>,
-  which: Partial<Record<'client_id' | 'session_id' | 'grant_id', string>>,
-  newestId: string,
+  which: Parameters<typeof surplusOf<'access_tokens'>>[2],
+  newest: string,
+  limit = maxTokensOfLogin,
 ): Promise<string[]> {
-  const others = await transaction
-    .selectFrom('access_tokens')
-    .select('id')
-    .where((is) => is.and(which))
-    .where('id', '!=', newestId)
-    .orderBy('created_at', 'desc')
-    .execute();
-  const ids = others.slice(maxTokensOfLogin - 1).map(({ id }) => id);
+  const ids = await surplusOf(transaction, 'access_tokens', which, { limit, newest });
   if (ids.length > 0)
     await transaction.deleteFrom('access_tokens').where('id', 'in', ids).execute();
   return deleteMadeWith(transaction, database, ids);

@@ -1,10 +1,11 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { hashSecret } from '../../../platform/crypto/hash.ts';
 import { randomSecret } from '../../../platform/crypto/random.ts';
 import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
 import { prepareQuery, prepareStatement } from '../../../platform/store/queries.ts';
-import type { Row } from '../../../platform/store/tables.ts';
+import { surplusOf } from '../../../platform/store/surplus.ts';
+import type { Row, Tables } from '../../../platform/store/tables.ts';
 import { deleteGrants, deleteMadeWith } from '../../../platform/store/token-makers.ts';
 import { rememberLogin } from '../logout/client-login-store.ts';
 import type { OAuthError } from '../oauth-error.ts';
@@ -47,6 +48,7 @@ export type ExchangeResult =
 
 /** Authorization codes: stored as hashes, taken once. */
 export interface AuthorizationCodeStore {
+  /** Of many that a login got for one client the oldest end. */
   create(code: AuthorizationCode): Promise<string>;
   /**
    * Takes a code and stores the token it gives, in one transaction: a second use of the code waits
@@ -71,6 +73,7 @@ export function createAuthorizationCodeStore({
   lifetimeSeconds = 300,
   now = database.now,
 }: AuthorizationCodeStoreOptions): AuthorizationCodeStore {
+  const { dialect } = database;
   const takePlain = preparePlainExchange(database);
   const findUnused = prepareQuery(
     database.kysely,
@@ -82,8 +85,10 @@ export function createAuthorizationCodeStore({
           'session.session_id',
           'authorization_codes.session_id',
         )
+        .innerJoin('users', 'users.id', 'session.user_id')
         .selectAll('authorization_codes')
-        .select(['session.created_at as login_at', 'session.amr', 'session.acr'])
+        .select(['users.name as user_name', 'session.created_at as login_at'])
+        .select(['session.amr', 'session.acr'])
         .where('code_hash', '=', codeHash)
         .where('used_at', 'is', null)
         .where('authorization_codes.expires_at', '>', time)
@@ -114,12 +119,13 @@ export function createAuthorizationCodeStore({
   return {
     async create(code) {
       const secret = randomSecret();
+      const codeHash = hashSecret(secret);
       const createdAt = now();
       await database.transaction(async (transaction) => {
         await transaction
           .insertInto('authorization_codes')
           .values({
-            code_hash: hashSecret(secret),
+            code_hash: codeHash,
             client_id: code.clientId,
             user_id: code.userId,
             session_id: code.sessionId,
@@ -134,6 +140,17 @@ export function createAuthorizationCodeStore({
             used_at: null,
           })
           .execute();
+        const surplus = await surplusOf(
+          transaction,
+          'authorization_codes',
+          { client_id: code.clientId, session_id: code.sessionId },
+          { limit: maxTokensOfLogin, newest: codeHash },
+        );
+        if (surplus.length > 0)
+          await transaction
+            .deleteFrom('authorization_codes')
+            .where('code_hash', 'in', surplus)
+            .execute();
         await database.audit.record(transaction, {
           action: 'oauth.authorize',
           target: { kind: 'client', name: code.clientId },
@@ -150,12 +167,7 @@ export function createAuthorizationCodeStore({
       const time = now();
       let revokedIds: string[] = [];
       const result = await database.transaction(async (transaction): Promise<ExchangeResult> => {
-        const row = await transaction
-          .updateTable('authorization_codes')
-          .set({ used_at: time })
-          .where('code_hash', '=', codeHash)
-          .where('used_at', 'is', null)
-          .where('expires_at', '>', time)
+        const row = await takeCode(transaction, dialect, { codeHash, time })
           .returningAll()
           .executeTakeFirst();
         if (row === undefined) {
@@ -178,12 +190,10 @@ export function createAuthorizationCodeStore({
         }
         const session = await transaction
           .selectFrom('login_sessions')
-          .select(['created_at', 'amr', 'acr'])
+          .innerJoin('users', 'users.id', 'login_sessions.user_id')
+          .select(['users.name as user_name', 'login_sessions.created_at', 'amr', 'acr'])
           .where('session_id', '=', row.session_id)
-          .where('expires_at', '>', time)
-          .executeTakeFirst();
-        // A code made while its session was being ended must not outlive it.
-        if (session === undefined) return { outcome: 'unknown' };
+          .executeTakeFirstOrThrow();
         const granted = toGrantedCode(row, session);
         const decision = decide(granted);
         if (decision.outcome === 'refused') return decision;
@@ -208,11 +218,14 @@ export function createAuthorizationCodeStore({
 
 function toGrantedCode(
   row: Row<'authorization_codes'>,
-  session: Pick<Row<'login_sessions'>, 'created_at' | 'amr' | 'acr'>,
+  session: Pick<Row<'login_sessions'>, 'created_at' | 'amr' | 'acr'> & {
+    readonly user_name: string;
+  },
 ): GrantedCode {
   return {
     clientId: row.client_id,
     userId: row.user_id,
+    userName: session.user_name,
     sessionId: row.session_id,
     redirectUri: row.redirect_uri ?? undefined,
     scopes: JSON.parse(row.scopes) as string[],
@@ -225,6 +238,31 @@ function toGrantedCode(
   };
 }
 
+/** Takes a code that is unused, has not expired, and whose login has neither: it holds that until the transaction ends. */
+function takeCode(
+  kysely: Kysely<Tables>,
+  dialect: HubDatabase['dialect'],
+  { codeHash, time }: { readonly codeHash: string; readonly time: number },
+) {
+  return kysely
+    .updateTable('authorization_codes')
+    .set({ used_at: time })
+    .where('code_hash', '=', codeHash)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', time)
+    .where((is) =>
+      is.exists(
+        is
+          .selectFrom('login_sessions')
+          .select('user_id')
+          .whereRef('login_sessions.session_id', '=', 'authorization_codes.session_id')
+          .where('login_sessions.expires_at', '>', time)
+          // Before the code is: one that is being ended is waited for, and one that is held ends after this.
+          .$if(dialect === 'postgres', (query) => query.forKeyShare()),
+      ),
+    );
+}
+
 /**
  * What takes the code of an access token and inserts the token, both or neither; false where the code is used,
  * expired or ended, its login has ended, or has as many tokens of the client as it may hold.
@@ -234,23 +272,7 @@ function preparePlainExchange({
   dialect,
 }: Pick<HubDatabase, 'kysely' | 'dialect'>): (token: Row<'access_tokens'>) => Promise<boolean> {
   const taking = ({ code_hash, created_at }: Row<'access_tokens'>) =>
-    kysely
-      .updateTable('authorization_codes')
-      .set({ used_at: created_at })
-      .where('code_hash', '=', code_hash)
-      .where('used_at', 'is', null)
-      .where('expires_at', '>', created_at)
-      .where((is) =>
-        is.exists(
-          is
-            .selectFrom('login_sessions')
-            .select('user_id')
-            .whereRef('login_sessions.session_id', '=', 'authorization_codes.session_id')
-            .where('login_sessions.expires_at', '>', created_at)
-            // One that is being ended is waited for: only a locked row is read as it is now.
-            .$if(dialect === 'postgres', (query) => query.forKeyShare()),
-        ),
-      )
+    takeCode(kysely, dialect, { codeHash: code_hash ?? '', time: created_at })
       .where(
         (is) =>
           is

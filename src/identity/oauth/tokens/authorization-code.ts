@@ -17,8 +17,9 @@ export interface AuthorizationCode {
   readonly authenticatedAt?: Date | undefined;
 }
 
-/** A code that was taken, with what is known of its login. */
+/** A code that was taken, with what is known of its user and login. */
 export interface GrantedCode extends AuthorizationCode {
+  readonly userName: string;
   readonly authenticatedAt: Date;
   /** How the user showed who they are (RFC 8176), and what that is worth. */
   readonly amr: readonly string[] | undefined;

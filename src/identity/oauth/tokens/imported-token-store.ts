@@ -5,6 +5,8 @@ import type { HubDatabase } from '../../../platform/store/database.ts';
 export interface ImportedTokenStore {
   /** Tells whether a token is one of these; from then on it is known by the given hash, as all others are. */
   adopt(token: string, tokenHash: string): Promise<boolean>;
+  /** Whether a token, adopted a moment ago, is that of a service that was added at run time. */
+  isOfService(tokenHash: string, serviceName: string): Promise<boolean>;
 }
 
 /** Characters of a token by which JupyterHub finds its hash (`Hashed.prefix_length` of its `orm.py`). */
@@ -15,7 +17,8 @@ export const maxImportedOfPrefix = 32;
 export function createImportedTokenStore({
   kysely,
   transaction,
-}: Pick<HubDatabase, 'kysely' | 'transaction'>): ImportedTokenStore {
+  announceChange,
+}: Pick<HubDatabase, 'kysely' | 'transaction' | 'announceChange'>): ImportedTokenStore {
   // What is taken over comes while no hub runs: a table that is empty stays so.
   let isEmpty = false;
 
@@ -37,17 +40,35 @@ export function createImportedTokenStore({
     async adopt(token, tokenHash) {
       for (const { access_token_id: id, hash } of await candidates(token.slice(0, prefixLength))) {
         if (!(await isHashOf(hash, token))) continue;
-        return await transaction(async (on) => {
+        const isOfService = await transaction(async (on) => {
+          const former = on.selectFrom('access_tokens').select('token_hash').where('id', '=', id);
+          const { numUpdatedRows } = await on
+            .updateTable('runtime_services')
+            .set({ token_hash: tokenHash })
+            .where('token_hash', '=', former)
+            .executeTakeFirst();
           await on
             .updateTable('access_tokens')
             .set({ token_hash: tokenHash })
             .where('id', '=', id)
             .execute();
           await on.deleteFrom('imported_tokens').where('access_token_id', '=', id).execute();
-          return true;
+          return numUpdatedRows > 0n;
         });
+        if (isOfService) announceChange({ kind: 'runtime_services_changed' });
+        return true;
       }
       return false;
+    },
+
+    async isOfService(tokenHash, serviceName) {
+      const row = await kysely
+        .selectFrom('runtime_services')
+        .select('name')
+        .where('name', '=', serviceName)
+        .where('token_hash', '=', tokenHash)
+        .executeTakeFirst();
+      return row !== undefined;
     },
   };
 }

@@ -4,6 +4,7 @@ import { hashSecret } from '../../../platform/crypto/hash.ts';
 import { randomToken } from '../../../platform/crypto/random.ts';
 import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
+import { surplusOf } from '../../../platform/store/surplus.ts';
 import type { Row, Tables } from '../../../platform/store/tables.ts';
 import { deleteGrants } from '../../../platform/store/token-makers.ts';
 import { userNameOf } from '../../../platform/store/user-name-of.ts';
@@ -14,6 +15,7 @@ import {
   grantIdleMs,
   insertAccessToken,
   maxTokensOfLogin,
+  usedKeptMs,
 } from './access-token-store.ts';
 
 /** What a user let a client have for as long as it refreshes its tokens. */
@@ -41,8 +43,11 @@ export type RefreshResult =
 export interface RefreshTokenStore {
   /** The grant of a refresh token, used or not. */
   find(refreshToken: string): Promise<Grant | undefined>;
-  /** Takes a refresh token and stores what it gives, in one transaction that others for the same grant wait for. */
-  refresh(refreshToken: string, accessToken: NewAccessToken): Promise<RefreshResult>;
+  /**
+   * Takes a refresh token and stores what it gives, in one transaction that others for the same grant wait for. Undefined,
+   * and nothing has changed, where so many of the grant were used that no more can be remembered.
+   */
+  refresh(refreshToken: string, accessToken: NewAccessToken): Promise<RefreshResult | undefined>;
   /** Ends a grant with all its tokens. */
   end(grant: Grant): Promise<void>;
 }
@@ -52,6 +57,12 @@ export interface RefreshTokenStore {
  * that, so that there never are two good ones.
  */
 const graceMs = 10_000;
+
+/**
+ * Used tokens of a grant that are known: one for each minute of the time that they are. None is forgotten for another one,
+ * or a thief who refreshes fast enough would never be noticed.
+ */
+const maxUsedOfGrant = 10_000;
 
 export function createRefreshTokenStore({
   database,
@@ -97,7 +108,7 @@ export function createRefreshTokenStore({
     },
 
     refresh: (refreshToken, accessToken) =>
-      announced(async (transaction, revoked): Promise<RefreshResult> => {
+      announced(async (transaction, revoked): Promise<RefreshResult | undefined> => {
         const time = now();
         // A second request for the same grant waits here, and then sees what the first one did.
         const grant = await transaction
@@ -115,6 +126,13 @@ export function createRefreshTokenStore({
         }
         if (!(await isLoginAlive(transaction, grant.session_id, time)))
           return { outcome: 'unknown' };
+        const used = await transaction
+          .selectFrom('refresh_tokens')
+          .select(({ fn }) => fn.countAll<number | string>().as('count'))
+          .where('grant_id', '=', grant.id)
+          .where('used_at', '>', time - usedKeptMs)
+          .executeTakeFirstOrThrow();
+        if (Number(used.count) >= maxUsedOfGrant) return undefined;
         await transaction
           .updateTable('refresh_tokens')
           .set({ used_at: time })
@@ -181,16 +199,10 @@ export async function endSurplusGrants(
   database: Pick<HubDatabase, 'dialect'>,
   { user_id, client_id }: Pick<Row<'grants'>, 'user_id' | 'client_id'>,
 ): Promise<string[]> {
-  const grants = await transaction
-    .selectFrom('grants')
-    .select('id')
-    .where('user_id', '=', user_id)
-    .where('client_id', '=', client_id)
-    .orderBy('last_used_at', 'desc')
-    .execute();
+  const which = { user_id, client_id };
+  const ids = await surplusOf(transaction, 'grants', which, { limit: maxTokensOfLogin });
   const ended: string[] = [];
-  for (const { id } of grants.slice(maxTokensOfLogin))
-    ended.push(...(await deleteGrants(transaction, database, { id })).tokenIds);
+  for (const id of ids) ended.push(...(await deleteGrants(transaction, database, { id })).tokenIds);
   return ended;
 }
 

@@ -34,7 +34,11 @@ export function scopeError(
     ...unknown.slice(0, maxNamed).map((scope) => meant(scope, catalogue)),
     ...excess.slice(0, maxNamed).map((scope) => grantedScopes && narrower(scope, grantedScopes)),
   ].filter((hint) => hint !== undefined);
-  return new HubError(code, joined(said), hints.length > 0 ? { hint: joined(hints) } : {});
+  const field = { name: 'scopes', problem: joined([...said, ...hints]) };
+  return new HubError(code, joined(said), {
+    field,
+    ...(hints.length > 0 && { hint: joined(hints) }),
+  });
 }
 
 function unknownText(scopes: readonly string[]): Phrase {

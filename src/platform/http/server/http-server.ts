@@ -84,17 +84,20 @@ export function createHubServer(deps: {
   let streamCount = 0;
   const takeHttp2 = createHttp2End({
     config,
-    serve(socket, isFurther) {
+    accept(stream, isFurther) {
       // The first of a connection is counted with it.
-      const error = isFurther ? refusalOf(socket) : undefined;
+      const error = isFurther ? refusalOf(stream) : undefined;
       if (error !== undefined) return error;
       streamCount += 1;
-      socket.once('close', () => {
+      stream.once('close', () => {
         streamCount -= 1;
       });
-      track(socket);
-      serve(socket);
+      track(stream);
       return undefined;
+    },
+    serve: (req, res) => void server.emit('request', req, res),
+    tooLate(stream) {
+      answerClientError({ name: '', message: '', code: 'ERR_HTTP_REQUEST_TIMEOUT' }, stream);
     },
   });
   const shakingHands = new WeakSet<Socket>();

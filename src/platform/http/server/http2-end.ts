@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import {
   constants,
   type IncomingHttpHeaders,
@@ -12,40 +12,72 @@ import type { ProxyConfig } from '../../config/config.ts';
 import type { HubError } from '../../errors.ts';
 import { retryAfterHeader, toErrorResponse } from '../answer.ts';
 import { copyCertificate } from '../request-address.ts';
-import { connectWithin } from './inner-connection.ts';
+import { connectionHeaders, createExchange, StreamSocket } from './http2-exchange.ts';
 
 const maxStreams = 128;
 /** Resets of streams that are borne at once, and each second from then on (CVE-2023-44487). */
 const resets = { streamResetBurst: 200, streamResetRate: 20 };
+/** Headers that stand twice in an answer are the app's affair, as in HTTP/1.1. */
+const answers = { strictSingleValueFields: false };
 const maxSettings = 16;
 /** How long a client may take to close its side of a connection that has ended. */
 const lastWordsMs = 1_000;
 const maxHeaderFields = 256;
-/** Of answers: those of apps were let through already. */
-const maxAnswerHeaderBytes = 1024 * 1024;
-/** Of one connection, without a meaning in HTTP/2 (RFC 9113 §8.2.2). */
-const connectionHeaders = new Set(
-  'connection http2-settings keep-alive proxy-connection te transfer-encoding upgrade'.split(' '),
-);
 /** What a request of HTTP/1.1 is given again, or does without. */
 const replacedHeaders = new Set([...connectionHeaders, 'host', 'cookie', 'expect']);
 
 /**
- * Serves HTTP/2 (RFC 9113) to browsers by a server of HTTP/1.1: each stream becomes a connection within the process, so
- * that every rule for requests is there once, and what is forwarded has passed the same parser. WebSockets are not
- * offered (RFC 8441), which has browsers open them by HTTP/1.1. `serve` gets the connections of the streams, and says why
- * one is refused; `isFurther`, where the client has others on the connection under it.
+ * Serves HTTP/2 (RFC 9113) to browsers: each stream becomes a request with the headers that it would have in HTTP/1.1, so
+ * that every rule for requests is there once. WebSockets are not offered (RFC 8441), which has browsers open them by
+ * HTTP/1.1.
  */
 export function createHttp2End({
   config,
+  accept,
   serve,
+  tooLate,
 }: {
-  readonly config: Pick<ProxyConfig, 'max_header_size' | 'idle_timeout' | 'client_read_timeout'>;
-  readonly serve: (socket: Socket, isFurther: boolean) => HubError | undefined;
+  readonly config: Pick<ProxyConfig, 'max_header_size' | 'idle_timeout' | 'request_timeout'>;
+  /** Says why a stream is refused; `isFurther`, where the client has others on its connection. */
+  readonly accept: (stream: Socket, isFurther: boolean) => HubError | undefined;
+  readonly serve: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Answers a request that is not whole in time. */
+  readonly tooLate: (stream: Socket) => void;
 }): (socket: TLSSocket) => ServerHttp2Session {
+  function take(
+    stream: ServerHttp2Stream,
+    request: {
+      readonly socket: TLSSocket;
+      readonly target: Target;
+      readonly rawHeaders: readonly string[];
+      readonly isFurther: boolean;
+    },
+  ): void {
+    const { socket, target, rawHeaders, isFurther } = request;
+    const connection = new StreamSocket(stream, socket);
+    const error = accept(connection.asSocket, isFurther);
+    if (error !== undefined) {
+      const refusal = toErrorResponse(error);
+      refuse(stream, refusal.status, retryAfterHeader(refusal));
+      return;
+    }
+    copyCertificate(socket, connection.asSocket);
+    const { method, path } = target;
+    const head = { method, path, headers: headersOf(stream, target, rawHeaders) };
+    const { req, res } = createExchange(stream, connection, head);
+    if (!req.complete && config.request_timeout > 0) {
+      const timer = setTimeout(() => {
+        if (!req.complete) tooLate(connection.asSocket);
+      }, config.request_timeout * 1000).unref();
+      stream.once('close', () => clearTimeout(timer));
+    }
+    serve(req, res);
+  }
+
   return (socket) => {
     const session = performServerHandshake(socket, {
       ...resets,
+      ...answers,
       maxSettings,
       maxHeaderListPairs: maxHeaderFields,
       settings: {
@@ -54,35 +86,24 @@ export function createHttp2End({
         maxHeaderListSize: config.max_header_size,
       },
     });
-    const open = new Set<ServerHttp2Stream>();
+    let open = 0;
     // Whatever a client does to its session ends it, and nothing else.
     session.on('error', ignore);
     onSilence(session, config.idle_timeout, () => {
-      if (open.size > 0) return;
+      if (open > 0) return;
       session.close();
       setTimeout(() => socket.destroy(), lastWordsMs).unref();
     });
     session.on('stream', (stream, headers, _flags, rawHeaders) => {
-      open.add(stream);
+      open += 1;
       stream.on('error', ignore);
-      stream.once('close', () => open.delete(stream));
-      // Of a short answer, the connection within the process is over, and nobody else sees that it is not taken.
-      onSilence(stream, config.client_read_timeout, () => {
-        if (stream.writableLength > 0) stream.destroy(new Error('the client takes nothing'));
+      stream.once('close', () => {
+        open -= 1;
       });
       const target = targetOf(headers);
       if (target === undefined) refuse(stream, 400);
-      else if (headers[':method'] === 'CONNECT') refuse(stream, 405);
-      else {
-        const { client, server } = connectWithin(socket);
-        copyCertificate(socket, server);
-        const error = serve(server, open.size > 1);
-        if (error === undefined) bridge(stream, client, target, rawHeaders);
-        else {
-          const refusal = toErrorResponse(error);
-          refuse(stream, refusal.status, retryAfterHeader(refusal));
-        }
-      }
+      else if (target.method === 'CONNECT') refuse(stream, 405);
+      else take(stream, { socket, target, rawHeaders, isFurther: open > 1 });
     });
     return session;
   };
@@ -97,6 +118,10 @@ function onSilence(of: ServerHttp2Session | ServerHttp2Stream, seconds: number, 
   });
 }
 
+const methods: ReadonlySet<string> = new Set(METHODS);
+/** Bytes above ASCII are none of RFC 9113 §8.3.1, but browsers send them. */
+const validPath = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
+
 interface Target {
   readonly method: string;
   readonly path: string;
@@ -107,7 +132,8 @@ interface Target {
 /** Undefined where a request could mean two things: RFC 9113 §8.3.1. */
 function targetOf(headers: IncomingHttpHeaders): Target | undefined {
   const { ':method': method, ':path': path = '', ':authority': authority, host, cookie } = headers;
-  if (method === undefined || (method !== 'CONNECT' && !/^(?:\/|\*$)/.test(path))) return undefined;
+  if (method === undefined || !methods.has(method)) return undefined;
+  if (method !== 'CONNECT' && !validPath.test(path)) return undefined;
   if (authority !== undefined && host !== undefined && authority !== host) return undefined;
   return { method, path, host: authority ?? host ?? '', cookie };
 }
@@ -121,14 +147,14 @@ function refuse(
   stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
-/** Sends what a stream asks for on a connection of HTTP/1.1, and the answer back. */
-function bridge(
+/** What HTTP/1.1 would say of the same request: what is forwarded is judged by that. */
+function headersOf(
   stream: ServerHttp2Stream,
-  connection: Socket,
-  { method, path, host, cookie }: Target,
+  { host, cookie }: Target,
   rawHeaders: readonly string[],
-): void {
-  const headers = ['host', host, 'connection', 'close'];
+): string[] {
+  // Of HTTP/2 clients each reads trailers (RFC 9113 §8.1).
+  const headers = ['host', host, 'te', 'trailers'];
   if (cookie !== undefined) headers.push('cookie', cookie);
   let hasLength = false;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -137,60 +163,8 @@ function bridge(
     if (name === 'content-length') hasLength = true;
     headers.push(name, rawHeaders[index + 1] ?? '');
   }
-  const hasBody = !stream.endAfterHeaders;
-  if (hasBody && !hasLength) headers.push('transfer-encoding', 'chunked');
-  let sent: ClientRequest;
-  try {
-    sent = request({
-      createConnection: () => connection,
-      maxHeaderSize: maxAnswerHeaderBytes,
-      method,
-      path,
-      headers,
-      setHost: false,
-    });
-  } catch {
-    // A method or value that HTTP/1.1 does not have.
-    connection.destroy();
-    refuse(stream, 400);
-    return;
-  }
-  sent.on('information', ({ statusCode: status, headers: { link } }) => {
-    if (status === 103 && !stream.destroyed) stream.additionalHeaders({ ':status': status, link });
-  });
-  sent.once('response', (answer) => respond(stream, answer, method));
-  sent.on('error', (error) => {
-    // The answer may be whole, and only the rest of the body not wanted.
-    if (!stream.writableEnded) stream.destroy(error);
-  });
-  stream.once('close', () => sent.destroy());
-  if (hasBody) stream.pipe(sent);
-  else sent.end();
-}
-
-function respond(stream: ServerHttp2Stream, answer: IncomingMessage, method: string): void {
-  if (stream.destroyed) {
-    answer.destroy();
-    return;
-  }
-  const { statusCode: status = 502, headers } = answer;
-  const isEmpty = method === 'HEAD' || status === 204 || status === 304;
-  const carried = Object.entries(headers).filter(([name]) => !connectionHeaders.has(name));
-  try {
-    stream.respond({ ':status': status, ...Object.fromEntries(carried) }, { endStream: isEmpty });
-  } catch {
-    // A status or value that HTTP/2 does not have.
-    stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    return;
-  }
-  // A client that still sends is asked not to (RFC 9113 §8.1).
-  stream.once('finish', () => {
-    if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
-  });
-  // A body that breaks off has no end, which closing the stream would send.
-  answer.once('error', (error) => stream.destroy(error));
-  if (isEmpty) answer.resume();
-  else answer.pipe(stream);
+  if (!stream.endAfterHeaders && !hasLength) headers.push('transfer-encoding', 'chunked');
+  return headers;
 }
 
 function ignore(): void {}

@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import type { CertificateSource, ServedCertificate } from './certificate-source.ts';
-import { createContext } from './secure-context.ts';
+import { createContext, sessionContextOf } from './secure-context.ts';
 
 /** Which certificate is shown to whom. */
 export interface CertificateChoice {
@@ -13,10 +13,14 @@ export interface CertificateChoice {
 }
 
 export function createCertificateChoice(source: CertificateSource): CertificateChoice {
-  const contexts = new WeakMap<ServedCertificate, SecureContext>();
+  let contexts = new WeakMap<ServedCertificate, SecureContext>();
+  let trust = sessionContextOf(source);
   let byName = indexByName(source);
   let first = source.certificates()[0];
   source.onChange(() => {
+    const former = trust;
+    trust = sessionContextOf(source);
+    if (trust !== former) contexts = new WeakMap();
     byName = indexByName(source);
     first = source.certificates()[0];
   });
@@ -32,7 +36,7 @@ export function createCertificateChoice(source: CertificateSource): CertificateC
       if (chosen === undefined) return undefined;
       let context = contexts.get(chosen);
       if (context === undefined) {
-        context = createContext(chosen, source.clientAuthorities);
+        context = createContext(chosen, source);
         contexts.set(chosen, context);
       }
       return context;

@@ -11,9 +11,9 @@ import {
   type KeyPair,
   type ServedCertificate,
 } from './certificate-source.ts';
-import { readAuthorities, readCertificate } from './read-certificate.ts';
+import { readAuthorities, readCertificate, readRevocationLists } from './read-certificate.ts';
 
-/** The files of `Hub.certificates`, read again when they change. */
+/** The files of `Hub.certificates` and `Hub.client_revocation_lists`, read again when they change. */
 export interface CertificateFiles extends CertificateSource, Disposable {
   /** Whether the files hold what is served, or what the hub cannot use. */
   states(): readonly { readonly certificate: ServedCertificate; readonly isCurrent: boolean }[];
@@ -23,6 +23,7 @@ export interface CertificateFiles extends CertificateSource, Disposable {
 
 const readAgainMs = 5_000;
 const maxFileBytes = 256 * 1024;
+const maxListBytes = 8 * 1024 * 1024;
 
 /**
  * Reads the files of `Hub.certificates`. What can be read now has every later version taken too, once it can be used;
@@ -39,7 +40,14 @@ export async function openCertificateFiles({
   const problems = found.filter((each) => 'message' in each);
   if (problems.length > 0) throw new ConfigError(problems);
   const held = createHeldCertificates();
-  held.hold(found.filter((each) => 'names' in each));
+  let lists = (await readListFiles(config)).map((each) => {
+    if ('message' in each) throw new ConfigError([each]);
+    return each;
+  });
+  const hold = (certificates: readonly ServedCertificate[]) =>
+    held.hold(certificates, { revocationLists: lists.flat() });
+  hold(found.filter((each) => 'names' in each));
+  let listProblems = '';
   /** What was wrong at the last look, by index. */
   let wrong: (string | undefined)[] = [];
 
@@ -63,7 +71,25 @@ export async function openCertificateFiles({
         );
       }
     }
-    if (served.some((each, index) => each !== former[index])) held.hold(served);
+    const isListChanged = await lookAtLists();
+    if (isListChanged || served.some((each, index) => each !== former[index])) hold(served);
+  }
+
+  /** Whether there are others than before. */
+  async function lookAtLists(): Promise<boolean> {
+    const before = lists;
+    const now = await readListFiles(config);
+    lists = now.map((each, index) => ('message' in each ? (before[index] ?? []) : each));
+    const problems = now.flatMap((each) =>
+      'message' in each ? `${each.path}: ${each.message}` : [],
+    );
+    if (problems.length > 0 && problems.join() !== listProblems) {
+      log.error({ problems }, 'revocation list cannot be used, the former one stays');
+    }
+    listProblems = problems.join();
+    const isChanged = lists.flat().join() !== before.flat().join();
+    if (isChanged) log.info('new revocation list in force from now on');
+    return isChanged;
   }
 
   const looking = createPeriodic({
@@ -73,6 +99,9 @@ export async function openCertificateFiles({
   });
   return {
     certificates: held.certificates,
+    get revocationLists() {
+      return held.revocationLists;
+    },
     onChange: held.onChange,
     states: () =>
       held.certificates().map((certificate, index) => ({
@@ -131,6 +160,21 @@ export async function readClientAuthorities({
   if (problem !== undefined) return { path, message: `${file} ${problem}` };
   const read = readAuthorities(text);
   return typeof read === 'string' ? read : { path, message: `${file} ${read.problem}` };
+}
+
+/** Reads the files of `Hub.client_revocation_lists` in their order: each is lists in PEM, or what is wrong with it. */
+export function readListFiles({
+  Hub,
+  directory,
+}: Pick<Config, 'Hub' | 'directory'>): Promise<(readonly string[] | ConfigProblem)[]> {
+  return Promise.all(
+    Hub.client_revocation_lists.map(async (file, index) => {
+      const found = await readBoundedFile(resolve(directory, file), maxListBytes);
+      const read = found.problem === undefined ? readRevocationLists(found.body) : found;
+      if (!('problem' in read)) return read;
+      return { path: `Hub.client_revocation_lists[${index}]`, message: `${file} ${read.problem}` };
+    }),
+  );
 }
 
 async function readFile(path: string): Promise<{ text?: string; problem?: string }> {

@@ -19,8 +19,12 @@ export interface CertificateSource {
   certificates(): readonly ServedCertificate[];
   /** Calls back when the list has changed. */
   onChange(listener: () => void): void;
-  /** Authorities whose certificates visitors may show, in PEM. */
+  /** Authorities whose certificates clients may show, in PEM; those of now. */
   readonly clientAuthorities?: string | undefined;
+  /** What these authorities have revoked, as lists in PEM; those of now. With any, each authority needs one. */
+  readonly revocationLists?: readonly string[] | undefined;
+  /** Whether clients that show none are refused in the handshake, and those who do are no visitors. */
+  readonly requiresClient?: boolean;
   /**
    * The answer to an open challenge tls-alpn-01 about a name, which is shown to nobody but the authority (RFC 8737 §3).
    * Left out where there are none.
@@ -43,6 +47,9 @@ export function createCertificateSources(clientAuthorities?: string): Certificat
   }
   return {
     clientAuthorities,
+    get revocationLists() {
+      return sources.flatMap(({ revocationLists = [] }) => revocationLists);
+    },
     certificates: () => sources.flatMap((source) => source.certificates()),
     onChange: (listener) => void listeners.push(listener),
     get findChallenge() {
@@ -68,19 +75,33 @@ function firstOf<Found>(finders: readonly Find<Found>[]): Find<Found> | undefine
     (await Promise.all(finders.map((find) => find(about)))).find((found) => found !== undefined);
 }
 
+/** By what certificates of clients are judged. */
+export type ClientTrust = Pick<CertificateSource, 'clientAuthorities' | 'revocationLists'>;
+
 /** Certificates that are handed over whenever there are others. */
 export interface HeldCertificates extends CertificateSource {
-  hold(certificates: readonly ServedCertificate[]): void;
+  hold(certificates: readonly ServedCertificate[], trust?: ClientTrust): void;
 }
 
-export function createHeldCertificates(): HeldCertificates {
+export function createHeldCertificates(
+  options: Pick<CertificateSource, 'requiresClient'> = {},
+): HeldCertificates {
   let held: readonly ServedCertificate[] = [];
+  let heldTrust: ClientTrust = {};
   const listeners: (() => void)[] = [];
   return {
+    ...options,
+    get clientAuthorities() {
+      return heldTrust.clientAuthorities;
+    },
+    get revocationLists() {
+      return heldTrust.revocationLists;
+    },
     certificates: () => held,
     onChange: (listener) => void listeners.push(listener),
-    hold(certificates) {
+    hold(certificates, trust = {}) {
       held = certificates;
+      heldTrust = trust;
       for (const listener of listeners) listener();
     },
   };

@@ -17,7 +17,9 @@ const maxConnections = 1_000;
  * no other, so that nobody is sent to where another one wants. Answers the challenges of certificate authorities.
  */
 export function createRedirectServer(deps: {
-  readonly config: Pick<Config, 'Hub' | 'Proxy' | 'publicUrl'>;
+  readonly config: Pick<Config, 'Proxy' | 'publicUrl'> & {
+    readonly Hub: Pick<Config['Hub'], 'trusted_proxies'>;
+  };
   readonly certificates: CertificateSource;
   readonly log: Logger;
 }): HubServer {

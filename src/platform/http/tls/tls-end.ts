@@ -1,13 +1,19 @@
-import { createHash, hkdfSync } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
+import {
+  createServer,
+  type DetailedPeerCertificate,
+  type TLSSocket,
+  type TlsOptions,
+} from 'node:tls';
 import { dateOf, monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { Secret } from '../../config/secret.ts';
 import { noteCertificate } from '../request-address.ts';
 import { createCertificateChoice } from './certificate-choice.ts';
 import type { CertificateSource } from './certificate-source.ts';
-import { createContext, tlsSettings } from './secure-context.ts';
+import { endOfList, plainSerial, revokedSerials } from './read-certificate.ts';
+import { contextOptions, createContext, sessionContextOf, tlsSettings } from './secure-context.ts';
 
 /** Ends TLS on connections that were accepted elsewhere. */
 export interface TlsEnd extends Disposable {
@@ -36,26 +42,33 @@ export function createTlsEnd(deps: {
 }): TlsEnd {
   const { certificates, protocols = ['http/1.1'], established } = deps;
   const choice = createCertificateChoice(certificates);
-  const { clientAuthorities: ca } = certificates;
+  const { requiresClient = false } = certificates;
+  const asksForOne = requiresClient || certificates.clientAuthorities !== undefined;
   const server = createServer({
     ...tlsSettings,
     handshakeTimeout,
-    // Who shows none, or one of others, is let in: it is for the routes to refuse them.
-    requestCert: ca !== undefined,
-    rejectUnauthorized: false,
-    // No session goes on that began under other authorities.
-    sessionIdContext: createHash('sha256')
-      .update(ca ?? '')
-      .digest('hex')
-      .slice(0, 32),
+    requestCert: asksForOne,
+    // Visitors that show none, or one of others, are let in: it is for the routes to refuse them.
+    rejectUnauthorized: requiresClient,
+    sessionIdContext: sessionContextOf(certificates),
     ALPNProtocols: [...protocols],
     SNICallback: (name, answer) => answer(null, choice.contextFor(name)),
   });
+  /** What visitors have shown, by connection. */
+  const shown = new Map<TLSSocket, ShownChain>();
   server.on('secureConnection', (socket) => {
     // Without authorities of its own Node would take those of browsers.
-    const shown =
-      ca !== undefined && socket.authorized ? socket.getPeerX509Certificate() : undefined;
-    if (shown !== undefined) noteCertificate(socket, shown.raw.toString('base64'));
+    const leaf =
+      asksForOne && !requiresClient && socket.authorized
+        ? socket.getPeerX509Certificate()
+        : undefined;
+    // Of a session that goes on, OpenSSL says what was so when it began.
+    const isOutdated = socket.isSessionReused() && countEnded() > 0;
+    if (leaf !== undefined && leaf.validToDate > dateOf(monotonicMs()) && !isOutdated) {
+      noteCertificate(socket, leaf.raw.toString('base64'));
+      shown.set(socket, chainOf(socket));
+      socket.once('close', () => shown.delete(socket));
+    }
     established(socket);
   });
   server.on('tlsClientError', (_error, socket) => void socket.destroy());
@@ -91,16 +104,55 @@ export function createTlsEnd(deps: {
   function takeFirst(): void {
     const { first } = choice;
     if (first === undefined) return;
-    const { certificate: cert, key } = first;
-    server.setSecureContext({ ...tlsSettings, cert, key, ca, ticketKeys });
+    server.setSecureContext({ ...contextOptions(first, certificates), ticketKeys });
+  }
+
+  /** A new connection is judged by OpenSSL, so that one that is cut without need only has to be made again. */
+  function cutRevoked(): void {
+    const { revocationLists: lists = [] } = certificates;
+    endsMs.clear();
+    ended = countEnded();
+    if (shown.size === 0 || lists.length === 0) return;
+    const revoked = revokedSerials(lists);
+    for (const [socket, { serials, isWhole }] of shown)
+      if (!isWhole || serials.some((serial) => revoked.has(serial))) socket.destroy();
+  }
+
+  /** By list, which may be long: every session that goes on asks. */
+  const endsMs = new Map<string, number>();
+
+  function endMsOf(list: string): number {
+    const endMs = endsMs.get(list) ?? endOfList(list) ?? Number.POSITIVE_INFINITY;
+    endsMs.set(list, endMs);
+    return endMs;
+  }
+
+  /** Lists that OpenSSL goes by no more, and by which it refuses new connections. */
+  function countEnded(): number {
+    const { revocationLists: lists = [] } = certificates;
+    const nowMs = dateOf(monotonicMs()).getTime();
+    return lists.filter((list) => endMsOf(list) <= nowMs).length;
+  }
+
+  let ended = countEnded();
+
+  /** Where no other list came in time, what is open is judged as what is new. */
+  function cutOutdated(): void {
+    const former = ended;
+    ended = countEnded();
+    if (ended > former) for (const socket of shown.keys()) socket.destroy();
   }
 
   const checking = createPeriodic({
     intervalMs: ticketCheckMs,
-    work: takeTicketKey,
+    work() {
+      takeTicketKey();
+      cutOutdated();
+    },
     onError: () => {},
   });
   certificates.onChange(takeFirst);
+  certificates.onChange(cutRevoked);
   takeFirst();
 
   return {
@@ -121,6 +173,25 @@ export function createTlsEnd(deps: {
     },
     [Symbol.dispose]: () => checking[Symbol.dispose](),
   };
+}
+
+/** Serial numbers of a certificate and those above it; not whole where a session that goes on has no more than the first. */
+interface ShownChain {
+  readonly serials: readonly string[];
+  readonly isWhole: boolean;
+}
+
+function chainOf(socket: TLSSocket): ShownChain {
+  const serials: string[] = [];
+  let each: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
+  for (;;) {
+    if (each?.serialNumber === undefined) return { serials, isWhole: false };
+    serials.push(plainSerial(each.serialNumber));
+    const issuer: DetailedPeerCertificate | undefined = each.issuerCertificate;
+    if (issuer === each || issuer?.fingerprint256 === each.fingerprint256)
+      return { serials, isWhole: true };
+    each = issuer;
+  }
 }
 
 /** Reads the first record of a connection, which says what a client asks for, and leaves it there to be read again. */

@@ -1,8 +1,9 @@
 import {
+  addHeader,
   badResponse,
-  checkTrailer,
   parseResponseHead,
   type ResponseHead,
+  type ResponseHeaders,
 } from './upstream-message.ts';
 
 /** What a reader tells of an answer. */
@@ -13,7 +14,7 @@ export interface ResponseListener {
   onEarlyHints?(head: ResponseHead): void;
   /** What one read holds of the body, all its chunks together; the memory is only lent until the call returns. */
   onBody(piece: Buffer): void;
-  onEnd(): void;
+  onEnd(trailers?: ResponseHeaders): void;
 }
 
 /** Some applications answer with header blocks far larger than a request may have. */
@@ -53,6 +54,7 @@ export class ResponseReader {
   #bodyEnd = 0;
   #interimAnswers = 0;
   #trailerBytes = 0;
+  #trailers: Record<string, string | string[]> | undefined;
   #chunks = 0;
   #isStopped = false;
 
@@ -76,6 +78,7 @@ export class ResponseReader {
     this.#state = 'head';
     this.#interimAnswers = 0;
     this.#trailerBytes = 0;
+    this.#trailers = undefined;
   }
 
   /** Reads nothing more, not even the rest of what `read` is at. */
@@ -241,7 +244,8 @@ export class ResponseReader {
     } else {
       this.#trailerBytes += text.length;
       if (this.#trailerBytes > maxHeadBytes) throw badResponse('its trailers are too large');
-      checkTrailer(text);
+      this.#trailers ??= Object.create(null) as Record<string, string | string[]>;
+      addHeader(this.#trailers, text);
     }
     return after;
   }
@@ -300,7 +304,7 @@ export class ResponseReader {
 
   #finish(): void {
     this.#state = 'idle';
-    this.#listener.onEnd();
+    this.#listener.onEnd(this.#trailers);
   }
 }
 

@@ -9,6 +9,7 @@ import {
   hasLength,
   type PendingExchange,
   type ResponseHead,
+  type ResponseHeaders,
 } from './upstream-message.ts';
 
 /** How long an upstream may take, in milliseconds. */
@@ -177,11 +178,11 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     this.#exchange?.handler.onResponseData(piece);
   }
 
-  onEnd(): void {
+  onEnd(trailers?: ResponseHeaders): void {
     const { handler } = this.#exchange ?? {};
     this.#exchange = undefined;
     this.#isFreed = true;
-    handler?.onResponseEnd();
+    handler?.onResponseEnd(trailers);
   }
 
   #opened(): void {

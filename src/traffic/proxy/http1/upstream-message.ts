@@ -24,7 +24,7 @@ export interface UpstreamHandler {
   onResponseStart(status: number, headers: ResponseHeaders, reason: string): void;
   /** A piece of the body, whose memory is only lent until the call returns. */
   onResponseData(piece: Buffer): void;
-  onResponseEnd(): void;
+  onResponseEnd(trailers?: ResponseHeaders): void;
   onResponseError(error: Error): void;
 }
 
@@ -159,18 +159,14 @@ export function parseResponseHead(text: string, requestMethod: string): Response
   };
 }
 
-/** Reads a trailer section (RFC 9112 §7.1.2) line by line, to refuse what is none; nothing of it is kept. */
-export function checkTrailer(line: string): void {
-  addHeader(Object.create(null), line);
-}
-
 function statusOf(line: string): number {
   const status = statusLine.exec(line)?.[1];
   if (status === undefined) throw badResponse('the status line is not one of HTTP/1.1');
   return Number(status);
 }
 
-function addHeader(headers: Record<string, string | string[]>, line: string): void {
+/** Reads one line of a head or of a trailer section (RFC 9112 §5, §7.1.2); throws for what is none. */
+export function addHeader(headers: Record<string, string | string[]>, line: string): void {
   const colon = line.indexOf(':');
   const name = nameOf(colon === -1 ? '' : line.slice(0, colon));
   const value = trimBlanks(line.slice(colon + 1));

@@ -2,6 +2,10 @@ import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls';
 import { lookupUpstream as lookup } from '../../../platform/addresses/upstream-lookup.ts';
 import type { ProxyConfig } from '../../../platform/config/config.ts';
+import type {
+  FindIdentity,
+  TlsIdentity,
+} from '../../../platform/internal-tls/internal-authority.ts';
 import { connectUnix } from '../../../spawning/processes/unix-connection.ts';
 import type { Route } from '../route.ts';
 import {
@@ -47,7 +51,10 @@ const checkMs = 250;
 
 /** `now` is milliseconds on a monotonic clock. `verify`: whether a connection that was just opened may be used. */
 export function createUpstreamPools(
-  options: UpstreamOptions & { readonly verify?: (() => Promise<void>) | undefined },
+  options: UpstreamOptions & {
+    readonly verify?: (() => Promise<void>) | undefined;
+    readonly identity?: FindIdentity | undefined;
+  },
   now: () => number,
 ): UpstreamPools {
   const pools = new Map<Route, UpstreamPool>();
@@ -71,7 +78,7 @@ export function createUpstreamPools(
   function open(route: Route): UpstreamPool {
     const { upstream, upstreamTimeoutMs } = route;
     const pool = new UpstreamPool({
-      open: (onread) => connectTo(upstream, onread),
+      open: (onread) => connectTo(upstream, onread, options.identity?.()),
       openEvent: upstream.protocol === 'https:' ? 'secureConnect' : 'connect',
       verify: options.verify,
       host: new URL(upstream.origin).host,
@@ -115,12 +122,16 @@ function unlessOff(timeoutMs: number): number {
 }
 
 /** With TLS by the name of the target, not by the public one that the Host header has. */
-function connectTo(upstream: Route['upstream'], onread: OnReadOpts): Socket {
+function connectTo(
+  upstream: Route['upstream'],
+  onread: OnReadOpts,
+  identity: TlsIdentity | undefined,
+): Socket {
   const { protocol, hostname, port, servername, socketPath } = upstream;
   // The types of Node know of the first for plain connections only, and of the second for none.
   const buffering = { onread, highWaterMark: maxUnsentBytes };
   if (protocol === 'https:') {
-    return connectTls({ host: hostname, port, servername, lookup, ...buffering });
+    return connectTls({ host: hostname, port, servername, lookup, ...identity, ...buffering });
   }
   if (socketPath !== undefined) return connectUnix(socketPath, buffering);
   return connectPlain({ host: hostname, port, lookup, ...buffering });

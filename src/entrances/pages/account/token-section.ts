@@ -1,7 +1,6 @@
 import type { ScopeDescription } from '../../../identity/rbac/scope-descriptions.ts';
 import { message, type Phrase, text } from '../../../platform/texts/text.ts';
 import { actionForm } from '../elements/form.ts';
-import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { timeElement } from '../elements/quantity.ts';
@@ -11,8 +10,7 @@ import { type PagingView, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { type NewTokenView, newTokenForm } from './token-form-view.ts';
 
-export interface TokenView {
-  readonly layout: FormLayoutProps;
+export interface TokenSection {
   /** A token just made; it cannot be shown again. */
   readonly newToken?: { readonly token: string; readonly note: string } | undefined;
   readonly tokens: readonly ApiToken[];
@@ -46,37 +44,32 @@ export interface AuthorizedClient {
 }
 
 /** Tokens made by hand and applications that were allowed to act for the person. */
-export function tokenPage(view: TokenView): Html {
-  const { layout, newToken, tokens, clients, pages } = view;
-  return pageLayout(layout, {
-    title: text`Tokens`,
-    place: 'tokens',
-    scripts: newToken === undefined ? [] : ['copy-button.js'],
-    body: html`${pageHead(text`Tokens`, text`A token lets a script or another program use this hub as you. Treat it like a password.`)}
+export function tokenSection(layout: FormLayoutProps, section: TokenSection): Html {
+  const { newToken, tokens, clients, pages } = section;
+  return html`<section class="block" id="tokens"><h2>${text`Tokens`}</h2><p class="soft">${text`A token lets a script or another program use this hub as you. Treat it like a password.`}</p>
 ${newToken !== undefined && newTokenPanel(newToken)}
-${newTokenSection(view)}
-<section class="block"><h2>${text`Your tokens`}</h2>${
-      tokens.length === 0
-        ? html`<p class="soft">${text`You have no tokens.`}</p>`
-        : html`${tokenTable(layout, tokens)}${paging(pages.tokens)}`
-    }</section>
-<section class="block"><h2>${text`Authorized apps`}</h2>
+${newTokenForms(layout, section)}
+${
+  tokens.length === 0
+    ? html`<p class="soft">${text`You have no tokens.`}</p>`
+    : html`${tokenTable(layout, tokens)}${paging(pages.tokens)}`
+}</section>
+<section class="block" id="apps"><h2>${text`Authorized apps`}</h2>
 <p class="soft">${text`Servers, services and devices that you let act for you. Revoking logs you out of them.`}</p>
 ${
   clients.length === 0
     ? html`<p class="soft">${text`None at the moment.`}</p>`
     : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>${paging({ ...pages.clients, label: text`Pages of the list of applications` })}`
-}</section>`,
-  });
+}</section>`;
 }
 
-function newTokenSection({ layout, form, opened }: TokenView): HtmlValue {
+function newTokenForms(layout: FormLayoutProps, { form, opened }: TokenSection): HtmlValue {
   if (form === undefined) return false;
   return html`<details class="new"${opened !== undefined && html` open`}><summary class="button">${text`New token`}</summary><div class="panel stack">${opened === 'by address' && notice('info', text`This form was filled in by an address. Check it before you create the token.`)}${newTokenForm({ layout, ...form })}</div></details>`;
 }
 
 function newTokenPanel({ token, note }: { readonly token: string; readonly note: string }): Html {
-  return html`<section class="panel once stack page-notice" aria-labelledby="new-token"><h2 id="new-token">${note === '' ? text`Your new token` : text`Your new token “${note}”`}</h2>
+  return html`<section class="panel once stack page-notice" aria-labelledby="new-token"><h3 id="new-token">${note === '' ? text`Your new token` : text`Your new token “${note}”`}</h3>
 <p>${text`Copy it now: it is not shown again.`}</p>
 ${copyableText(token, text`New token`)}</section>`;
 }
