@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { createTestHub } from '../support/test-hub.ts';
 
 const opened: AsyncDisposable[] = [];
@@ -43,6 +44,21 @@ describe('the external services of a hub that has just started', () => {
     const second = await first.restart();
     opened.push(second);
     expect((await fetch(`${second.url}services/app/`)).status).toBe(200);
+  });
+
+  test('tell an administrator how long their last answer took', async () => {
+    const services = [
+      await service('app', Promise.resolve()),
+      await service('hangs', new Promise(() => undefined)),
+    ];
+    const hub = await createPasswordHub(['eve'], { Hub: { services }, Authenticator: { admin_users: ['eve'] } });
+    opened.push(hub);
+    const admin = await hub.logIn('eve', testPassword);
+    const page = async (path: string) =>
+      (await admin.request(`${hub.url}hub/admin/services${path}`)).body;
+    expect(await page('/app')).toMatch(/<dt>Response time<\/dt><dd>[\d.]+ ms</);
+    expect(await page('/hangs')).not.toContain('Response time');
+    expect((await page('')).match(/Answers in [\d.]+ ms/g)).toHaveLength(1);
   });
 
   test('do not keep it from starting when one of them gives no answer', async () => {

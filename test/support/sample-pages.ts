@@ -1777,6 +1777,20 @@ export function samplePages(
             usage: undefined,
           },
         },
+        {
+          url: text('/services/map/'),
+          status: {
+            ...managed,
+            instance: undefined,
+            name: text('map'),
+            kind: 'external',
+            pid: undefined,
+            startedAt: undefined,
+            uptimeMs: undefined,
+            usage: undefined,
+            answeredInMs: 12.3,
+          },
+        },
       ],
     }),
     'admin-service': adminServicePage({

@@ -44,21 +44,27 @@ export function addOperations<Deps>(
 ): void {
   const paths = new Set<string>(operations.flatMap(({ path, aliases = [] }) => [path, ...aliases]));
   for (const operation of operations) {
+    const parameters = Object.keys(queryOf(operation));
     for (const path of [operation.path, ...(operation.aliases ?? [])]) {
       // `…/alice/` is the default server of alice, and `…/alice` all that she has.
-      router.register(routerPath(path), [operation.method], (ctx) => answer(ctx, operation), {
+      const answerWith = (ctx: Context) => answer(ctx, operation, parameters);
+      router.register(routerPath(path), [operation.method], answerWith, {
         strict: paths.has(path.endsWith('/') ? path.slice(0, -1) : `${path}/`),
       });
     }
   }
 
-  async function answer(ctx: Context, operation: Operation<Deps>): Promise<void> {
+  async function answer(
+    ctx: Context,
+    operation: Operation<Deps>,
+    parameters: readonly string[],
+  ): Promise<void> {
     const page =
       operation.isPaged === undefined ? undefined : () => parsePage(ctx, options.pageLimits);
     const { reply, mayPerform } = await options.perform(operation, {
       params: ctx['params'],
       query: ctx.query,
-      check: () => rejectMisspelt(ctx.query, queryOf(operation)),
+      check: () => rejectMisspelt(ctx.query, parameters),
       identify: () => identify(ctx, operation),
       requireRecentLogin: () => options.requireRecentLogin(ctx),
       readBody: (caller) => readBody(ctx, caller),
@@ -125,9 +131,9 @@ export function addOperations<Deps>(
 const minMeantLength = 4;
 
 /** Unknown parameters are ignored, but a misspelt one would silently change the answer. */
-function rejectMisspelt(query: object, known: object): void {
+function rejectMisspelt(query: object, known: readonly string[]): void {
   for (const name of Object.keys(query)) {
-    const meant = closestName(name, Object.keys(known));
+    const meant = closestName(name, known);
     if (meant === undefined || meant === name || name.length < minMeantLength) continue;
     throw new HubError('bad_request', text`There is no parameter ${name}; did you mean ${meant}?`);
   }

@@ -32,7 +32,7 @@ test('of several addresses the others are used', async () => {
   proxy.addService('a', `http://several.test:${port}`);
   expect((await fetch(`http://127.0.0.1:${proxy.port}/services/a/`)).status).toBe(200);
   const probe = { url: `http://several.test:${port}`, path: '/', timeoutMs: 10_000 };
-  expect(await probeReadiness(probe)).toEqual({ ready: true, status: 200 });
+  expect(await probeReadiness(probe)).toMatchObject({ ready: true, status: 200 });
   server.closeAllConnections();
   await once(server.close(), 'close');
 });

@@ -25,7 +25,7 @@ describe('a local server', () => {
     const spawner = createSpawner();
     const server = await start(spawner);
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    expect(await isReady(server)).toEqual({ ready: true, status: 200 });
+    expect(await isReady(server)).toMatchObject({ ready: true, status: 200 });
     expect(await spawner.poll(server.state)).toEqual({ running: true });
     expect((await stat(join(directory(), 'homes', 'ann'))).mode & 0o777).toBe(0o700);
     await seen(`listening on ${server.url}`);
@@ -58,7 +58,7 @@ describe('a local server', () => {
     const server = await start(spawner, { socket: true });
     const path = decodeURIComponent(server.url.replace('http+unix://', ''));
     expect(Buffer.byteLength(path)).toBeLessThanOrEqual(107);
-    expect(await isReady(server)).toEqual({ ready: true, status: 200 });
+    expect(await isReady(server)).toMatchObject({ ready: true, status: 200 });
     expect((await stat(join(path, '..'))).mode & 0o777).toBe(0o700);
     await stop(spawner, server);
     await expect(stat(join(path, '..'))).rejects.toThrow('ENOENT');

@@ -39,6 +39,7 @@ describe('a readiness probe', () => {
       expect(await probeReadiness({ url, path: '/', timeoutMs: 60_000 })).toEqual({
         ready: true,
         status,
+        answeredInMs: expect.any(Number),
       });
     },
   );
@@ -75,7 +76,7 @@ describe('a readiness probe', () => {
   test('reaches a Unix socket', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'probe-'));
     const url = await serve(answer(200), { path: join(directory, 'app.sock') });
-    expect(await probeReadiness({ url, path: '/', timeoutMs: 60_000 })).toEqual({
+    expect(await probeReadiness({ url, path: '/', timeoutMs: 60_000 })).toMatchObject({
       ready: true,
       status: 200,
     });
@@ -88,7 +89,7 @@ describe('a readiness probe', () => {
       asked += 1;
       response.writeHead(asked < 3 ? 503 : 200).end();
     });
-    expect(await waitUntilReady({ url, path: '/', timeoutMs: 30_000 })).toEqual({
+    expect(await waitUntilReady({ url, path: '/', timeoutMs: 30_000 })).toMatchObject({
       ready: true,
       status: 200,
     });
@@ -122,7 +123,8 @@ describe('a readiness probe', () => {
         },
       };
       const refused = { ready: false, problem: 'refused', reason: 'a reason' } as const;
-      const probe = async () => (now < readyAt ? refused : ({ ready: true, status: 200 } as const));
+      const probe = async () =>
+        now < readyAt ? refused : ({ ready: true, status: 200, answeredInMs: 1 } as const);
       const url = 'http://127.0.0.1:1';
       await waitUntilReady({ url, path: '/', timeoutMs: 10_000, clock, probe });
       seen.push(Math.floor(now));

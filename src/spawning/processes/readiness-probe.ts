@@ -9,7 +9,12 @@ import { type Clock, systemClock } from './clock.ts';
 import { connectUnix } from './unix-connection.ts';
 
 export type ProbeResult =
-  | { readonly ready: true; readonly status: number }
+  | {
+      readonly ready: true;
+      readonly status: number;
+      /** From the request to the head of its answer. */
+      readonly answeredInMs: number;
+    }
   | {
       readonly ready: false;
       /**
@@ -37,11 +42,13 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
   const { url, timeoutMs, signal } = options;
   const timeout = timeLimit(timeoutMs);
   const limit = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+  const sinceMs = performance.now();
   try {
     const response = await answerOf(options, limit);
+    const answeredInMs = performance.now() - sinceMs;
     response.destroy();
     const { statusCode: status = 0 } = response;
-    if (status < 500) return { ready: true, status };
+    if (status < 500) return { ready: true, status, answeredInMs };
     return {
       ready: false,
       problem: 'status',

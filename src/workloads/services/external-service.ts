@@ -23,6 +23,7 @@ export function createExternalService(options: {
   let state: ServiceState = 'stopped';
   let since = new Date(clock.now());
   let lastError: Phrase | undefined;
+  let answeredInMs: number | undefined;
   let watch = new AbortController();
 
   function enter(next: ServiceState): void {
@@ -39,10 +40,15 @@ export function createExternalService(options: {
     options.onFirstAnswer?.();
   }
 
+  function onAnswer(tookMs: number): void {
+    answeredInMs = tookMs;
+  }
+
   function onUnhealthy(reason: Phrase): void {
     if (!isSamePhrase(reason, lastError))
       log.warn({ service: service.name, reason }, 'service is not ready');
     lastError = reason;
+    answeredInMs = undefined;
     options.onFirstAnswer?.();
     if (state === 'unhealthy') return;
     enter('unhealthy');
@@ -62,7 +68,7 @@ export function createExternalService(options: {
     watch = new AbortController();
     const { signal } = watch;
     const watched = { ...service, url };
-    watchHealth({ service: watched, signal, probe, clock, onReady, onUnhealthy }).catch(
+    watchHealth({ service: watched, signal, probe, clock, onReady, onAnswer, onUnhealthy }).catch(
       (thrown: unknown) =>
         log.error({ service: service.name, err: thrown }, 'service watch failed'),
     );
@@ -102,6 +108,7 @@ export function createExternalService(options: {
       lastExit: undefined,
       lastError,
       usage: undefined,
+      answeredInMs,
     }),
   };
 }

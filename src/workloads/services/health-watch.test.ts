@@ -5,7 +5,7 @@ import { watchHealth } from './health-watch.ts';
 import { createService } from './service.ts';
 
 const url = 'http://127.0.0.1:9000';
-const ready: ProbeResult = { ready: true, status: 200 };
+const ready: ProbeResult = { ready: true, status: 200, answeredInMs: 7 };
 const slow: ProbeResult = { ready: false, problem: 'timeout', reason: 'slow' };
 const refused: ProbeResult = { ready: false, problem: 'refused', reason: 'refused' };
 
@@ -16,6 +16,7 @@ async function watchedAnswers(command: string | undefined, answers: readonly Pro
   const service = { ...createService(config, context), url };
   const end = new AbortController();
   const events: string[] = [];
+  const answered: number[] = [];
   const left = [...answers];
   let now = 0;
   await watchHealth({
@@ -34,12 +35,19 @@ async function watchedAnswers(command: string | undefined, answers: readonly Pro
       return left.shift() ?? ready;
     },
     onReady: () => events.push('ready'),
+    onAnswer: (answeredInMs) => answered.push(answeredInMs),
     onUnhealthy: (reason) => events.push(String(reason)),
   });
-  return { events, now };
+  return { events, answered, now };
 }
 
 describe('the watch over a web service', () => {
+  test('tells how long each good answer took', async () => {
+    const took = [12, 3, 40].map((answeredInMs) => ({ ...ready, answeredInMs }));
+    const { answered } = await watchedAnswers(undefined, [took[0]!, slow, ...took.slice(1)]);
+    expect(answered).toEqual([12, 3, 40]);
+  });
+
   test('one slow answer, or two, are no illness', async () => {
     const { events } = await watchedAnswers('run', [ready, slow, slow, ready, slow, slow, ready]);
     expect(events).toEqual(['ready']);

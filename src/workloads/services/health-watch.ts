@@ -10,6 +10,8 @@ export interface HealthWatchOptions {
   readonly probe: typeof probeReadiness;
   readonly clock: Clock;
   readonly onReady: () => void;
+  /** Called with the time of each good answer, before `onReady`. */
+  readonly onAnswer?: (answeredInMs: number) => void;
   /** Called when it turns unhealthy, and again whenever the reason changes. */
   readonly onUnhealthy: (reason: Phrase) => void;
 }
@@ -26,7 +28,7 @@ const missesUntilUnhealthy = 3;
  * now and again. A service that is not ready is not ended: it may be busy with something precious.
  */
 export async function watchHealth(options: HealthWatchOptions): Promise<void> {
-  const { service, signal, probe, clock, onReady, onUnhealthy } = options;
+  const { service, signal, probe, clock, onReady, onAnswer, onUnhealthy } = options;
   const { url, healthPath: path, readyTimeoutMs } = service;
   const timeoutMs = Math.min(readyTimeoutMs, maxProbeMs);
   const isStarting = service.kind === 'managed';
@@ -35,8 +37,10 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
     : await probe({ url, path, timeoutMs, signal });
   if (signal.aborted) return;
   let isReady = first.ready;
-  if (first.ready) onReady();
-  else
+  if (first.ready) {
+    onAnswer?.(first.answeredInMs);
+    onReady();
+  } else
     onUnhealthy(
       isStarting ? text`not ready after ${readyTimeoutMs / 1000} s: ${first.reason}` : first.reason,
     );
@@ -48,6 +52,7 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
     if (signal.aborted) return;
     if (result.ready) {
       misses = 0;
+      onAnswer?.(result.answeredInMs);
       if (!isReady) onReady();
       isReady = true;
       continue;

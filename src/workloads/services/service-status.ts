@@ -53,6 +53,8 @@ export interface ServiceStatus {
   /** What is or was last wrong; cleared when the service is ready. */
   readonly lastError: Phrase | undefined;
   readonly usage: ProcessUsage | undefined;
+  /** How long an external one took for its last good answer. */
+  readonly answeredInMs?: number | undefined;
 }
 
 /** How a service is, and where. */

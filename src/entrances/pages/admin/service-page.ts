@@ -18,6 +18,7 @@ import {
   formatBytes,
   formatCpu,
   formatNumber,
+  formatSeconds,
   timeElement,
 } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
@@ -111,13 +112,15 @@ const fact = (label: Phrase, value: HtmlValue): Html =>
 
 /** What changes while it runs. */
 function figures({ now }: FormLayoutProps, status: PlacedStatus): Html {
-  const { kind, instance, startedAt, nextStartAt, lastExit, usage, pid, restarts } = status;
+  const { kind, instance, startedAt, nextStartAt, lastExit, usage, pid, restarts, answeredInMs } =
+    status;
   return html`${fact(text`Runs at`, instance ?? (kind === 'external' ? text`External` : text`No instance of the hub`))}
 ${startedAt && fact(text`Running since`, timeElement(startedAt, now))}
 ${usage && html`${fact(text`CPU`, formatCpu(usage.cpuCores))}${fact(text`Memory`, formatBytes(usage.memoryBytes))}`}
 ${pid !== undefined && fact(text`Process`, processLabels(pid, usage?.processes ?? 1))}
 ${kind === 'managed' && fact(text`Restarts`, formatNumber(restarts))}
 ${lastExit && fact(text`Last end`, exitLabels(lastExit, timeElement(lastExit.at, now)))}
+${answeredInMs !== undefined && fact(text`Response time`, formatSeconds(answeredInMs / 1000))}
 ${nextStartAt && fact(text`Next start`, timeElement(nextStartAt, now))}`;
 }
 

@@ -5,7 +5,13 @@ import { adminLink } from '../elements/admin-link.ts';
 import { adminLayout, pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
-import { duration, formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
+import {
+  duration,
+  formatBytes,
+  formatCpu,
+  formatNumber,
+  formatSeconds,
+} from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { type PageBorders, paging, table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
@@ -138,12 +144,13 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
 
 /** How long it has run or answered, how often it was started again, and what it uses where that is not drawn. */
 function lifeOf({ load, status }: ListedService, now: Date): HtmlValue {
-  const { kind, isReady, since, uptimeMs, restarts, usage } = status;
+  const { kind, isReady, since, uptimeMs, restarts, usage, answeredInMs } = status;
   const answersMs =
     kind === 'external' && isReady && since ? Number(now) - Number(since) : undefined;
   const upMs = uptimeMs ?? answersMs;
   const parts = [
     upMs !== undefined && upMs >= 0 && text`Up for ${duration(upMs / 1000)}`,
+    answeredInMs !== undefined && text`Answers in ${formatSeconds(answeredInMs / 1000)}`,
     restarts > 0 &&
       message('{count, plural, one {# restart} other {# restarts}}', { count: restarts }),
     ...(load === undefined && usage
