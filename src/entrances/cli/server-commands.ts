@@ -5,9 +5,6 @@ import { parseDuration } from './parse-duration.ts';
 import { performing } from './performing.ts';
 import { withConfig } from './with-config.ts';
 
-/** The name of the server that has none of its own. */
-const defaultServer = '';
-
 /** Adds `hub server start|stop|extend`. */
 export function addServerCommands(program: Command, io: CliIo): void {
   const group = program
@@ -24,9 +21,12 @@ export function addServerCommands(program: Command, io: CliIo): void {
   performing(
     start,
     io,
-    ['startNamedServer'],
-    async (perform, name: string, server: string = defaultServer) => {
-      const { ready } = await perform('startNamedServer', { params: { name, server } });
+    ['startDefaultServer', 'startNamedServer'],
+    async (perform, name: string, server: string | undefined) => {
+      const { ready } =
+        server === undefined
+          ? await perform('startDefaultServer', { params: { name } })
+          : await perform('startNamedServer', { params: { name, server } });
       io.stdout.write(ready ? 'The server is running.\n' : 'The server is starting.\n');
     },
   );
@@ -35,11 +35,12 @@ export function addServerCommands(program: Command, io: CliIo): void {
   performing(
     stop,
     io,
-    ['stopNamedServer'],
-    async (perform, name: string, server: string = defaultServer) => {
-      const stopping: { readonly message: string } | undefined = await perform('stopNamedServer', {
-        params: { name, server },
-      });
+    ['stopDefaultServer', 'stopNamedServer'],
+    async (perform, name: string, server: string | undefined) => {
+      const stopping: { readonly message: string } | undefined =
+        server === undefined
+          ? await perform('stopDefaultServer', { params: { name } })
+          : await perform('stopNamedServer', { params: { name, server } });
       io.stdout.write(`${stopping?.message ?? 'The server has stopped.'}\n`);
     },
   );
