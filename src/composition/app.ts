@@ -91,12 +91,12 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
   // Metrics are asked for as the API is; the others are asked for by pages of JupyterHub software, and tell nothing.
   const openPaths = ['metrics', 'logo', 'security/csp-report'].map((path) => hubPath + path);
   app.use(hub.sessions.middleware);
-  app.use(formRedirects(hub.pages, hub.publicUrl));
   app.use(csrf.middleware({ hubPath, apiPath, openPaths, authorizePaths }));
 
   const authorization = new Router({ sensitive: true });
   authorization.get(pathOf(endpoints.showAuthorization), oauth.showAuthorization);
-  authorization.post(pathOf(endpoints.decideAuthorization), oauth.decideAuthorization);
+  const leadOn = formRedirects(hub.pages, hub.publicUrl);
+  authorization.post(pathOf(endpoints.decideAuthorization), leadOn, oauth.decideAuthorization);
   app.use(authorization.routes());
 
   const api = new Router({ prefix: apiPath.slice(0, -1), sensitive: true });
@@ -119,6 +119,7 @@ export function createApp(hub: Whole, routes = { addApi, addPages, addOuterPages
 
   const pages = new Router({ prefix: hubPath.slice(0, -1), sensitive: true });
   pages.use(compressPages(hub));
+  pages.use((ctx, next) => (ctx.method === 'POST' ? leadOn(ctx, next) : next()));
   routes.addPages(pages, hub);
   app.use(pages.routes());
 

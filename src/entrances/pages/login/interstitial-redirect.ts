@@ -16,7 +16,7 @@ export function interstitialRedirect(
 }
 
 /**
- * Leads browsers on where a form was sent, whatever its route redirects to. Chromium applies `form-action` to every
+ * For routes of forms: leads browsers on, whatever they redirect to. Chromium applies `form-action` to every
  * redirect that follows a form, those of other sites included: an OAuth client on another origin, or wherever that
  * sends its users, would not be reached. So there is a redirect to pages of the hub only that do not lead on
  * themselves; to anything else a page goes on by itself. Programs are redirected as ever.
@@ -24,7 +24,7 @@ export function interstitialRedirect(
 export function formRedirects(pages: PageContext, publicUrl: URL): Middleware {
   return async (ctx, next) => {
     await next();
-    if (ctx.method !== 'POST' || (ctx.status !== 302 && ctx.status !== 303)) return;
+    if (ctx.status !== 302 && ctx.status !== 303) return;
     const location = ctx.response.get('Location');
     const target = URL.parse(location, publicUrl.href);
     if (target === null) return;
