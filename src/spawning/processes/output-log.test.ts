@@ -11,7 +11,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createOutputFeed } from './output-feed.ts';
 import { openOutputLog } from './output-log.ts';
 
@@ -19,7 +19,10 @@ let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'output-log-'));
 });
-afterEach(() => rm(directory, { recursive: true }));
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(directory, { recursive: true });
+});
 
 describe('the output log', () => {
   test('reads along what others append and keeps the last lines', async () => {
@@ -52,6 +55,23 @@ describe('the output log', () => {
     const { lines } = await feed.read(undefined, undefined, 86_400);
     expect(lines).toEqual(['of this one']);
     expect(output.tail()).toEqual(['of an earlier hub', 'of this one']);
+  });
+
+  test('goes on following those that have been quiet, also when one of them is closed', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    const other = await openOutputLog({ file: join(directory, 'other.log') });
+    const file = join(directory, 'app.log');
+    for (const text of ['at last', 'once more']) {
+      const line = Promise.withResolvers<string>();
+      const output = await openOutputLog({ file, onLine: line.resolve });
+      await vi.advanceTimersByTimeAsync(60_000);
+      await appendFile(file, `${text}\n`);
+      await vi.advanceTimersByTimeAsync(2_000);
+      expect(await line.promise).toBe(text);
+      await output[Symbol.asyncDispose]();
+    }
+    await other[Symbol.asyncDispose]();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('follows the file without being asked', async () => {

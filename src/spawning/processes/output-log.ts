@@ -60,6 +60,24 @@ const maxLinesPerPoll = 200;
 const shortestPollMs = 100;
 const maxPollMs = 2_000;
 
+/** Looks at the logs of quiet programs, of which there may be thousands: one timer for all of them. */
+const quietLooks = new Set<() => void>();
+let quietTimer: NodeJS.Timeout | undefined;
+
+function watchQuiet(look: () => void): void {
+  quietLooks.add(look);
+  quietTimer ??= setInterval(() => {
+    for (const each of quietLooks) each();
+  }, maxPollMs).unref();
+}
+
+function unwatchQuiet(look: () => void): void {
+  quietLooks.delete(look);
+  if (quietLooks.size > 0) return;
+  clearInterval(quietTimer);
+  quietTimer = undefined;
+}
+
 /** Opens (or goes on with) the output file of a program and follows it. */
 export async function openOutputLog(options: OutputLogOptions): Promise<OutputLog> {
   const { file, maxFileBytes = 10 * 1024 * 1024, oldFiles = 3, tailLines = 200, onLine } = options;
@@ -163,18 +181,26 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   // file system, and a flooding program cannot turn it into a flood of events.
   function schedule(): void {
     if (isClosed) return;
-    // The logs of thousands of quiet programs are looked at in one wake-up.
-    const delayMs = pollMs - (systemClock.monotonicMs() % pollMs);
-    timer = setTimeout(() => {
-      if (isQuiet()) {
-        pollMs = Math.min(pollMs * 2, maxPollMs);
-        schedule();
-        return;
-      }
-      flush()
-        .catch((thrown: unknown) => keep(`[the output file cannot be read: ${String(thrown)}]`))
-        .finally(schedule);
-    }, delayMs).unref();
+    if (pollMs >= maxPollMs) {
+      watchQuiet(look);
+      return;
+    }
+    // The logs of many programs are looked at in one wake-up.
+    timer = setTimeout(look, pollMs - (systemClock.monotonicMs() % pollMs)).unref();
+  }
+
+  function look(): void {
+    const isStillQuiet = isQuiet();
+    if (isStillQuiet && pollMs >= maxPollMs) return;
+    unwatchQuiet(look);
+    if (isStillQuiet) {
+      pollMs *= 2;
+      schedule();
+      return;
+    }
+    flush()
+      .catch((thrown: unknown) => keep(`[the output file cannot be read: ${String(thrown)}]`))
+      .finally(schedule);
   }
 
   /** Whether nothing was written; of an open file the system knows at once, which a thread would take longer to tell. */
@@ -212,9 +238,10 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     giveTo: ({ userId, groupId }) => handle.chown(userId, groupId),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
-      clearTimeout(timer);
       await flush().catch(ignoreLastLook);
       isClosed = true;
+      clearTimeout(timer);
+      unwatchQuiet(look);
       tell(splitter.end().map(keep));
       await closeQuietly(handle);
     },

@@ -22,12 +22,15 @@ afterEach(async () => {
 
 /** A server in a cgroup of which the test says what it has used, and how often it was looked at closely. */
 function meterOf(members: () => readonly number[]) {
-  const world = { looks: 0, counter: 1, nowMs: 0 };
+  const world = { looks: 0, counts: 0, counter: 1, nowMs: 0 };
   const measure = createServerMeter({
     view: directView,
     cgroups: {
       ...noCgroups,
-      cpuSeconds: () => world.counter,
+      cpuSeconds() {
+        world.counts += 1;
+        return world.counter;
+      },
       members() {
         world.looks += 1;
         return members();
@@ -35,7 +38,13 @@ function meterOf(members: () => readonly number[]) {
     },
     monotonicMs: () => world.nowMs,
   });
-  return { world, measure: async () => (await measure([{ pid, tag }])).get(pid) };
+  return {
+    world,
+    measure: async (count = 1) => {
+      const servers = Array.from({ length: count }, (_, index) => ({ pid, tag: tag + index }));
+      return (await measure(servers)).get(pid);
+    },
+  };
 }
 
 describe('a server whose cgroup has used nothing since', () => {
@@ -60,6 +69,23 @@ describe('a server whose cgroup has used nothing since', () => {
     Object.assign(world, { counter: 2, nowMs: 24_000 });
     expect(await measure()).toMatchObject({ cpuSeconds: 2, cpuCores: 0.25, processes: 1 });
     expect(world.looks).toBe(2);
+  });
+
+  test('is counted each half a minute once it has rested for one, where many servers run', async () => {
+    const { world, measure } = meterOf(() => [pid]);
+    const countsAt = async (nowMs: number, servers: number) => {
+      Object.assign(world, { nowMs, counts: 0 });
+      await measure(servers);
+      return world.counts;
+    };
+    for (const nowMs of [0, 10_000, 60_000]) expect(await countsAt(nowMs, 101)).toBe(101);
+    for (const nowMs of [70_000, 80_000]) expect(await countsAt(nowMs, 101)).toBe(0);
+    // One that is asked for by itself may be about to end.
+    expect(await countsAt(85_000, 1)).toBe(1);
+    expect(await countsAt(90_000, 101)).toBe(100);
+    world.counter = 2;
+    expect(await countsAt(150_000, 101)).toBe(101);
+    for (const nowMs of [160_000, 170_000]) expect(await countsAt(nowMs, 101)).toBe(101);
   });
 
   test('is looked at each time while a process of it is in another cgroup', async () => {

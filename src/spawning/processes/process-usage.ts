@@ -98,10 +98,16 @@ interface KnownServer {
   readonly atMs: number;
   /** When its cgroup was. */
   countedAtMs: number;
+  /** When it is next. */
+  dueAtMs: number;
 }
 
 /** Memory of a server at rest can be written to disk, so it is looked at again after that. */
 const restMs = 5 * 60_000;
+/** Of more than so many servers, those that have rested for a minute are looked at less often: they are most of the work. */
+const manyServers = 100;
+const restedAfterMs = 60_000;
+const restedPauseMs = 30_000;
 
 /**
  * A server whose processes are all in its cgroup, which has used no CPU time since it was measured, has started and
@@ -123,14 +129,18 @@ export function createServerMeter({
     const atMs = monotonicMs();
     const result = new Map<number, ProcessUsage>();
     for (const [tag, { countedAtMs }] of known) if (atMs - countedAtMs > restMs) known.delete(tag);
+    const areMany = servers.length > manyServers;
     const working = servers.flatMap(({ pid, tag }) => {
-      const cpuSeconds = cgroups.cpuSeconds(tag);
       const last = known.get(tag);
+      const isDue = last === undefined || !areMany || atMs >= last.dueAtMs;
+      const cpuSeconds = isDue ? cgroups.cpuSeconds(tag) : last.usage.cpuSeconds;
       if (last === undefined || last.usage.cpuSeconds !== cpuSeconds || atMs - last.atMs > restMs)
         return { pid, tag, cpuSeconds, last, members: cgroups.members(tag) };
       const uptimeSeconds = last.usage.uptimeSeconds + Math.round((atMs - last.atMs) / 1000);
       result.set(pid, { ...last.usage, cpuCores: 0, uptimeSeconds });
+      if (!isDue) return [];
       last.countedAtMs = atMs;
+      last.dueAtMs = atMs - last.atMs < restedAfterMs ? atMs : atMs + restedPauseMs;
       return [];
     });
     // At once, so that all without a cgroup share one look.
@@ -153,7 +163,8 @@ export function createServerMeter({
         isCounted && last !== undefined ? coresSince(last, cpuSeconds, atMs) : undefined;
       const usage = { ...tree.usage, ...(cpuCores !== undefined && { cpuCores }), cpuSeconds };
       result.set(pid, usage);
-      if (isCounted) known.set(tag, { usage, atMs, countedAtMs: atMs });
+      const dueAtMs = last?.usage.cpuSeconds === cpuSeconds ? atMs + restedPauseMs : atMs;
+      if (isCounted) known.set(tag, { usage, atMs, countedAtMs: atMs, dueAtMs });
     }
     return result;
   };
