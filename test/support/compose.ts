@@ -4,11 +4,14 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { hasDocker, importImage, type TestEngine } from './docker-engine.ts';
 import { hasHaproxy } from './haproxy.ts';
 import { copyHubInto, imageInstruction } from './hub-image.ts';
@@ -116,8 +119,9 @@ function createRoot(directory: string, { name, files = {}, folders = [] }: Image
   return root;
 }
 
-/** Makes the images that the compose files name, of this machine's programs and of the sources. */
+/** Makes the images that the compose files name, of this machine's programs and of the sources, once for an engine. */
 async function importImages({ docker }: TestEngine, directory: string): Promise<void> {
+  if ((await docker.listImages({ filters: { reference: ['hub:latest'] } })).length > 0) return;
   for (const image of images) {
     await importImage(docker, createRoot(directory, image), image.name, image.changes);
   }
@@ -136,68 +140,94 @@ async function importImages({ docker }: TestEngine, directory: string): Promise<
   await importImage(docker, root, hub.name, hub.changes);
 }
 
-export interface ComposeFolder {
+export interface ComposeFolder extends AsyncDisposable {
   /** Runs commands as a reader does who stands in the folder of the sources. */
   run(commands: string): Promise<string>;
 }
 
+interface Override {
+  readonly services: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly networks?: Readonly<Record<string, unknown>>;
+}
+
 /**
  * Makes a folder like that of the sources, in which `docker compose` is docker-compose with an engine, and its images
- * are made of this machine's programs.
+ * are made of this machine's programs. Disposing of it removes all containers and networks of the engine.
  */
 export async function createComposeFolder(
   engine: TestEngine,
   options: {
-    readonly directory: string;
-    /** The compose file, such as `compose.yaml`. */
-    readonly file: string;
+    /** Compose files, such as `compose.yaml`, each of which changes what is in those before. */
+    readonly files: readonly string[];
+    /** The configuration that they mount. */
+    readonly config: string;
     /** Its services whose image is that of the hub, and all others. */
     readonly services: Readonly<Record<'ofHub' | 'others', readonly string[]>>;
-    /** Changes files of `deploy/` for this machine. */
+    /** Changes these files for this machine. */
     readonly adapt: (text: string) => string;
+    /** One more compose file of the test. */
+    readonly override?: Override;
   },
 ): Promise<ComposeFolder> {
-  const { directory, file, services } = options;
+  const { files, config, services, override } = options;
+  const { docker } = engine;
+  const directory = mkdtempSync(join(tmpdir(), 'hub-compose-'));
+  chmodSync(directory, 0o755);
   await importImages(engine, directory);
   const deploy = join(directory, 'deploy');
   cpSync(join(projectDirectory, 'deploy'), deploy, { recursive: true });
-  for (const name of [file, file.replace('.yaml', '.config.json')]) {
+  for (const name of [...files, config]) {
     writeFileSync(join(deploy, name), options.adapt(readFileSync(join(deploy, name), 'utf8')));
   }
 
   const volumes = programFolders.map((folder) => `${folder}:${folder}:ro`);
   const ofHub = [...volumes, `${join(projectDirectory, 'node_modules')}:/opt/hub/node_modules:ro`];
-  const override = {
+  const programs: Override = {
     services: Object.fromEntries([
       ...services.ofHub.map((name) => [name, { volumes: ofHub }]),
       ...services.others.map((name) => [name, { volumes }]),
     ]),
   };
-  const overrideFile = join(deploy, 'override.yaml');
-  writeFileSync(overrideFile, JSON.stringify(override));
+  const overrides = [programs, ...(override === undefined ? [] : [override])].map((each, index) => {
+    const file = join(deploy, `override-${index}.yaml`);
+    writeFileSync(file, JSON.stringify(each));
+    return file;
+  });
+  const given = files.map((file) => `--file deploy/${file}`).join(' ');
   const shim = `#!/bin/sh
 # docker-compose itself runs the other commands of docker.
 [ "$1" = compose ] || exec /usr/bin/docker "$@"
-[ "$1 $2 $3" = "compose --file deploy/${file}" ] || exit 64
-shift 3
+case "$* " in "compose ${given} "*) ;; *) exit 64 ;; esac
+shift ${1 + 2 * files.length}
 for word; do shift; [ "$word" = --build ] && word=--no-build; set -- "$@" "$word"; done
-exec ${pathOf('docker-compose')} --file deploy/${file} --file ${overrideFile} "$@"
+exec ${pathOf('docker-compose')} ${given} ${overrides.map((file) => `--file ${file}`).join(' ')} "$@"
 `;
   mkdirSync(join(directory, 'bin'));
   writeFileSync(join(directory, 'bin/docker'), shim, { mode: 0o755 });
 
+  const socket = new URL(engine.host).pathname;
   const env = {
     PATH: `${join(directory, 'bin')}:/usr/bin:/bin`,
     DOCKER_HOST: engine.host,
-    DOCKER_SOCKET: new URL(engine.host).pathname,
+    DOCKER_SOCKET: socket,
+    // Volumes of two folders are not the same ones.
+    COMPOSE_PROJECT_NAME: basename(directory).toLowerCase(),
   };
   return {
     run: (commands) =>
       new Promise<string>((resolve, reject) => {
-        execFile('sh', ['-ec', commands], { cwd: directory, env }, (error, stdout, stderr) => {
+        const script = commands.replaceAll('/var/run/docker.sock', socket);
+        execFile('sh', ['-ec', script], { cwd: directory, env }, (error, stdout, stderr) => {
           if (error === null) resolve(stdout);
           else reject(new Error(`${commands}: ${stdout}${stderr}`));
         });
       }),
+    async [Symbol.asyncDispose]() {
+      for (const { Id } of await docker.listContainers({ all: true })) {
+        await docker.getContainer(Id).remove({ force: true, v: true });
+      }
+      await docker.pruneNetworks();
+      rmSync(directory, { recursive: true, force: true });
+    },
   };
 }

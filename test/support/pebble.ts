@@ -13,6 +13,8 @@ export const hasPebble = (): boolean => requires('pebble', 'openssl');
 /** Pebble, the authority that Let's Encrypt tests clients with, with a DNS server in which every name is this machine. */
 export interface Pebble extends AsyncDisposable {
   readonly directory: string;
+  /** The port of `directory`. */
+  readonly port: number;
   /** Where it looks for http-01 and tls-alpn-01, at 127.0.0.1. */
   readonly ports: { readonly http: number; readonly tls: number };
   /** Trusts its certificate. */
@@ -30,23 +32,29 @@ export interface Pebble extends AsyncDisposable {
 
 /** Starts it as it is hardest on clients: half of the nonces are refused. */
 export async function startPebble({
+  address = '127.0.0.1',
+  names = [],
   externalAccounts,
   lifeSeconds,
 }: {
+  /** Where it listens, such as 0.0.0.0 for clients in containers. */
+  readonly address?: string;
+  /** What those call it, beside localhost. */
+  readonly names?: readonly string[];
   readonly externalAccounts?: Readonly<Record<string, string>>;
   /** Of its certificates; five years unless told otherwise. */
   readonly lifeSeconds?: number;
 } = {}): Promise<Pebble> {
   const folder = await mkdtemp(join(memoryFolder(), 'pebble-'));
-  const [port, management, http, tls, dns, dnsManagement] = await Promise.all(
+  const [port = 0, management, http, tls, dns, dnsManagement] = await Promise.all(
     Array.from({ length: 6 }, () => freePort()),
   );
-  const { key, cert } = selfSigned(['localhost']);
+  const { key, cert } = selfSigned(['localhost', ...names]);
   const at = (name: string) => join(folder, name);
   await writeFile(at('key.pem'), key);
   await writeFile(at('cert.pem'), cert);
   const pebble = {
-    listenAddress: `127.0.0.1:${port}`,
+    listenAddress: `${address}:${port}`,
     managementListenAddress: `127.0.0.1:${management}`,
     certificate: at('cert.pem'),
     privateKey: at('key.pem'),
@@ -98,6 +106,7 @@ export async function startPebble({
   const end = () => kill(child);
   return {
     directory,
+    port,
     ports: { http: http ?? 0, tls: tls ?? 0 },
     fetch: trusting,
     certificateFile: at('cert.pem'),
