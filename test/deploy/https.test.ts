@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -11,18 +12,23 @@ import { readJsonc } from '../../src/platform/config/read-jsonc.ts';
 import type { ConfigError } from '../../src/platform/errors.ts';
 import { canRunHelm } from '../support/can-run-helm.ts';
 import { checkedConfigOf, configOf, find, render } from '../support/chart.ts';
+import { freePort } from '../support/free-port.ts';
+import { createHubFolder } from '../support/hub-process.ts';
+import { hasPebble, issuedByPebble, startPebble, visit } from '../support/pebble.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { projectDirectory } from '../support/services.ts';
+import { until } from '../support/test-hub.ts';
 
 const deploy = join(projectDirectory, 'deploy');
 
+const secrets = {
+  POSTGRES_PASSWORD: 'x',
+  HUB_COOKIE_SECRET: randomBytes(32).toString('hex'),
+  DOCKER_GROUP_ID: '9',
+};
+
 describe('compose with https', () => {
   const given = { HUB_HOST: 'hub.example.org', HUB_ACME_EMAIL: 'ops@example.org' };
-  const secrets = {
-    POSTGRES_PASSWORD: 'x',
-    HUB_COOKIE_SECRET: randomBytes(32).toString('hex'),
-    DOCKER_GROUP_ID: '9',
-  };
 
   describe.runIf(requires('docker-compose'))('for docker-compose', () => {
     const configured = async (env: Readonly<Record<string, string>>) => {
@@ -135,6 +141,45 @@ describe.runIf(canRunHelm())('the Helm chart with tls.mode', () => {
     // A challenge that gateways need not answer.
     const byDns = await render('--set', `${acme},config.Hub.acme.challenge=dns-01`);
     expect(find(byDns, 'Deployment', 'hub-gateway')).toBeDefined();
+  });
+
+  test.runIf(hasPebble())('acme: its configuration orders a certificate', async () => {
+    await using pebble = await startPebble();
+    const { ports } = pebble;
+    await using folder = await createHubFolder();
+    // What is of a cluster: addresses, and here the authority.
+    const text = JSON.stringify(configOf(await render('--set', acme)))
+      .replace('//0.0.0.0:8000/', `//127.0.0.1:${ports.tls}/`)
+      .replace('//0.0.0.0:8001/', `//127.0.0.1:${ports.http}/`)
+      .replace('//0.0.0.0:8080', `//${new URL(folder.apiUrl).host}`)
+      .replace('"accept_terms":true', `$&,"directory":${JSON.stringify(pebble.directory)}`);
+    await writeFile(folder.configFile, text);
+    // No server is started, so that nobody has to answer there.
+    const kubeconfig = join(folder.directory, 'kubeconfig.json');
+    const server = `http://127.0.0.1:${await freePort()}`;
+    await writeFile(
+      kubeconfig,
+      JSON.stringify({
+        'current-context': 'lab',
+        clusters: [{ name: 'lab', cluster: { server } }],
+        users: [{ name: 'hub', user: {} }],
+        contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'hub' } }],
+      }),
+    );
+    await using _ = await folder.start(undefined, {
+      HUB_INSTANCE_URL: new URL(folder.apiUrl).origin,
+      HUB_COOKIE_SECRET: secrets.HUB_COOKIE_SECRET,
+      KUBECONFIG: kubeconfig,
+      NODE_EXTRA_CA_CERTS: pebble.certificateFile,
+    });
+    const ca = await pebble.root();
+    const seen = () => visit('hub.example.org', ports.tls, ca).catch(() => undefined);
+    await until(async () => (await seen())?.status === 200, 'https with a certificate');
+    expect(await seen()).toMatchObject(issuedByPebble('hub.example.org'));
+    expect(await visit('hub.example.org', ports.http)).toMatchObject({
+      status: 308,
+      location: 'https://hub.example.org/hub/login',
+    });
   });
 
   test('secret: the hub reads it, and gateways have it from the hub', async () => {

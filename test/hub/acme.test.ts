@@ -1,8 +1,7 @@
-import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
-import { hasPebble, type Pebble, startPebble } from '../support/pebble.ts';
+import { hasPebble, type Pebble, startPebble, visit } from '../support/pebble.ts';
 import { until } from '../support/test-hub.ts';
 
 describe.skipIf(!hasPebble()).each([
@@ -23,22 +22,11 @@ describe.skipIf(!hasPebble()).each([
   });
 
   /** Status of a page over https, with whatever certificate of the authority; or why there was none. */
-  async function ask(): Promise<string> {
-    const { promise, resolve } = Promise.withResolvers<string>();
-    request({
-      host: '127.0.0.1',
-      port: pebble.ports.tls,
-      path: '/hub/health',
-      servername: 'hub.example.org',
-      headers: { host: 'hub.example.org' },
-      ca,
-      agent: false,
-    })
-      .on('response', (answer) => resolve(String(answer.resume().statusCode)))
-      .on('error', (error) => resolve(error.message))
-      .end();
-    return await promise;
-  }
+  const ask = () =>
+    visit('hub.example.org', pebble.ports.tls, ca).then(
+      ({ status }) => String(status),
+      (error: Error) => error.message,
+    );
 
   test('comes by itself to an empty folder, and serves without the authority', async () => {
     await folder.configure({

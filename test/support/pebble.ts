@@ -1,8 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import https from 'node:https';
 import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
 import { Agent, fetch as undiciFetch } from 'undici';
+import { expect } from 'vitest';
 import { freePort } from './free-port.ts';
 import { memoryFolder } from './memory-folder.ts';
 import { pathOf, requires } from './requires.ts';
@@ -46,7 +50,7 @@ export async function startPebble({
   readonly lifeSeconds?: number;
 } = {}): Promise<Pebble> {
   const folder = await mkdtemp(join(memoryFolder(), 'pebble-'));
-  const [port = 0, management, http, tls, dns, dnsManagement] = await Promise.all(
+  const [port = 0, management, httpPort, tlsPort, dns, dnsManagement] = await Promise.all(
     Array.from({ length: 6 }, () => freePort()),
   );
   const { key, cert } = selfSigned(['localhost', ...names]);
@@ -58,8 +62,8 @@ export async function startPebble({
     managementListenAddress: `127.0.0.1:${management}`,
     certificate: at('cert.pem'),
     privateKey: at('key.pem'),
-    httpPort: http,
-    tlsPort: tls,
+    httpPort,
+    tlsPort,
     externalAccountBindingRequired: externalAccounts !== undefined,
     externalAccountMACKeys: externalAccounts,
     certificateValidityPeriod: lifeSeconds,
@@ -107,7 +111,7 @@ export async function startPebble({
   return {
     directory,
     port,
-    ports: { http: http ?? 0, tls: tls ?? 0 },
+    ports: { http: httpPort ?? 0, tls: tlsPort ?? 0 },
     fetch: trusting,
     certificateFile: at('cert.pem'),
     root: async () => await (await trusting(`https://localhost:${management}/roots/0`)).text(),
@@ -124,3 +128,28 @@ export async function startPebble({
     },
   };
 }
+
+/** What a visitor of a name is answered at a port of this machine: over https when there is an authority to trust. */
+export async function visit(host: string, port: number, ca?: string) {
+  const { request } = ca === undefined ? http : https;
+  const asked = request({
+    ...{ host: '127.0.0.1', port, path: '/hub/login', headers: { host }, agent: false },
+    ...(ca === undefined ? {} : { servername: host, ca }),
+  }).end();
+  const [answer] = (await once(asked, 'response')) as [http.IncomingMessage];
+  const { socket } = answer.resume();
+  const certificate = socket instanceof TLSSocket ? socket.getPeerCertificate() : undefined;
+  return {
+    status: answer.statusCode,
+    location: answer.headers.location,
+    issuer: certificate?.issuer.CN,
+    names: certificate?.subjectaltname,
+    serialNumber: certificate?.serialNumber,
+  };
+}
+
+/** What `visit` sees of a certificate that Pebble gave out for a name. */
+export const issuedByPebble = (name: string) => ({
+  issuer: expect.stringMatching(/^Pebble Intermediate CA /),
+  names: `DNS:${name}`,
+});
