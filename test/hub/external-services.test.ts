@@ -51,7 +51,10 @@ describe('the external services of a hub that has just started', () => {
       await service('app', Promise.resolve()),
       await service('hangs', new Promise(() => undefined)),
     ];
-    const hub = await createPasswordHub(['eve'], { Hub: { services }, Authenticator: { admin_users: ['eve'] } });
+    const hub = await createPasswordHub(['eve'], {
+      Hub: { services },
+      Authenticator: { admin_users: ['eve'] },
+    });
     opened.push(hub);
     const admin = await hub.logIn('eve', testPassword);
     const page = async (path: string) =>
