@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { hubSection } from '../../platform/config/hub-schema.ts';
 import { Secret } from '../../platform/config/secret.ts';
 import { StartupError } from '../../platform/errors.ts';
 import { hubCommand } from '../../platform/files/program-folder.ts';
@@ -13,6 +14,8 @@ export const gatewayTokenVariable = 'HUB_GATEWAY_TOKEN';
 export function gatewayName(pid: number): string {
   return `${hostname()}-${pid}`;
 }
+
+const { log_level, log_format } = hubSection.shape;
 
 interface GatewayFlags {
   readonly hub: string;
@@ -47,8 +50,16 @@ export function addGatewayCommand(program: Command, io: CliIo): void {
     )
     .option('--name <name>', 'its name at the hub (default: host name and process id)')
     .option('--local', 'end when no hub comes back in Hub.gateway_linger; set by the hub')
-    .option('--log-level <level>', 'least important messages that are logged', 'info')
-    .option('--log-format <format>', 'auto, json or text', 'auto')
+    .addOption(
+      new Option('--log-level <level>', 'least important messages that are logged')
+        .choices(log_level.unwrap().options)
+        .default('info'),
+    )
+    .addOption(
+      new Option('--log-format <format>', 'format of log lines')
+        .choices(log_format.unwrap().options)
+        .default('auto'),
+    )
     .addHelpText('after', examples)
     .action(async (flags: GatewayFlags) => {
       if (flags.redirectBind !== undefined && !/^https:/.test(flags.bind ?? '')) {

@@ -43,6 +43,18 @@ describe('hub', () => {
   );
 
   test.for([
+    ['--log-level loud', 'Allowed choices are trace, debug'],
+    ['--log-format xml', 'Allowed choices are auto, json, text'],
+    ['--redirect-bind http://127.0.0.1/', 'needs an https:// address in --bind'],
+    ['', 'set HUB_GATEWAY_TOKEN or --token-file'],
+  ] as const)('starts no gateway with %s, and says why', async ([flags, reason]) => {
+    const { exitCode, stderr } = await hub(`gateway --hub http://127.0.0.1:9/ ${flags}`.trim());
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(reason);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  });
+
+  test.for([
     ['/srv/hub/src/main.ts', 'npm run hub --'],
     ['/srv/app/node_modules/.bin/hub', 'npx hub'],
     ['/usr/local/bin/hub', 'hub'],
