@@ -9,8 +9,8 @@ import { programFolder } from '../../platform/files/program-folder.ts';
  *
  * The cache stands among the packages of the program, where only those can write who could change the program
  * itself, and never in the temporary folder, where Node.js has it by default: what is in it is run. Where
- * the folder cannot be written, nothing is kept. The published package has no types to strip, and gains
- * nothing.
+ * the folder cannot be written, nothing is kept. The published package has no types to strip, and what is kept
+ * would take more memory than it saves time.
  */
 export function keepCompiled(environment: Record<string, string | undefined>): void {
   if (extname(import.meta.filename) !== '.ts') return;
