@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 /** The response that Node is working on for a socket; only Node knows it. */
@@ -13,6 +14,19 @@ export function setHeaders(message: IncomingMessage, headers: string[]): void {
     _addHeaderLines(headers: string[], count: number): void;
   };
   parsed._addHeaderLines(headers, headers.length);
+}
+
+/**
+ * Ends a request without a body as Node does under `optimizeEmptyRequests`: there is nothing to set up and drain. The
+ * stream of HTTP/2 that it came by can still be written, and then closes without being read.
+ */
+export function endEmpty(message: IncomingMessage, stream: Duplex): void {
+  (message as IncomingMessage & { _dumpAndCloseReadable(): void })._dumpAndCloseReadable();
+  const { _readableState: state } = stream as Duplex & {
+    _readableState: { ended: boolean; endEmitted: boolean };
+  };
+  state.ended = true;
+  state.endEmitted = true;
 }
 
 /** The connection under one with TLS. */

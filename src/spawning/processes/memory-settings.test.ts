@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { v8Options } from './memory-settings.ts';
 
 const run = promisify(execFile);
 const urlOf = (path: string) => pathToFileURL(join(import.meta.dirname, '..', '..', path)).href;
@@ -25,7 +26,7 @@ const work = `
 `;
 
 test('with the settings of the hub, its heap grows by little more than a third of what is in use', async () => {
-  const settings = ['--max-semi-space-size=8', '--no-memory-reducer'];
+  const settings = v8Options;
   const { stdout } = await run(process.execPath, [
     ...settings,
     '--expose-gc',

@@ -46,7 +46,6 @@ function setUp() {
     connect(name: string, tags: Omit<ConnectionTags, 'route'>) {
       connections.add({
         kind: 'websocket',
-        place: -1,
         tags: { route, ...tags },
         close: (reason) => void closed.push(`${name}: ${reason}`),
         endStream: () => {},

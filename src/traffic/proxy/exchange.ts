@@ -57,7 +57,6 @@ const largestJoinedBody = 12 * 1024;
  */
 export class Exchange implements UpstreamHandler, LiveConnection {
   readonly kind = 'http';
-  place = -1;
   readonly tags: ConnectionTags;
   readonly req: IncomingMessage;
   readonly request: ForwardedRequest;

@@ -13,7 +13,6 @@ function connection(userName: string): LiveConnection & { closed: string[] } {
   return {
     kind: 'http',
     tags: { route, userName },
-    place: -1,
     closed,
     close: (reason) => closed.push(reason),
     endStream() {},

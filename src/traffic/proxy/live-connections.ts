@@ -1,3 +1,4 @@
+import { TransientSet } from '../../platform/concurrency/transient-set.ts';
 import type { ClientAddress } from '../../platform/http/request-address.ts';
 import type { Route } from './route.ts';
 
@@ -25,8 +26,6 @@ export interface ConnectionTags {
 export interface LiveConnection {
   readonly kind: 'http' | 'websocket';
   readonly tags: ConnectionTags;
-  /** Its place in the registry, -1 while it is in none; the registry's own. */
-  place: number;
   close(reason: CloseReason): void;
   /** Ends what would go on for ever, a WebSocket or an event stream; else nothing. */
   endStream(reason: CloseReason): void;
@@ -44,41 +43,25 @@ export interface LiveConnections {
   readonly size: number;
 }
 
-/**
- * One registry serves the HTTP and the WebSocket forwarder. It is an array with holes
- * filled from its end: a Set grows a new table every few dozen requests, and the old tables keep every
- * request that was in them alive until the next full collection, which was most of the hub's memory.
- */
+/** One registry serves the HTTP and the WebSocket forwarder. */
 export function createLiveConnections(): LiveConnections {
-  const connections: LiveConnection[] = [];
+  const connections = new TransientSet<LiveConnection>();
   return {
-    add: (connection) => {
-      if (connection.place !== -1) return;
-      connection.place = connections.length;
-      connections.push(connection);
-    },
-    delete: (connection) => {
-      const { place } = connection;
-      if (place === -1) return;
-      connection.place = -1;
-      const last = connections.pop();
-      if (last === undefined || last === connection) return;
-      connections[place] = last;
-      last.place = place;
-    },
+    add: (connection) => connections.add(connection),
+    delete: (connection) => connections.delete(connection),
     closeWhere(predicate, reason) {
-      const chosen = connections.filter(({ tags }) => predicate(tags));
+      const chosen = [...connections].filter(({ tags }) => predicate(tags));
       for (const connection of chosen) connection.close(reason);
       return chosen.length;
     },
     endStreams(reason, route) {
-      for (const connection of [...connections]) {
+      for (const connection of connections) {
         if (route === undefined || connection.tags.route === route) connection.endStream(reason);
       }
     },
-    list: () => connections.values(),
+    list: () => connections,
     get size() {
-      return connections.length;
+      return connections.size;
     },
   };
 }

@@ -40,7 +40,6 @@ const closeCodes: Record<CloseReason, readonly [code: number, text: string]> = {
 /** One forwarded WebSocket, from the handshake until both sides are closed. */
 export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   readonly kind = 'websocket';
-  place = -1;
   readonly tags: ConnectionTags;
   readonly #socket: Socket;
   readonly requestId: string;

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
+import { TransientSet } from '../../concurrency/transient-set.ts';
 import type { ProxyConfig } from '../../config/config.ts';
 import type { Secret } from '../../config/secret.ts';
 import { HubError } from '../../errors.ts';
@@ -78,7 +79,7 @@ export function createHubServer(deps: {
 }): HubServer {
   const { config, log, limits, certificates, http2 = false, maxRefusals = 0 } = deps;
   const { request, upgrade, takesUpgrade } = deps;
-  const sockets = new Set<Socket>();
+  const sockets = new TransientSet<Socket>();
   /** Of HTTP/2, and how many of the sockets are streams of theirs. */
   const sessions = new Map<ServerHttp2Session, Socket>();
   let streamCount = 0;
@@ -89,10 +90,8 @@ export function createHubServer(deps: {
       const error = isFurther ? refusalOf(stream) : undefined;
       if (error !== undefined) return error;
       streamCount += 1;
-      stream.once('close', () => {
-        streamCount -= 1;
-      });
-      track(stream);
+      sockets.add(stream);
+      stream.on('close', forgetStream);
       return undefined;
     },
     serve: (req, res) => void server.emit('request', req, res),
@@ -189,6 +188,11 @@ export function createHubServer(deps: {
     unreadCheck[Symbol.dispose]();
     tlsEnd?.[Symbol.dispose]();
   });
+
+  function forgetStream(this: Socket): void {
+    streamCount -= 1;
+    sockets.delete(this);
+  }
 
   function track(socket: Socket): void {
     sockets.add(socket);

@@ -8,6 +8,7 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../../config/config.ts';
 import type { HubError } from '../../errors.ts';
 import { retryAfterHeader, toErrorResponse } from '../answer.ts';
@@ -74,6 +75,7 @@ export function createHttp2End({
     serve(req, res);
   }
 
+  const idleMs = config.idle_timeout * 1000;
   return (socket) => {
     const session = performServerHandshake(socket, {
       ...resets,
@@ -87,19 +89,28 @@ export function createHttp2End({
       },
     });
     let open = 0;
+    let unusedSinceMs = monotonicMs();
+    const closed = () => {
+      open -= 1;
+      if (open === 0) unusedSinceMs = monotonicMs();
+    };
     // Whatever a client does to its session ends it, and nothing else.
     session.on('error', ignore);
-    onSilence(session, config.idle_timeout, () => {
-      if (open > 0) return;
+    // Node would start a timer of the session again several times for each request.
+    function endUnused(): void {
+      const leftMs = open > 0 ? idleMs : unusedSinceMs + idleMs - monotonicMs();
+      if (leftMs > 0) {
+        timer = setTimeout(endUnused, Math.ceil(leftMs)).unref();
+        return;
+      }
       session.close();
-      setTimeout(() => socket.destroy(), lastWordsMs).unref();
-    });
+      timer = setTimeout(() => socket.destroy(), lastWordsMs).unref();
+    }
+    let timer = idleMs > 0 ? setTimeout(endUnused, idleMs).unref() : undefined;
+    session.once('close', () => clearTimeout(timer));
     session.on('stream', (stream, headers, _flags, rawHeaders) => {
       open += 1;
-      stream.on('error', ignore);
-      stream.once('close', () => {
-        open -= 1;
-      });
+      stream.on('error', ignore).on('close', closed);
       const target = targetOf(headers);
       if (target === undefined) refuse(stream, 400);
       else if (target.method === 'CONNECT') refuse(stream, 405);
@@ -107,15 +118,6 @@ export function createHttp2End({
     });
     return session;
   };
-}
-
-/** Calls back each time that nothing has come or gone for so long; 0 for never. */
-function onSilence(of: ServerHttp2Session | ServerHttp2Stream, seconds: number, then: () => void) {
-  of.setTimeout(seconds * 1000, () => {
-    then();
-    // Node calls once.
-    onSilence(of, seconds, then);
-  });
 }
 
 const methods: ReadonlySet<string> = new Set(METHODS);

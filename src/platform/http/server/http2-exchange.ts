@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { responseOn, setHeaders } from '../../undocumented/node-http.ts';
+import { endEmpty, responseOn, setHeaders } from '../../undocumented/node-http.ts';
 import { type Answer, type AnsweringSocket, writeAnswer } from '../answer.ts';
 
 /** Of one connection, without a meaning in HTTP/2 (RFC 9113 §8.2.2). */
@@ -39,7 +39,7 @@ export function createExchange(
   setHeaders(req, headers);
   if (stream.endAfterHeaders) {
     req.complete = true;
-    req.push(null);
+    endEmpty(req, stream);
   } else {
     readBody(stream, socket, req);
   }
@@ -64,6 +64,21 @@ function readBody(stream: ServerHttp2Stream, socket: StreamSocket, req: Incoming
   });
 }
 
+const socketKey = Symbol('socket');
+type SocketStream = ServerHttp2Stream & { [socketKey]?: StreamSocket | undefined };
+
+/** Node's table of streams keeps some that are over until a full collection: nothing more hangs on them. */
+function onClose(this: SocketStream): void {
+  const socket = this[socketKey];
+  this[socketKey] = undefined;
+  socket?.noteClose();
+}
+
+/** One that is reset closes only when all of its body has been read, which an app may never do. */
+function onAborted(this: SocketStream): void {
+  this[socketKey]?.destroy();
+}
+
 /** A stream with what servers ask of the connection of a request. */
 export class StreamSocket extends EventEmitter implements AnsweringSocket {
   readonly encrypted = true;
@@ -74,22 +89,23 @@ export class StreamSocket extends EventEmitter implements AnsweringSocket {
   bytesRead = 1;
   bytesWritten = 0;
   destroyed = false;
+  /** That of all its streams. */
+  readonly connection: Socket;
   readonly #stream: ServerHttp2Stream;
 
-  constructor(
-    stream: ServerHttp2Stream,
-    { remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>,
-  ) {
+  constructor(stream: SocketStream, connection: Socket) {
     super();
     this.#stream = stream;
-    this.remoteAddress = remoteAddress;
-    this.remotePort = remotePort;
-    stream.once('close', () => {
-      this.destroyed = true;
-      this.emit('close');
-    });
-    // One that is reset closes only when all of its body has been read, which an app may never do.
-    stream.once('aborted', () => this.destroy());
+    this.connection = connection;
+    this.remoteAddress = connection.remoteAddress;
+    this.remotePort = connection.remotePort;
+    stream[socketKey] = this;
+    stream.on('close', onClose).on('aborted', onAborted);
+  }
+
+  noteClose(): void {
+    this.destroyed = true;
+    this.emit('close');
   }
 
   get asSocket(): Socket {

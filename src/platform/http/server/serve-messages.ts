@@ -194,8 +194,9 @@ export function createCookieSharing(): (req: Pick<IncomingMessage, 'headers' | '
   return ({ headers, socket }) => {
     const { cookie } = headers;
     if (cookie === undefined || cookie.length > maxSharedLength) return;
-    const last = lastCookies.get(socket);
+    const { connection = socket } = socket as Socket & { readonly connection?: Socket };
+    const last = lastCookies.get(connection);
     if (last === cookie) headers.cookie = last;
-    else lastCookies.set(socket, cookie);
+    else lastCookies.set(connection, cookie);
   };
 }
