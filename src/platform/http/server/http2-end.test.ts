@@ -11,7 +11,7 @@ import { createHttp2End } from './http2-end.ts';
 async function withSession(
   serve: (req: IncomingMessage, res: ServerResponse) => void,
   work: (session: ClientHttp2Session) => Promise<void>,
-  settings: { readonly request_timeout?: number } = {},
+  settings: { readonly request_timeout?: number; readonly idle_timeout?: number } = {},
 ): Promise<void> {
   const take = createHttp2End({
     config: proxySection.parse(settings),
@@ -72,6 +72,25 @@ test('a request that is not whole in time is given up', async () => {
       expect(await outcomeOf(stream)).toEqual({ code: constants.NGHTTP2_INTERNAL_ERROR });
     },
     { request_timeout: 1 },
+  );
+});
+
+test('a connection ends when it has long been unused, and not under a request', async () => {
+  const answers = Promise.withResolvers<ServerResponse>();
+  await withSession(
+    (_, res) => answers.resolve(res),
+    async (session) => {
+      const ended = once(session, 'close');
+      const stream = session.request({ ':path': '/' });
+      const res = await answers.promise;
+      const other = connect(`http://127.0.0.1:${session.socket.remotePort}`);
+      await once(other, 'close');
+      expect(session.closed).toBe(false);
+      res.end();
+      expect(await outcomeOf(stream)).toEqual({ status: 200, code: 0 });
+      await ended;
+    },
+    { idle_timeout: 1 },
   );
 });
 
