@@ -6,7 +6,7 @@ import { findAcmeProblems } from './acme-names.ts';
 import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
-import { findExtraRouteProblems } from './extra-route-problems.ts';
+import { findExtraRouteProblems, findIdentityWarnings } from './extra-route-problems.ts';
 import { findSubdomainProblems, findSubdomainWarnings } from './subdomain-host.ts';
 import { findVolumeProblems } from './volume-problems.ts';
 
@@ -66,7 +66,7 @@ export function findWarnings(config: Config): ConfigProblem[] {
     const both = Authenticator[key].filter((name) => blocked.has(name));
     if (both.length > 0) report(`Authenticator.${key}`, `${both.join(', ')}: blocked all the same`);
   }
-  return [...warnings, ...findSubdomainWarnings(config)];
+  return [...warnings, ...findIdentityWarnings(config), ...findSubdomainWarnings(config)];
 }
 
 /** What concerns proxies before the hub, where none is trusted; and who asks about apps, where there are none. */

@@ -4,11 +4,34 @@ import type { ExtraRoutes } from './extra-route-schema.ts';
 import { placeOf } from './route-services.ts';
 
 const shortestToken = 16;
-const guardedOnly = ['name', 'identity_headers', 'rules', 'display', 'health_path'] as const;
+const guardedOnly = [
+  'name',
+  'identity_headers',
+  'oauth_client_allowed_scopes',
+  'oauth_no_confirm',
+  'rules',
+  'display',
+  'health_path',
+] as const;
 
 /** Finds entries of `Proxy.extra_routes` that would hide the hub, or that say what has no meaning there. */
 export function findExtraRouteProblems(config: Config): ConfigProblem[] {
   return [...proxyApiProblems(config), ...routeProblems(config)];
+}
+
+/** Finds apps that are to be told more of their visitors than they may ask for. */
+export function findIdentityWarnings({ Hub }: Config): ConfigProblem[] {
+  return Hub.services.flatMap((service) => {
+    if (service.oauth_client_allowed_scopes.length > 0) return [];
+    const { name, place, identity_headers } = service;
+    const path = place === undefined ? `Hub.services.${name}` : `Proxy.extra_routes.${place.spec}`;
+    return (['display_name', 'email'] as const)
+      .filter((field) => identity_headers[field] !== undefined)
+      .map((field) => ({
+        path: `${path}.identity_headers.${field}`,
+        message: 'is never sent without "oauth_client_allowed_scopes": ["read:users:info!user"]',
+      }));
+  });
 }
 
 function proxyApiProblems(config: Config): ConfigProblem[] {

@@ -55,6 +55,15 @@ const extraRoute = z.union([
         .unwrap()
         .optional()
         .describe(forwardingKeys.identity_headers.description ?? ''),
+      oauth_client_allowed_scopes: serviceSchema.shape.oauth_client_allowed_scopes
+        .unwrap()
+        .optional()
+        .describe(
+          'Scopes that a guarded route requests from users beyond identity and access to itself: `read:users:info!user` for display name and email address.',
+        ),
+      oauth_no_confirm: serviceSchema.shape.oauth_no_confirm.describe(
+        'Skip the consent page of a guarded route. Unless set, the page is skipped where it requests no further scopes.',
+      ),
       headers: forwardingKeys.headers,
       rules: routeRules.optional(),
       limits: routeLimits.optional(),
@@ -78,6 +87,8 @@ function complete(route: {
   readonly strip_prefix?: boolean | undefined;
   readonly host?: Forwarding['host'] | undefined;
   readonly identity_headers?: Forwarding['identity_headers'] | undefined;
+  readonly oauth_client_allowed_scopes?: string[] | undefined;
+  readonly oauth_no_confirm?: boolean | undefined;
   readonly headers?: Forwarding['headers'] | undefined;
   readonly rules?: z.output<typeof routeRules> | undefined;
   readonly limits?: RouteLimits | undefined;

@@ -193,6 +193,20 @@ describe('a sound configuration', () => {
     for (const [index, pattern] of expected.entries()) expect(about[index]).toMatch(pattern);
   });
 
+  test('warns of apps that are never told the address they should get', async () => {
+    const app = { access: 'gateway', identity_headers: { user: 'X-A', email: 'X-B' } };
+    const asking = { ...app, oauth_client_allowed_scopes: ['read:users:info!user'] };
+    const target = 'http://127.0.0.1:1';
+    const { warnings } = await load({
+      Hub: { services: [{ name: 'wiki', url: target, ...app }] },
+      Proxy: { extra_routes: { '/a/': { target, ...app }, '/b/': { target, ...asking } } },
+    });
+    expect(warnings.map(({ path }) => path).filter((path) => path.includes('identity'))).toEqual([
+      'Hub.services.wiki.identity_headers.email',
+      'Proxy.extra_routes./a/.identity_headers.email',
+    ]);
+  });
+
   test('is frozen through and through', async () => {
     const { config } = await load({ Hub: { services: [{ name: 'a', info: { x: [1] } }] } });
     const info = config.Hub.services[0]?.info as { x: number[] };

@@ -316,6 +316,15 @@ describe('settings that cannot be, alone or together, are refused:', () => {
       /^Proxy\.extra_routes\.\/x\/\.identity_headers: is for guarded routes only/,
     ],
     [
+      'scopes for an open route',
+      {
+        Proxy: {
+          extra_routes: { '/x/': { target: 'http://h/', oauth_client_allowed_scopes: ['self'] } },
+        },
+      },
+      /^Proxy\.extra_routes\.\/x\/\.oauth_client_allowed_scopes: is for guarded routes only/,
+    ],
+    [
       'a route over the hub',
       { Proxy: { extra_routes: { '/hub/x/': 'http://h/' } } },
       /^Proxy\.extra_routes\.\/hub\/x\/: would hide/,
