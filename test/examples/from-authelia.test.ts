@@ -27,7 +27,7 @@ interface PageConfig extends TestHubConfig {
 async function createWorld() {
   const stack = new AsyncDisposableStack();
   const app = stack.use(
-    await startUpstream(({ headers }, res) => res.end(JSON.stringify(headers))),
+    await startUpstream(({ headers }, res) => void res.end(JSON.stringify(headers))),
   );
   const [port, hubPort] = [await freePort(), await freePort()];
   const hubUrl = `http://hub.localhost:${port}/`;
@@ -94,14 +94,14 @@ describe('the page for those who come from Authelia', () => {
     }
 
     // `default_policy: deny`, `policy: bypass`.
-    const stranger = new FakeBrowser();
+    const visitor = new FakeBrowser();
     for (const url of [wiki, grafana]) {
-      const { status, headers } = await stranger.request(url, {
+      const { status, headers } = await visitor.request(url, {
         headers: { 'remote-user': 'ada' },
       });
       expect([status, headers.location]).toEqual([302, expect.stringContaining(hubUrl)]);
     }
-    expect((await stranger.request(`${grafana}status`)).status).toBe(200);
+    expect((await visitor.request(`${grafana}status`)).status).toBe(200);
 
     // `policy: one_factor`, and the headers; no group, no other app.
     const bob = new FakeBrowser();
@@ -109,8 +109,8 @@ describe('the page for those who come from Authelia', () => {
     expect((await bob.open(wiki)).status).toBe(200);
     const forged = { 'remote-user': 'ada', 'remote-groups': 'admins', connection: 'remote-user' };
     const { body } = await bob.request(`${wiki}page`, { headers: forged });
-    const told = JSON.parse(body) as Record<string, string>;
-    expect([told['remote-user'], told['remote-groups'] ?? '', told['remote-email']]).toEqual([
+    const seen = JSON.parse(body) as Record<string, string>;
+    expect([seen['remote-user'], seen['remote-groups'] ?? '', seen['remote-email']]).toEqual([
       'bob',
       '',
       'bob@example.org',
@@ -119,7 +119,9 @@ describe('the page for those who come from Authelia', () => {
 
     // `policy: two_factor` and `subject: group:admins`.
     const ada = new FakeBrowser();
-    const setUp = await ada.follow(await submitLogin(ada, hubUrl, 'ada', testPassword, '/hub/home'));
+    const setUp = await ada.follow(
+      await submitLogin(ada, hubUrl, 'ada', testPassword, '/hub/home'),
+    );
     expect((await ada.open(grafana)).url).toContain('/hub/login');
     const [, key = ''] = /id="copy-key"[^>]*>([A-Z2-7 ]+)</.exec(setUp.body) ?? [];
     const secret = key.replaceAll(' ', '');

@@ -28,7 +28,7 @@ interface PageConfig extends TestHubConfig {
 async function createWorld() {
   const stack = new AsyncDisposableStack();
   const app = stack.use(
-    await startUpstream(({ headers }, res) => res.end(JSON.stringify(headers))),
+    await startUpstream(({ headers }, res) => void res.end(JSON.stringify(headers))),
   );
   const [port, hubPort] = [await freePort(), await freePort()];
   const hubUrl = `http://hub.localhost:${port}/`;
@@ -125,10 +125,10 @@ describe('the page for those who come from oauth2-proxy', () => {
         'x-forwarded-host': `hub.localhost`,
         'x-forwarded-uri': '/api/health',
       };
-      const stranger = new FakeBrowser();
-      const sent = await stranger.request(`${url}d/1`, { headers: forged });
+      const visitor = new FakeBrowser();
+      const sent = await visitor.request(`${url}d/1`, { headers: forged });
       expect([sent.status, sent.headers.location]).toEqual([302, expect.stringContaining('/hub/')]);
-      const program = await stranger.request(`${url}d/1`, {
+      const program = await visitor.request(`${url}d/1`, {
         headers: { accept: 'application/json', 'sec-fetch-mode': 'cors' },
       });
       expect(program.status).toBe(401);

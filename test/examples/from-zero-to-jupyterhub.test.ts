@@ -106,14 +106,14 @@ describe('the page for those who come from Zero to JupyterHub', () => {
     old.exec(tablesOf54);
     old.close();
     writeConfig(claims);
-    const told: string[] = [];
+    const printed: string[] = [];
     for (const line of [copying, choosing].flatMap((block) => block.trim().split('\n'))) {
       const command = line.replace(/ +#.*/, '');
       const [, copy] = /^kubectl cp hub-copy:\S+ (\S+)$/.exec(command) ?? [];
       if (copy !== undefined) await copyFile(inFolder('old.sqlite'), inFolder(copy));
-      if (command.startsWith('hub ')) told.push(await run(command.slice(4)));
+      if (command.startsWith('hub ')) printed.push(await run(command.slice(4)));
     }
-    expect(told).toEqual([
+    expect(printed).toEqual([
       expect.stringMatching(/^Would take over:.* 2 users .* 1 volumes /s),
       expect.stringMatching(/^Taken over:.* 2 users \(2 new\).* 1 volumes \(1 new\)/s),
       expect.any(String),
