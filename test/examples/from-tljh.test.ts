@@ -13,8 +13,9 @@ import { pathOf, requires } from '../support/requires.ts';
 import { submitForm, submitLogin, until } from '../support/test-hub.ts';
 
 const page = 'docs/how-to/from-tljh.md';
-const password = 'correct horse battery';
-const hash = '$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q';
+/** As short as FirstUseAuthenticator takes them, shorter than new ones here. */
+const password = '7 chars';
+const hash = '$2b$04$LykhvKjkuMAKTfbfRkbLN.0AgjiKmrYcEJWvVF4kS9G7TDRxevtja';
 const longName = 'ada-countess-of-lovelace';
 /** As generate_system_username of TLJH does (tljh/normalize.py): at most 26 characters, and of a hash. */
 const shortened = `${longName.slice(0, 18)}-${createHash('sha256').update(`jupyter-${longName}`).digest('hex').slice(0, 5)}`;
