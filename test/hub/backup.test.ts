@@ -1,11 +1,12 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
+import { constants, getPriority } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newestVersion } from '../../src/platform/store/migrate.ts';
-import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { createHubFolder, type HubFolder, spawnHubProcess } from '../support/hub-process.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../support/postgres.ts';
 import { programFile } from '../support/program-file.ts';
 import { projectDirectory } from '../support/services.ts';
@@ -81,6 +82,22 @@ function keepWriting(folder: HubFolder) {
 }
 
 describe('a backup', () => {
+  test('lets everything else have the processor first', async () => {
+    await using folder = await createHubFolder();
+    await folder.command(['user', 'add', 'ada', '--admin'], 'four words in a row\n');
+    // It waits for what the pipe will say.
+    const pipe = join(folder.directory, 'pipe.json');
+    execFileSync('mkfifo', [pipe]);
+    const { directory: cwd } = folder;
+    await using backup = spawnHubProcess(['backup', 'hub.sqlite.copy', '--config', pipe], { cwd });
+    await using writer = await open(pipe, 'w');
+    const niceness = getPriority(backup.pid);
+    await writer.writeFile(await readFile(folder.configFile));
+    await writer.close();
+    expect(await backup.exited).toBe(0);
+    expect(niceness).toBe(constants.priority.PRIORITY_LOW);
+  });
+
   test('is taken and restored by the manual, under writes and with nothing acknowledged lost', async () => {
     await using folder = await createHubFolder();
     const hub = await folder.start();
