@@ -11,7 +11,7 @@ const isStart = /^(?:start|gateway)$/.test(process.argv[2] ?? '');
 keepCompiled(process.env);
 if (isStart) restartWithMemorySettings(process.env);
 // Those who use the hub meanwhile come first. Before there are threads that compress and write: they inherit it.
-if (process.argv[2] === 'backup') setPriority(constants.priority.PRIORITY_LOW);
+if (process.argv[2] === 'backup') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 // Before the program is loaded, which takes longer than an operator's tools wait with their signals.
 const signals = isStart ? catchSignals() : undefined;
 await importHttpWithoutFetch();

@@ -14,10 +14,18 @@ export const largeGroup = 'everyone-of-the-first-year';
  */
 export async function fillHub(
   directory: string,
-  { userNames, groupCount }: { readonly userNames: readonly string[]; readonly groupCount: number },
+  {
+    userNames,
+    groupCount,
+    databaseUrl = `sqlite:${databaseFile}`,
+  }: {
+    readonly userNames: readonly string[];
+    readonly groupCount: number;
+    readonly databaseUrl?: string;
+  },
 ): Promise<void> {
   const log = pino({ level: 'silent' });
-  await using database = await openDatabase(`sqlite:${databaseFile}`, { directory, log });
+  await using database = await openDatabase(databaseUrl, { directory, log });
   const users = createUserStore(database);
   const groups = createGroupStore(database);
   const chunk = 1_000;
@@ -51,9 +59,8 @@ export async function fillHub(
         created_at: 1,
       }));
     await database.transaction(async (transaction) => {
-      for (const row of members)
-        await transaction.insertInto('group_members').values(row).execute();
-      for (const row of servers) await transaction.insertInto('servers').values(row).execute();
+      await transaction.insertInto('group_members').values(members).execute();
+      await transaction.insertInto('servers').values(servers).execute();
     });
   }
 }

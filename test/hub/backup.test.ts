@@ -95,7 +95,7 @@ describe('a backup', () => {
     await writer.writeFile(await readFile(folder.configFile));
     await writer.close();
     expect(await backup.exited).toBe(0);
-    expect(niceness).toBe(constants.priority.PRIORITY_LOW);
+    expect(niceness).toBe(constants.priority.PRIORITY_BELOW_NORMAL);
   });
 
   test('is taken and restored by the manual, under writes and with nothing acknowledged lost', async () => {
