@@ -278,6 +278,8 @@ test('every proxy of the documentation is run by a test', () => {
     'docs/how-to/forward-auth.md caddyfile',
     'docs/how-to/forward-auth.md nginx',
     'docs/how-to/forward-auth.md yaml',
+    // examples/from-authelia.test.ts
+    'docs/how-to/from-authelia.md caddyfile',
     'docs/how-to/run-behind-tls.md caddyfile',
     'docs/how-to/run-behind-tls.md nginx',
     'docs/how-to/run-several-hubs.md haproxy',
