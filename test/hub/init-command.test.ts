@@ -122,6 +122,8 @@ describe('hub init', () => {
       './hub.schema.json',
     );
     writeFileSync(join(folder, 'hub.config.json'), text);
-    expect(await runCommand(folder, ['check'], { env })).toMatchObject({ exitCode: 0 });
+    const { exitCode, stdout, stderr } = await runCommand(folder, ['check'], { env });
+    expect(exitCode).toBe(0);
+    expect(stdout + stderr).not.toContain('Hub.load_roles');
   });
 });

@@ -109,7 +109,11 @@ describe('roleWarnings', () => {
         { name: 'server', scopes: ['self'] },
       ]),
     ).toEqual([]);
-    expect(roleWarnings([{ name: 'user', scopes: ['self', 'read:hub'] }])).toEqual([]);
+    for (const scopes of [
+      ['self', 'read:hub'],
+      ['tokens!user', 'access:services'],
+    ])
+      expect(roleWarnings([{ name: 'user', scopes }])).toEqual([]);
   });
 });
 
