@@ -156,14 +156,15 @@ function begin({ python, modules }: WarmProgram): Member {
 }
 
 /** What it says next, as a line of output; empty where it ends without a word, or says nothing for too long. */
-async function answerOf({ child, gate }: Member, patienceMs = 120_000): Promise<string> {
+async function answerOf({ gate }: Member, patienceMs = 120_000): Promise<string> {
+  if (gate.closed) return '';
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), patienceMs).unref();
   const { signal } = stop;
   try {
+    // Not its exit, which may be seen before its last words.
     const [first] = await Promise.race([
       once(gate, 'data', { signal }),
-      once(child, 'exit', { signal }),
       once(gate, 'close', { signal }),
     ]);
     if (!Buffer.isBuffer(first)) return '';
