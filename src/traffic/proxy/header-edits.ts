@@ -17,8 +17,8 @@ export function compileEdits(edits: HeaderEdits | undefined): CompiledEdits | un
 }
 
 /** Headers, as names and values in turn, with what a route changes of them. */
-export function withEdits(pairs: string[], edits: CompiledEdits | undefined): string[] {
-  return edits === undefined ? pairs : [...withoutNames(pairs, edits.dropped), ...edits.added];
+export function withEdits(pairs: readonly string[], { dropped, added }: CompiledEdits): string[] {
+  return [...withoutNames(pairs, dropped), ...added];
 }
 
 /** Leaves out headers by their names in lower case. */

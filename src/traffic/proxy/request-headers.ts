@@ -152,7 +152,7 @@ function appRequestHeaders(source: RequestHeaderSource): string[] {
     }
   }
   const passed = connectionOptions === '' ? pairs : withoutListed(pairs, connectionOptions);
-  const headers = withEdits(passed, route.requestEdits);
+  const headers = route.requestEdits ? withEdits(passed, route.requestEdits) : passed;
   addForwarded(headers, client);
   if (route.stripsPrefix) headers.push('X-Forwarded-Prefix', route.prefix.slice(0, -1));
   headers.push('X-Request-Id', source.requestId);

@@ -46,7 +46,7 @@ export function clientResponseHeaders(
       if (changed !== undefined) pairs.push(name, changed);
     }
   }
-  return withEdits(pairs, route.responseEdits);
+  return route.responseEdits ? withEdits(pairs, route.responseEdits) : pairs;
 
   function changedValue(name: string, value: string): string | undefined {
     switch (name) {
