@@ -144,7 +144,9 @@ describe.runIf(requires('python3'))('a server that was started ahead', () => {
 
   test('has its last words logged as a line of output: bounded, and without control characters', async () => {
     const python = join(directory(), 'python');
-    await writeFile(python, "#!/bin/sh\nprintf '\\033[31m%09999d\\n' 1 >&3\n");
+    // In one piece, as the program of a warm process does.
+    const words = `import os; os.write(3, b"\\x1b[31m" + b"0" * 9998 + b"1\\n")`;
+    await writeFile(python, `#!${pathOf('python3')}\n${words}\n`);
     await chmod(python, 0o755);
     const given = await openPool([], 1, 60_000, python);
     using _ = given.pool;
