@@ -9,21 +9,29 @@ const namedHost = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::(\d{0,5}))?$/i;
 const numberedHost = /^\[([0-9a-f:.]+)\](?::(\d{0,5}))?$/i;
 const largestPort = 65_535;
 
+/** Longer ones are read each time, so that what is remembered stays small. */
+const maxRememberedLength = 255;
+const maxRemembered = 64;
+
+/** A reader of texts that come again with nearly each request, as the names of hosts do. */
+function remembering<Answer>(read: (given: string) => Answer): (given: string) => Answer {
+  const answers = new Map<string, Answer>();
+  return (given) => {
+    const known = answers.get(given);
+    if (known !== undefined) return known;
+    const answer = read(given);
+    if (answers.size === maxRemembered) answers.clear();
+    if (given.length <= maxRememberedLength) answers.set(given, answer);
+    return answer;
+  };
+}
+
 /**
  * The name in a Host header as it is compared: without port, in lower case, without the dot that may end
  * it. The port is left out because proxies do so, and none tells one origin of the hub from another.
  * Undefined for whatever is not exactly one host (RFC 9110 §7.2), such as a list of them.
  */
-export function hostnameOf(hostHeader: string): string | undefined {
-  if (hostHeader !== latest.header) latest = { header: hostHeader, name: readName(hostHeader) };
-  return latest.name;
-}
-
-/** Most requests name the host that the one before named. */
-let latest: { readonly header: string; readonly name: string | undefined } = {
-  header: '',
-  name: undefined,
-};
+export const hostnameOf: (hostHeader: string) => string | undefined = remembering(readName);
 
 function readName(hostHeader: string): string | undefined {
   const named = namedHost.exec(hostHeader);
@@ -204,10 +212,10 @@ export function forwardedHostProblem(
 /** Tells whether a peer's address is that of a trusted proxy. */
 export function createTrustedPeer(trustedProxies: readonly string[]): TrustedPeer {
   const trusted = createAddressList(trustedProxies);
-  return (peer) => {
+  return remembering((peer) => {
     const address = plainAddress(peer);
     return isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  };
+  });
 }
 
 /** An IPv4 address that arrived over an IPv6 socket, written as IPv4. */

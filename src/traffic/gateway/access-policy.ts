@@ -1,4 +1,4 @@
-import type { Answered, RequestLike } from '../../client/decision.ts';
+import { type Answered, headerToken, type RequestLike, single } from '../../client/decision.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { CanonicalPath, ClientAddress } from '../../platform/http/request-address.ts';
@@ -41,10 +41,10 @@ export interface AccessPolicy {
 const cachedPerRoute = 10_000;
 /** After this time the whole check runs again, which is also when activity and refresh are noted. */
 const cachedMs = 30_000;
-/** A longer Cookie header is checked every time, so that what is remembered stays small. */
-const maxCachedCookieLength = 2_048;
+/** With longer credentials a request is checked every time, so that what is remembered stays small. */
+const maxKeyLength = 2_048;
 
-/** What was allowed at one route, by Cookie header. */
+/** What was allowed at one route, by `passKey`. */
 export function createCachedPasses(changes: ChangeWatch): AnswerCache<Authorized> {
   return createChangeAwareCache({
     changes,
@@ -55,13 +55,22 @@ export function createCachedPasses(changes: ChangeWatch): AnswerCache<Authorized
   });
 }
 
-/** Only what a cookie alone decides may be remembered under that cookie. */
-export function cachedKey(request: RequestLike): string | undefined {
+/**
+ * Under what a pass may be remembered: the cookies of a request, or its token, where these alone decide. Undefined
+ * where more than one thing may, as an address with a token in it.
+ */
+export function passKey(request: RequestLike): string | undefined {
   const { cookie, authorization } = request.headers;
-  if (typeof cookie !== 'string' || authorization !== undefined) return undefined;
-  if (cookie.length > maxCachedCookieLength || hasTokenParameter(request.url ?? ''))
-    return undefined;
-  return cookie;
+  if (hasTokenParameter(request.url ?? '')) return undefined;
+  if (authorization === undefined) return bounded(single(cookie));
+  // No Cookie header holds a line feed, so neither passes for the other.
+  return cookie === undefined ? bounded(headerToken(request), '\n') : undefined;
+}
+
+function bounded(credential: string | undefined, prefix = ''): string | undefined {
+  return credential === undefined || credential.length > maxKeyLength
+    ? undefined
+    : prefix + credential;
 }
 
 /** What the rules of a route say of a request: `HubError` refuses it, `everyone` lets it pass unasked. */

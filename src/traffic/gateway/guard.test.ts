@@ -212,6 +212,50 @@ test('so many ends that not all can be kept make all visitors unknown', async ()
   expect(guard.known(route, alice)).toBeUndefined();
 });
 
+/** A request of a program that shows a token, which is the name of a user here. */
+function program(token: string, headers: Record<string, string> = {}) {
+  return {
+    method: 'POST',
+    url: route.prefix,
+    headers: { host: 'hub.test', authorization: `Bearer ${token}`, ...headers },
+  };
+}
+
+test.each([...ends, ['any right', undefined] as const])(
+  'whose token was admitted is known without asking, until the end of %s',
+  async (_, end) => {
+    const { guard, lookups, announce } = guardedWorld();
+    expect((await guard.decide(route, program('alice'))).kind).toBe('authorized');
+    lookups.length = 0;
+    const known = guard.known(route, program('alice'));
+    expect(known).toMatchObject({ userName: 'alice', stripAuthorization: true });
+    // No page of another origin makes a browser send it.
+    expect(guard.known(route, program('alice', { origin: 'http://evil.test' }))).toBe(known);
+    expect(lookups).toEqual([]);
+    announce(end);
+    expect(guard.known(route, program('alice'))).toBeUndefined();
+  },
+);
+
+test('a remembered token is known only where it alone decides', async () => {
+  const { guard, visitor } = guardedWorld();
+  const { cookie } = (await visitor('bob')).headers;
+  await guard.decide(route, program('alice'));
+  const basic = `Basic ${Buffer.from('any:alice').toString('base64')}`;
+  expect(guard.known(route, program('alice', { authorization: basic }))?.userName).toBe('alice');
+  // A browser sends such a password by itself.
+  const fromBrowser = { authorization: basic, 'sec-fetch-site': 'cross-site' };
+  expect(guard.known(route, program('alice', fromBrowser))).toBeUndefined();
+  expect(guard.known(route, program('alice', { cookie }))).toBeUndefined();
+  expect(guard.known(route, program('mallory'))).toBeUndefined();
+  const linked = { ...program('alice'), url: `${route.prefix}?token=bob` };
+  expect(guard.known(route, linked)).toBeUndefined();
+  for (const forged of ['alice', 'Bearer alice']) {
+    const headers = { host: 'hub.test', cookie: forged };
+    expect(guard.known(route, { method: 'GET', url: route.prefix, headers })).toBeUndefined();
+  }
+});
+
 test('no user is known beyond the end of the token, to the millisecond', async () => {
   const { guard, visitor, expiries } = guardedWorld();
   expiries.set('alice', new Date(Date.now() + 200));

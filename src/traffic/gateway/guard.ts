@@ -12,8 +12,8 @@ import type { Route } from '../proxy/route.ts';
 import {
   type AccessPolicy,
   type Authorized,
-  cachedKey,
   createCachedPasses,
+  passKey,
 } from './access-policy.ts';
 import type { AssertionSigner } from './assertion.ts';
 import { createDirectHubApi, type DisclosedUserInfo } from './direct-hub-api.ts';
@@ -22,7 +22,7 @@ interface RouteGuard {
   /** Where browsers reach the route. */
   readonly origin: string;
   readonly client: HubOAuth;
-  /** By Cookie header. */
+  /** By `passKey`. */
   readonly cached: AnswerCache<Authorized>;
 }
 
@@ -119,11 +119,11 @@ export function createGuard(deps: {
     known(route, request) {
       const guard = guards.get(route);
       if (guard === undefined) return undefined;
-      const key = cachedKey(request);
+      const key = passKey(request);
       if (key === undefined) return undefined;
       const authorized = guard.cached.get(key);
       if (authorized === undefined) return undefined;
-      if (isForged(request, guard.origin)) return undefined;
+      if (!authorized.stripAuthorization && isForged(request, guard.origin)) return undefined;
       return guard.client.isCallback(request.url ?? '/') ? undefined : authorized;
     },
 
@@ -135,7 +135,7 @@ export function createGuard(deps: {
       const decision = await guard.client.authenticate(request);
       if (decision.kind !== 'allowed') return decision;
       const authorized = await authorize(route, decision.user, decision.source !== 'cookie');
-      const key = decision.source === 'cookie' ? cachedKey(request) : undefined;
+      const key = passKey(request);
       if (key !== undefined) guard.cached.put(key, authorized, beginning);
       return authorized;
     },

@@ -22,9 +22,9 @@ import type { Route } from '../proxy/route.ts';
 import {
   type AccessPolicy,
   type Authorized,
-  cachedKey,
   createCachedPasses,
   type GateDecision,
+  passKey,
 } from './access-policy.ts';
 import type { ConsentCookies } from './consent-cookies.ts';
 import type { LoggedInVisitor, LoginAccess } from './login-access.ts';
@@ -61,7 +61,7 @@ export function createServerGuard(deps: {
 }): AccessPolicy {
   const { access, logins, answers } = deps;
   const changes = watchChanges(deps.database);
-  /** By route and Cookie header. */
+  /** By route and `passKey`. */
   const cached = new WeakMap<Route, AnswerCache<Authorized>>();
 
   function cachedOf(route: Route): AnswerCache<Authorized> {
@@ -115,6 +115,15 @@ export function createServerGuard(deps: {
     return pass({ userName: owner.name, sessionId, expiresAtMs });
   }
 
+  async function decideByCookies(
+    route: ServerGuardRoute,
+    request: RequestLike,
+  ): Promise<GateDecision> {
+    const visitor = await logins.visitorOf(cookiesOf(request));
+    if (visitor === undefined) return await decideUnknown(route, request);
+    return visitor === 'several' ? severalLogins() : await decideByLogin(route, request, visitor);
+  }
+
   /** Whether a link would make a server that takes its token log the visitor in as another user. */
   async function hasTokenOfAnother(request: RequestLike, visitor: Caller): Promise<boolean> {
     const token = tokenParameter(request.url ?? '/');
@@ -152,22 +161,19 @@ export function createServerGuard(deps: {
 
   return {
     known(route, request) {
-      const key = cachedKey(request);
+      const key = passKey(request);
       return key === undefined ? undefined : cached.get(route)?.get(key);
     },
 
     async decide(route, request) {
       if (!hasServerGuard(route)) throw new TypeError(`there is no door before ${route.prefix}`);
-      const byToken = await decideByToken(route, request);
-      if (byToken !== undefined) return byToken;
       const cache = cachedOf(route);
       const beginning = cache.begin();
-      const visitor = await logins.visitorOf(cookiesOf(request));
-      if (visitor === undefined) return await decideUnknown(route, request);
-      if (visitor === 'several') return severalLogins();
-      const decision = await decideByLogin(route, request, visitor);
-      const key = cachedKey(request);
-      if (decision.kind === 'authorized' && key !== undefined) cache.put(key, decision, beginning);
+      const decision =
+        (await decideByToken(route, request)) ?? (await decideByCookies(route, request));
+      if (decision.kind !== 'authorized' || decision.userName === undefined) return decision;
+      const key = passKey(request);
+      if (key !== undefined) cache.put(key, decision, beginning);
       return decision;
     },
   };
