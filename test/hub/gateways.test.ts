@@ -183,7 +183,6 @@ test('a gateway that dies is started again; all end when no hub comes back in ti
   expect((await fetch(`${folder.url}hub/health`)).status).toBe(200);
   hub.signal('SIGTERM');
   await untilGone(hub.pid);
-  expect(isAlive(next)).toBe(true);
   await untilGone(next);
 });
 

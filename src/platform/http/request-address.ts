@@ -9,19 +9,19 @@ const namedHost = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::(\d{0,5}))?$/i;
 const numberedHost = /^\[([0-9a-f:.]+)\](?::(\d{0,5}))?$/i;
 const largestPort = 65_535;
 
-/** Longer ones are read each time, so that what is remembered stays small. */
-const maxRememberedLength = 255;
-const maxRemembered = 64;
+/** Longer ones are read each time, so that the cache stays small. */
+const maxCachedLength = 255;
+const maxCached = 64;
 
 /** A reader of texts that come again with nearly each request, as the names of hosts do. */
-function remembering<Answer>(read: (given: string) => Answer): (given: string) => Answer {
+function caching<Answer>(read: (given: string) => Answer): (given: string) => Answer {
   const answers = new Map<string, Answer>();
   return (given) => {
     const known = answers.get(given);
     if (known !== undefined) return known;
     const answer = read(given);
-    if (answers.size === maxRemembered) answers.clear();
-    if (given.length <= maxRememberedLength) answers.set(given, answer);
+    if (answers.size === maxCached) answers.clear();
+    if (given.length <= maxCachedLength) answers.set(given, answer);
     return answer;
   };
 }
@@ -31,7 +31,7 @@ function remembering<Answer>(read: (given: string) => Answer): (given: string) =
  * it. The port is left out because proxies do so, and none tells one origin of the hub from another.
  * Undefined for whatever is not exactly one host (RFC 9110 §7.2), such as a list of them.
  */
-export const hostnameOf: (hostHeader: string) => string | undefined = remembering(readName);
+export const hostnameOf: (hostHeader: string) => string | undefined = caching(readName);
 
 function readName(hostHeader: string): string | undefined {
   const named = namedHost.exec(hostHeader);
@@ -212,7 +212,7 @@ export function forwardedHostProblem(
 /** Tells whether a peer's address is that of a trusted proxy. */
 export function createTrustedPeer(trustedProxies: readonly string[]): TrustedPeer {
   const trusted = createAddressList(trustedProxies);
-  return remembering((peer) => {
+  return caching((peer) => {
     const address = plainAddress(peer);
     return isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
   });

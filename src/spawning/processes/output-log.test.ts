@@ -126,6 +126,8 @@ describe('the output log', () => {
   });
 
   test('jumps over a flood, says so, and keeps its end', async () => {
+    // It looks only when asked to, not in the middle of what is written.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const file = join(directory, 'app.log');
     const reported: string[] = [];
     await using output = await openOutputLog({ file, onLine: (line) => reported.push(line) });
