@@ -1,15 +1,18 @@
 /**
  * Builds what is published: `dist/`, the bundled program with its declarations and documents, and
- * `dist-client/`, the client library as a package of its own. Run with `npm run build`.
+ * `dist-client/`, the client library as a package of its own. Run with `npm run build`; an argument names another folder
+ * than the project's for both.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import process from 'node:process';
 import { bundleClient, bundleProgram, readJson } from './program.ts';
 
 const root = join(import.meta.dirname, '..');
-const dist = join(root, 'dist');
-const client = join(root, 'dist-client');
+const target = resolve(process.argv[2] ?? root);
+const dist = join(target, 'dist');
+const client = join(target, 'dist-client');
 
 for (const folder of [dist, client]) rmSync(folder, { recursive: true, force: true });
 declareTypes();
@@ -44,7 +47,8 @@ function declarationsBehind(file: string, found = new Set<string>()): ReadonlySe
 
 function declareTypes(): void {
   const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
+  const args = ['-p', 'tsconfig.build.json', '--outDir', dist];
+  const { status } = spawnSync(process.execPath, [compiler, ...args], {
     cwd: root,
     stdio: 'inherit',
   });
