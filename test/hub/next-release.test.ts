@@ -48,13 +48,19 @@ describe.skipIf(!hasPostgres())('a hub and one of the next release on one Postgr
       while (!load.ends) {
         const name = `load-${load.asked}`;
         const found = [
-          await statusAt(oldFolder, 'POST', `/users/${name}`),
-          await statusAt(oldFolder, 'GET', `/users/${name}`),
+          await statusAt(oldFolder, 'POST', `/users/${name}`).catch(String),
+          await statusAt(oldFolder, 'GET', `/users/${name}`).catch(String),
         ];
         load.asked += 1;
         if (`${found}` !== '201,200') load.failed.push(`${name}: ${found}`);
       }
     })();
+    await using _load = {
+      async [Symbol.asyncDispose]() {
+        load.ends = true;
+        await loading;
+      },
+    };
     const underLoad = async () => {
       const before = load.asked;
       await until(() => load.asked > before + 5, 'the load goes on');
