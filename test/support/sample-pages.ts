@@ -2055,7 +2055,13 @@ export function samplePages(
       })),
     }),
     'admin-lockouts': lockoutsPage({
-      layout,
+      layout: {
+        ...layout,
+        passedOver: {
+          names: [text('serach'), text('role')],
+          meant: { names: [text('search')], url: '/hub/admin/lockouts?search=bob' },
+        },
+      },
       lockouts: [
         {
           kind: 'user',

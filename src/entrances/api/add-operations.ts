@@ -8,7 +8,7 @@ import type {
   Page,
 } from '../../operations/operation.ts';
 import type { Perform } from '../../operations/perform.ts';
-import { closestName } from '../../platform/config/suggestion.ts';
+import { unknownParameters } from '../../operations/unknown-parameters.ts';
 import { HubError } from '../../platform/errors.ts';
 import { readJsonBody, setBody } from '../../platform/http/body.ts';
 import { readIfMatch, writeETag } from '../../platform/http/if-match.ts';
@@ -127,14 +127,10 @@ export function addOperations<Deps>(
   }
 }
 
-/** Shorter names resemble too many others. */
-const minMeantLength = 4;
-
 /** Unknown parameters are ignored, but a misspelt one would silently change the answer. */
-function rejectMisspelt(query: object, known: readonly string[]): void {
-  for (const name of Object.keys(query)) {
-    const meant = closestName(name, known);
-    if (meant === undefined || meant === name || name.length < minMeantLength) continue;
+function rejectMisspelt(query: object, declared: readonly string[]): void {
+  for (const { name, meant } of unknownParameters(query, declared)) {
+    if (meant === undefined) continue;
     throw new HubError('bad_request', text`There is no parameter ${name}; did you mean ${meant}?`);
   }
 }

@@ -4,7 +4,7 @@ import { deviceName } from '../elements/device.ts';
 import type { BoundPages, Failure, ModelOf, Shown } from '../forms/binding.ts';
 import { endsApiTokens, newPasswordProblems } from '../login/new-password-fields.ts';
 import { accountPage, type PasswordSection, type ProfileSection } from './account-page.ts';
-import { type TokenDeps, tokenRoutes, tokensIn } from './token-routes.ts';
+import { accountParameters, type TokenDeps, tokenRoutes, tokensIn } from './token-routes.ts';
 
 const passwordPath = '/account/password';
 const profilePath = '/account/profile';
@@ -35,7 +35,8 @@ export function accountRoutes(bound: BoundPages, deps: TokenDeps): void {
       },
     });
   };
-  const showAccount = page('/account', 'viewOwnAccount', show);
+  const options = { query: accountParameters };
+  const showAccount = page('/account', 'viewOwnAccount', show, options);
 
   form(profilePath, 'changeOwnProfile', {
     body: (sent) => ({ display_name: sent.get('display_name') ?? '' }),
@@ -89,11 +90,11 @@ export function accountRoutes(bound: BoundPages, deps: TokenDeps): void {
     ['/sessions', 'sessions'],
     ['/token', 'tokens'],
   ] as const) {
-    page(path, 'viewOwnAccount', (shown) =>
+    const showSection = (shown: Shown<ModelOf<'viewOwnAccount'>>) =>
       pages.hasTyped(shown.ctx)
         ? show(shown)
-        : { redirect: `${urls.account}${shown.ctx.search}#${section}` },
-    );
+        : { redirect: `${urls.account}${shown.ctx.search}#${section}` };
+    page(path, 'viewOwnAccount', showSection, options);
   }
 }
 

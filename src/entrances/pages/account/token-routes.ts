@@ -17,6 +17,9 @@ const everyLifetime = [...lifetimes, { value: '', label: text`Does not expire` }
 /** Fields that fill in the form from an address. */
 const prefilling = ['note', 'expires_in', 'may', 'scope', 'ticked', 'reach', 'scopes', 'new'];
 
+/** Parameters of the address of the account. */
+export const accountParameters = [...prefilling, 'reach_name', 'service_search'];
+
 export interface TokenDeps {
   readonly catalogue: ScopeCatalogue;
   /** `Hub.token_expires_in_max_seconds`; 0 for none. */

@@ -3,12 +3,13 @@ import type { Language } from '../../../platform/texts/language.ts';
 import { type Text, text } from '../../../platform/texts/text.ts';
 import { serviceInfo } from '../../../workloads/services/service-info.ts';
 import { bordersOf } from '../elements/table.ts';
-import type { BoundPages, ModelOf } from '../forms/binding.ts';
+import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import { placeKey, placeOf } from '../services/service-places.ts';
 import {
   matchesSearch,
   readServicesQuery,
   type ShownState,
+  servicesParameters,
   shownStates,
   urgencyOf,
 } from '../services/services-query.ts';
@@ -21,7 +22,8 @@ const pageSize = 25;
 
 /** `/hub/admin/services`: how every service is, and the page of each. */
 export function adminServiceRoutes({ page, form, pages: { urls } }: BoundPages): void {
-  page('/admin/services', 'viewServices', async ({ layout, model, search, language, may }) => {
+  const show = async (shown: Shown<ModelOf<'viewServices'>>) => {
+    const { layout, model, search, language, may } = shown;
     const query = readServicesQuery(search);
     const ordered = model.toSorted(
       (one, other) => urgencyOf(one.status.state) - urgencyOf(other.status.state),
@@ -59,7 +61,8 @@ export function adminServiceRoutes({ page, form, pages: { urls } }: BoundPages):
       ]) as Record<ShownState | 'all', number>,
       mayAdd: may('createService'),
     });
-  });
+  };
+  page('/admin/services', 'viewServices', show, { query: servicesParameters });
 
   page('/admin/services/{service}', 'viewService', ({ layout, model, may }) => {
     const { service, isEditable, isOfRuntime } = model;

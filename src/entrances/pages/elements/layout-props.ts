@@ -32,6 +32,14 @@ export interface LayoutProps {
   readonly announcements?: readonly ShownAnnouncement[] | undefined;
   /** Outcome of what the person did before this page. */
   readonly notice?: PageNotice | undefined;
+  /** What the address asks for and the page passes over. */
+  readonly passedOver?: PassedOver | undefined;
+}
+
+export interface PassedOver {
+  readonly names: readonly string[];
+  /** Those that were most likely meant, and the address with them. */
+  readonly meant: { readonly names: readonly string[]; readonly url: string } | undefined;
 }
 
 export interface OfferedLanguage {

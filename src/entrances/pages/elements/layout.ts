@@ -1,4 +1,4 @@
-import { type Phrase, text, written } from '../../../platform/texts/text.ts';
+import { listOf, type Phrase, text, written } from '../../../platform/texts/text.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { themes } from '../preferences.ts';
@@ -31,7 +31,7 @@ export function pageLayout(layout: LayoutProps, page: PageContent): Html {
 ${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${palette(layout)}${userMenu(layout, layout.user, page.place)}`}
 </div></header>
 <main class="inner" id="content">
-${accountTabs(layout, page.place)}${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}
+${accountTabs(layout, page.place)}${notLive(page)}${announced(layout)}${pageNotice(layout)}${passedOver(layout)}${page.body}
 </main>
 ${siteFooter(layout)}</body>
 </html>
@@ -45,7 +45,7 @@ export function focusLayout(layout: LayoutProps, page: PageContent): Html {
 <body class="focus">
 <main id="content">
 <a class="brand" href="${layout.urls.home}">${brand(layout, 40)}</a>
-${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
+${notLive(page)}${announced(layout)}${pageNotice(layout)}${passedOver(layout)}${page.body}${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
 </main>
 ${siteFooter(layout)}</body>
 </html>
@@ -177,6 +177,20 @@ function pageNotice(layout: LayoutProps): HtmlValue {
     layout.notice &&
     html`<div class="page-notice outcome">${notice(layout.notice.kind, layout.notice.text)}</div>\n`
   );
+}
+
+/** A mistyped bookmark must not look like one whose filter found everything. */
+function passedOver({ passedOver: asked }: LayoutProps): HtmlValue {
+  if (asked === undefined) return false;
+  const { names, meant } = asked;
+  const listed = (each: readonly string[]) =>
+    listOf(each.map((name) => html`<code>${name}</code>`));
+  return html`<div class="page-notice">${notice(
+    'warn',
+    html`${text`The address asks for ${listed(names)}, which this page doesn’t know and ignores.`}${
+      meant && html` <a href="${meant.url}">${text`Did you mean ${listed(meant.names)}?`}</a>`
+    }`,
+  )}</div>\n`;
 }
 
 /**

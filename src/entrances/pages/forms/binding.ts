@@ -56,7 +56,7 @@ export interface Shown<Model> {
   /** What the operation of the page answered. */
   readonly model: Model;
   readonly params: Parameters;
-  /** Query of the address. */
+  /** Of the query of the address, what the operation or the page declares. */
   readonly search: URLSearchParams;
   readonly language: Language;
   readonly visitor: Visitor;
@@ -72,6 +72,11 @@ export interface Shown<Model> {
 export type Answer = Html | { readonly redirect: string } | undefined;
 
 export interface PageOptions {
+  /**
+   * Parameters of the address that the page reads beside those of its operation; `any` where an app or a plugin gives
+   * them their names. The page says of any other that it is passed over.
+   */
+  readonly query?: readonly string[] | 'any';
   /** What the operation is asked where the page is shown again, by what was sent. */
   readonly againQuery?: (sent: URLSearchParams) => Parameters;
   /** Parameters of the operation that do not stand in the path. */

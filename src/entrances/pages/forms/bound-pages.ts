@@ -30,6 +30,7 @@ import type {
   Shown,
   Visitor,
 } from './binding.ts';
+import { declaredOf, passedOverAt, searchOf } from './declared-query.ts';
 import { markField } from './mark-field.ts';
 import { goTo } from './next.ts';
 
@@ -126,11 +127,15 @@ export function createBoundPages(
       query: { ...ctx.query, ...(failure && options?.againQuery?.(failure.sent)) },
       requireRecentLogin: () => confirmLogin.require(ctx),
     });
+    const declared = declaredOf(operationOf(id), options);
     const answer = await show({
-      layout: await pages.formLayoutFor(ctx),
+      layout: {
+        ...(await pages.formLayoutFor(ctx)),
+        passedOver: failure === undefined ? passedOverAt(ctx, declared) : undefined,
+      },
       model,
       params,
-      search: new URLSearchParams(ctx.querystring),
+      search: searchOf(ctx, declared),
       language: pages.languageOf(ctx),
       visitor,
       may: (asked, more) =>

@@ -94,7 +94,8 @@ export function spawnRoutes(
           startSeconds: visitor.login.user.id === user.id ? deps.implicitSpawnSeconds : 0,
         });
       },
-      { params },
+      // The fields of the form can be filled in by the address.
+      { params, query: 'any' },
     );
 
     form(`/spawn${path}`, `beginStartOf${kind}` as const, {
@@ -117,7 +118,7 @@ export function spawnRoutes(
       `/spawn-pending${path}`,
       'viewProgress',
       (shown) => showStanding(shown, pages, deps, { next: pages.nextOf(shown.search) }),
-      { params },
+      { params, query: ['next'] },
     );
 
     form(`/stop${path}`, `beginStopOf${kind}` as const, {

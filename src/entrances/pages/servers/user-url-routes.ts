@@ -127,6 +127,7 @@ export function stoppedServerRoutes(
           shown.visitor.login.user.id === shown.model.user.id ? deps.implicitSpawnSeconds : 0,
       }),
     {
+      query: 'any',
       params: async (_visitor, ctx) => ({
         server: await serverAt(ctx, String(ctx['params']['name']), deps.serverStore),
       }),

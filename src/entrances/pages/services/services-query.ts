@@ -34,6 +34,9 @@ const servicesQuery = listQuery.extend({
     .catch(undefined),
 });
 
+/** Parameters of the address of a list of services. */
+export const servicesParameters = Object.keys(servicesQuery.shape);
+
 /** What an address asks for; anything that cannot be is taken as not said. */
 export function readServicesQuery(given: URLSearchParams): ServicesQuery {
   const query = servicesQuery.parse(Object.fromEntries(given));

@@ -1,18 +1,18 @@
 import { readPageOf } from '../../../platform/store/page-edge.ts';
 import { bordersOf } from '../elements/table.ts';
-import type { BoundPages } from '../forms/binding.ts';
+import type { BoundPages, ModelOf, Shown } from '../forms/binding.ts';
 import { linksTo } from './open-services.ts';
 import { placeInOrder } from './service-list.ts';
 import { comparePlaces, placeKey } from './service-places.ts';
 import { servicesPage } from './services-page.ts';
-import { matchesSearch, readServicesQuery } from './services-query.ts';
+import { matchesSearch, readServicesQuery, servicesParameters } from './services-query.ts';
 
 /** Cards on a page: a number that fills rows of two and three. */
 const pageSize = 24;
 
 /** `/hub/services`: what the person may open. */
 export function servicesRoutes({ page, form, pages }: BoundPages): void {
-  page('/services', 'viewOpenServices', async ({ layout, model, search, language }) => {
+  const show = async ({ layout, model, search, language }: Shown<ModelOf<'viewOpenServices'>>) => {
     const query = readServicesQuery(search);
     const accessible = linksTo(model, pages, language);
     const found = accessible.filter((each) => matchesSearch(query.search, each));
@@ -38,7 +38,8 @@ export function servicesRoutes({ page, form, pages }: BoundPages): void {
       accessible: accessible.length,
       groups,
     });
-  });
+  };
+  page('/services', 'viewOpenServices', show, { query: servicesParameters });
 
   form('/services/favourite', 'markOwnFavourite', {
     body: (sent) => ({

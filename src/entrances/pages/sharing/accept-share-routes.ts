@@ -12,18 +12,23 @@ export function acceptShareRoutes(router: Router, { page, form, pages }: BoundPa
     await next();
   });
 
-  page('/accept-share', 'viewShareCode', ({ layout, model, search }) => {
-    const { server, scopeNames, isRunning, code } = model;
-    return acceptSharePage({
-      layout,
-      ownerName: server.userName,
-      serverName: server.name,
-      scopeNames,
-      isRunning,
-      code,
-      next: pages.nextOf(search),
-    });
-  });
+  page(
+    '/accept-share',
+    'viewShareCode',
+    ({ layout, model, search }) => {
+      const { server, scopeNames, isRunning, code } = model;
+      return acceptSharePage({
+        layout,
+        ownerName: server.userName,
+        serverName: server.name,
+        scopeNames,
+        isRunning,
+        code,
+        next: pages.nextOf(search),
+      });
+    },
+    { query: ['next'] },
+  );
 
   form('/accept-share', 'acceptShareCode', {
     // JupyterHub's clients send the form to the address of the page, with nothing in it but the token.
