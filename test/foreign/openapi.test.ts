@@ -140,6 +140,7 @@ function createCheck(document: OpenApiDocument) {
     strict: false,
     formats: {
       uri: (text) => URL.canParse(text),
+      date: /^\d{4}-\d\d-\d\d$/,
       'date-time': /^\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)$/,
     },
   });

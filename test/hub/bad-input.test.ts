@@ -526,6 +526,30 @@ test.each([
   },
 );
 
+test.each(['introspect', 'revoke', 'token', 'device_authorization', 'par'])(
+  'a client that has failed too often at /oauth2/%s is answered as it is described',
+  async (endpoint) => {
+    const ask = () =>
+      hub.api(`/oauth2/${endpoint}`, undefined, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          authorization: `Basic ${btoa(`no-client-at-${endpoint}:wrong`)}`,
+        },
+        body: 'token=a&grant_type=client_credentials',
+      });
+    const answers: Response[] = [];
+    while (answers.length < 100 && answers.at(-1)?.status !== 429) answers.push(await ask());
+    expect(answers.at(-1)?.status).toBe(429);
+    expect(await answers.at(-1)?.json()).toMatchObject({ error: 'invalid_client' });
+    const description = await (await hub.api('/openapi.json', undefined)).json();
+    expect(description).toHaveProperty(
+      ['paths', `/hub/api/oauth2/${endpoint}`, 'post', 'responses', '429', 'content'],
+      { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },
+    );
+  },
+);
+
 test.each(['introspect', 'revoke', 'token'])(
   'a refused request to /oauth2/%s is answered as it is described',
   async (endpoint) => {

@@ -14,7 +14,7 @@ const oauthError = z
 
 const refused = { description: 'Refused.', schema: oauthError };
 const unknownClient = { description: 'The client is not who it says.', schema: oauthError };
-const notKept = {
+const refusedClient = {
   400: refused,
   401: unknownClient,
   429: { description: 'Too many requests from this address.', schema: oauthError },
@@ -247,8 +247,7 @@ export const endpoints = {
           refresh_token: z.string().optional().describe('For clients with the grant `refresh`.'),
         }),
       },
-      400: refused,
-      401: unknownClient,
+      ...refusedClient,
     },
   },
   deviceAuthorization: {
@@ -274,7 +273,7 @@ export const endpoints = {
           interval: z.int().describe('Seconds between two questions.'),
         }),
       },
-      ...notKept,
+      ...refusedClient,
     },
   },
   push: {
@@ -294,7 +293,7 @@ export const endpoints = {
         description: 'Good for one login.',
         schema: z.object({ request_uri: z.string(), expires_in: z.int().describe('Seconds.') }),
       },
-      ...notKept,
+      ...refusedClient,
     },
   },
   introspection: {
@@ -313,8 +312,7 @@ export const endpoints = {
         description: 'Inactive too where the caller may not know.',
         schema: z.looseObject({ active: z.boolean() }),
       },
-      400: refused,
-      401: unknownClient,
+      ...refusedClient,
       403: refused,
     },
   },
@@ -331,8 +329,7 @@ export const endpoints = {
     bodyMediaType: form,
     answers: {
       200: { description: 'It is revoked, or there was none.' },
-      400: refused,
-      401: unknownClient,
+      ...refusedClient,
     },
   },
 } as const satisfies Readonly<Record<string, OperationDeclaration>>;
