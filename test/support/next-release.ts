@@ -4,7 +4,7 @@
  */
 import { registerHooks } from 'node:module';
 
-const list = /(\bconst migrations\b[^=;]*= \[[^]*?),?\n\];/;
+const list = /(\bconst migrations\b[^=;]*= \[[\s\S]*?),?\n\];/;
 const step = `{
   name: 'next-release',
   async up(transaction) {

@@ -22,7 +22,7 @@ export function searchOf({ querystring }: Pick<Context, 'querystring'>, declared
   );
 }
 
-/** Whoever made the link must not have the page say something else. */
+/** A link must not have the page say what its author likes. */
 const shownName = /^[\w.-]{1,32}$/;
 const maxShown = 3;
 
