@@ -50,26 +50,59 @@ export interface MetricSources {
   changeFeed(): { readonly ageSeconds: number; readonly losses: number };
 }
 
+/** A figure, by its labels. */
+type Labelled = readonly [Readonly<Record<string, string>>, number];
+
 /** Registers what is read at each scrape. */
 export function registerSources(sources: MetricSources, registers: Registry[]): void {
-  const serviceGauge = (
+  type Value = number | undefined;
+
+  /** One figure, and none while it is undefined. */
+  const gauge = (name: string, help: string, read: () => Value | Promise<Value>) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const value = await read();
+        if (value === undefined) this.remove();
+        else this.set(value);
+      },
+    });
+  const labelledGauge = (
     name: string,
     help: string,
-    value: (service: ServiceFigures) => number | undefined,
+    labelNames: readonly string[],
+    read: () => readonly Labelled[] | Promise<readonly Labelled[]>,
   ) =>
     new Gauge({
       name,
       help,
-      labelNames: ['service'],
+      labelNames,
+      registers,
+      async collect() {
+        const figures = await read();
+        this.reset();
+        for (const [labels, value] of figures) this.set(labels, value);
+      },
+    });
+  const counter = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
       registers,
       collect() {
         this.reset();
-        for (const service of sources.services()) {
-          const figure = value(service);
-          if (figure !== undefined) this.set({ service: service.name }, figure);
-        }
+        this.inc(read());
       },
     });
+  const serviceGauge = (name: string, help: string, read: (service: ServiceFigures) => Value) =>
+    labelledGauge(name, help, ['service'], () =>
+      sources.services().flatMap((service) => {
+        const value = read(service);
+        return value === undefined ? [] : [[{ service: service.name }, value]];
+      }),
+    );
 
   serviceGauge('hub_service_up', 'Whether a service is ready (1) or not (0).', ({ isUp }) =>
     Number(isUp),
@@ -90,57 +123,41 @@ export function registerSources(sources: MetricSources, registers: Registry[]): 
     ({ uptimeSeconds }) => uptimeSeconds,
   );
 
-  const { name: instance, version } = sources.instance;
-  new Gauge({
-    name: 'hub_instance_info',
-    help: 'Name and version of the instance of the hub that is asked; always 1.',
-    labelNames: ['instance', 'version'],
-    registers,
-  }).set({ instance, version }, 1);
-  new Gauge({
-    name: 'hub_instances',
-    help: 'Instances of the hub that are there (up), and that are gone without a word (down).',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      for (const [state, count] of Object.entries(sources.instancesByState())) {
-        this.set({ state }, count);
-      }
-    },
-  });
-
-  new Gauge({
-    name: 'hub_maintenance',
-    help: 'Whether maintenance keeps servers from being started (1) or not (0).',
-    registers,
-    async collect() {
-      this.set(Number(await sources.isInMaintenance()));
-    },
-  });
-
-  new Gauge({
-    name: 'hub_gateways',
-    help: 'Gateway processes that follow the instance that is asked.',
-    registers,
-    collect() {
-      this.set(sources.gateways());
-    },
-  });
-
-  new Gauge({
-    name: 'hub_service_state',
-    help: 'State of a service: 1 for the state it is in.',
-    labelNames: ['service', 'state'],
-    registers,
-    collect() {
-      this.reset();
-      for (const service of sources.services()) {
-        for (const state of sources.serviceStates) {
-          this.set({ service: service.name, state }, Number(service.state === state));
-        }
-      }
-    },
-  });
+  labelledGauge(
+    'hub_instance_info',
+    'Name and version of the instance of the hub that is asked; always 1.',
+    ['instance', 'version'],
+    () => [[{ instance: sources.instance.name, version: sources.instance.version }, 1]],
+  );
+  labelledGauge(
+    'hub_instances',
+    'Instances of the hub that are there (up), and that are gone without a word (down).',
+    ['state'],
+    () => Object.entries(sources.instancesByState()).map(([state, count]) => [{ state }, count]),
+  );
+  gauge(
+    'hub_maintenance',
+    'Whether maintenance keeps servers from being started (1) or not (0).',
+    async () => Number(await sources.isInMaintenance()),
+  );
+  gauge(
+    'hub_gateways',
+    'Gateway processes that follow the instance that is asked.',
+    sources.gateways,
+  );
+  labelledGauge(
+    'hub_service_state',
+    'State of a service: 1 for the state it is in.',
+    ['service', 'state'],
+    () =>
+      sources
+        .services()
+        .flatMap(({ name: service, state: current }) =>
+          sources.serviceStates.map(
+            (state) => [{ service, state }, Number(state === current)] as const,
+          ),
+        ),
+  );
   new Counter({
     name: 'hub_service_restarts_total',
     help: 'Times a managed service was started again.',
@@ -151,150 +168,93 @@ export function registerSources(sources: MetricSources, registers: Registry[]): 
       for (const { name, restarts } of sources.services()) this.inc({ service: name }, restarts);
     },
   });
-  new Gauge({
-    name: 'hub_servers',
-    help: "Users' servers by state.",
-    labelNames: ['state'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [state, count] of Object.entries(sources.serversByState()))
-        this.set({ state }, count);
-    },
-  });
-  new Gauge({
-    name: 'hub_servers_cpu_cores',
-    help: "Cores in use by users' servers of the instance that is asked, all together, as far as their spawners tell.",
-    registers,
-    collect() {
-      this.set(sources.serversTogether().cpuCores);
-    },
-  });
-  new Gauge({
-    name: 'hub_servers_memory_bytes',
-    help: "Memory in use by users' servers of the instance that is asked, all together, as far as their spawners tell.",
-    registers,
-    collect() {
-      this.set(sources.serversTogether().memoryBytes);
-    },
-  });
-  new Gauge({
-    name: 'hub_users',
-    help: 'Users known to the hub.',
-    registers,
-    async collect() {
-      const users = await sources.users();
-      if (users === undefined) this.remove();
-      else this.set(users);
-    },
-  });
-  new Gauge({
-    name: 'hub_storage_up',
-    help: 'Whether the database, and the store of expiring state, answer (1) or not (0).',
-    labelNames: ['storage'],
-    registers,
-    async collect() {
-      for (const [storage, isUp] of Object.entries(await sources.storagesUp()))
-        this.set({ storage }, Number(isUp));
-    },
-  });
-  new Gauge({
-    name: 'hub_acme_last_failure_timestamp_seconds',
-    help: 'When the last attempt to get a certificate by ACME failed, in seconds since 1970; 0 where it did not.',
-    registers,
-    async collect() {
-      this.set(((await sources.acmeFailure())?.at ?? 0) / 1000);
-    },
-  });
-  new Gauge({
-    name: 'hub_backup_last_success_timestamp_seconds',
-    help: 'When the last backup was done, by the hub or by a command, in seconds since 1970; 0 without one.',
-    registers,
-    async collect() {
-      this.set(((await sources.lastBackup())?.at ?? 0) / 1000);
-    },
-  });
-  new Counter({
-    name: 'hub_log_lines_dropped_total',
-    help: 'Log lines lost because they were not read in time.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(sources.droppedLogLines());
-    },
-  });
-  new Counter({
-    name: 'hub_trace_spans_dropped_total',
-    help: 'Spans of Hub.tracing that the collector did not get, those of gateway processes too.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(sources.droppedSpans());
-    },
-  });
-  new Counter({
-    name: 'hub_change_feed_losses_total',
-    help: 'Times the connection that tells of changes in the database was found dead and replaced.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(sources.changeFeed().losses);
-    },
-  });
-  new Gauge({
-    name: 'hub_change_feed_age_seconds',
-    help: 'Seconds since all changes in the database were known here; beyond Proxy.max_staleness nothing remembered is used.',
-    registers,
-    collect() {
-      this.set(sources.changeFeed().ageSeconds);
-    },
-  });
-  new Gauge({
-    name: 'hub_open_websockets',
-    help: 'WebSockets open through the gateway.',
-    registers,
-    collect() {
-      this.set(sources.openWebSockets());
-    },
-  });
-  new Gauge({
-    name: 'hub_certificate_not_after_seconds',
-    help: 'When a certificate that the hub serves ends, in seconds since 1970.',
-    labelNames: ['certificate'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { name, notAfter } of sources.certificates()) {
-        this.set({ certificate: name }, notAfter.getTime() / 1000);
-      }
-    },
-  });
-  new Gauge({
-    name: 'hub_certificate_current',
-    help: 'Whether the newest version of a certificate is served (1), or cannot be used (0).',
-    labelNames: ['certificate'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { name, isCurrent } of sources.certificates()) {
-        this.set({ certificate: name }, Number(isCurrent));
-      }
-    },
-  });
-
-  new Gauge({
-    name: 'hub_signing_keys',
-    help: 'Keys that sign ID tokens, by what they do now; a lost one cannot be opened by any cookie secret.',
-    labelNames: ['algorithm', 'state'],
-    registers,
-    async collect() {
-      this.reset();
+  labelledGauge('hub_servers', "Users' servers by state.", ['state'], () =>
+    Object.entries(sources.serversByState()).map(([state, count]) => [{ state }, count]),
+  );
+  gauge(
+    'hub_servers_cpu_cores',
+    "Cores in use by users' servers of the instance that is asked, all together, as far as their spawners tell.",
+    () => sources.serversTogether().cpuCores,
+  );
+  gauge(
+    'hub_servers_memory_bytes',
+    "Memory in use by users' servers of the instance that is asked, all together, as far as their spawners tell.",
+    () => sources.serversTogether().memoryBytes,
+  );
+  gauge('hub_users', 'Users known to the hub.', sources.users);
+  labelledGauge(
+    'hub_storage_up',
+    'Whether the database, and the store of expiring state, answer (1) or not (0).',
+    ['storage'],
+    async () =>
+      Object.entries(await sources.storagesUp()).map(([storage, isUp]) => [
+        { storage },
+        Number(isUp),
+      ]),
+  );
+  gauge(
+    'hub_acme_last_failure_timestamp_seconds',
+    'When the last attempt to get a certificate by ACME failed, in seconds since 1970; 0 where it did not.',
+    async () => ((await sources.acmeFailure())?.at ?? 0) / 1000,
+  );
+  gauge(
+    'hub_backup_last_success_timestamp_seconds',
+    'When the last backup was done, by the hub or by a command, in seconds since 1970; 0 without one.',
+    async () => ((await sources.lastBackup())?.at ?? 0) / 1000,
+  );
+  counter(
+    'hub_log_lines_dropped_total',
+    'Log lines lost because they were not read in time.',
+    sources.droppedLogLines,
+  );
+  counter(
+    'hub_trace_spans_dropped_total',
+    'Spans of Hub.tracing that the collector did not get, those of gateway processes too.',
+    sources.droppedSpans,
+  );
+  counter(
+    'hub_change_feed_losses_total',
+    'Times the connection that tells of changes in the database was found dead and replaced.',
+    () => sources.changeFeed().losses,
+  );
+  gauge(
+    'hub_change_feed_age_seconds',
+    'Seconds since all changes in the database were known here; beyond Proxy.max_staleness nothing remembered is used.',
+    () => sources.changeFeed().ageSeconds,
+  );
+  gauge('hub_open_websockets', 'WebSockets open through the gateway.', sources.openWebSockets);
+  labelledGauge(
+    'hub_certificate_not_after_seconds',
+    'When a certificate that the hub serves ends, in seconds since 1970.',
+    ['certificate'],
+    () =>
+      sources
+        .certificates()
+        .map(({ name, notAfter }) => [{ certificate: name }, notAfter.getTime() / 1000]),
+  );
+  labelledGauge(
+    'hub_certificate_current',
+    'Whether the newest version of a certificate is served (1), or cannot be used (0).',
+    ['certificate'],
+    () =>
+      sources
+        .certificates()
+        .map(({ name, isCurrent }) => [{ certificate: name }, Number(isCurrent)]),
+  );
+  labelledGauge(
+    'hub_signing_keys',
+    'Keys that sign ID tokens, by what they do now; a lost one cannot be opened by any cookie secret.',
+    ['algorithm', 'state'],
+    async () => {
       const { algorithms, states } = sources.signingKeyStates;
       const keys = await sources.signingKeys();
-      if (keys === undefined) return;
-      for (const algorithm of algorithms)
-        for (const state of states) this.set({ algorithm, state }, 0);
-      for (const { algorithm, state } of keys) this.inc({ algorithm, state });
+      if (keys === undefined) return [];
+      return algorithms.flatMap((algorithm) =>
+        states.map((state) => {
+          const found = keys.filter((key) => key.algorithm === algorithm && key.state === state);
+          return [{ algorithm, state }, found.length] as const;
+        }),
+      );
     },
-  });
+  );
 }
