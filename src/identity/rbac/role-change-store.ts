@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/queries.ts';
+import { countOf, textsOf } from '../../platform/store/queries.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { Role, RoleSubjectKind } from './role.ts';
@@ -88,12 +88,8 @@ export function createRoleChangeStore(
   return {
     async create({ name, description, scopes, origin }, maxRoles) {
       const outcome = await database.transaction(async (transaction) => {
-        const { count } = await transaction
-          .selectFrom('roles')
-          .select(({ fn }) => fn.countAll<number>().as('count'))
-          .where('origin', '=', origin)
-          .executeTakeFirstOrThrow();
-        if (Number(count) >= maxRoles) return 'full';
+        const madeBefore = transaction.selectFrom('roles').where('origin', '=', origin);
+        if ((await countOf(madeBefore)) >= maxRoles) return 'full';
         const { numInsertedOrUpdatedRows = 0n } = await transaction
           .insertInto('roles')
           .values({ name, description, scopes: JSON.stringify(scopes), origin })

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { type ListPage, type OffsetPageAsked, readPage } from '../../platform/store/page-edge.ts';
-import { textsOf } from '../../platform/store/queries.ts';
+import { countOf, textsOf } from '../../platform/store/queries.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';
 import {
@@ -142,12 +142,9 @@ export function createRoleStore(
 
     async listHolders(roleName, asked) {
       const holders = kysely.selectFrom('role_assignments').where('role_name', '=', roleName);
-      const { total } = await holders
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
       const inOrder = (direction: 'asc' | 'desc') =>
         holders.selectAll().orderBy('subject_kind', direction).orderBy('subject_name', direction);
-      const page = await readPage(asked, Number(total), {
+      const page = await readPage(asked, await countOf(holders), {
         placeOf(key) {
           const [kind = '', ...rest] = key.split(':');
           return sql`(${kind}, ${rest.join(':')})`;

@@ -6,7 +6,7 @@ import { recordActivity } from '../../platform/store/record-activity.ts';
 import { deleteSession } from '../../platform/store/session-grants.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
-import { userNameOf } from '../../platform/store/user-name-of.ts';
+import { recordOfUser, userNameOf } from '../../platform/store/user-name-of.ts';
 
 /** A browser's login: who, since when, from where. */
 export interface LoginSession {
@@ -126,10 +126,8 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
       const surplus = await database.transaction(async (transaction) => {
         if (limit > 0) await lockUser(transaction, database, session.userId);
         await insert(transaction, session);
-        const name = (await userNameOf(transaction, session.userId)) ?? '';
-        await database.audit.record(transaction, {
+        await recordOfUser(database, transaction, session.userId, {
           action: 'login',
-          target: { kind: 'user', name },
           detail: { authenticator: session.authenticator, session: session.sessionId },
         });
         return limit > 0 ? surplusOf(transaction, session, limit) : [];

@@ -1,6 +1,6 @@
 import { type HubDatabase, manyRows } from '../../platform/store/database.ts';
 import { type ListPage, type PageAsked, readPage } from '../../platform/store/page-edge.ts';
-import { hasInIt, textsOf } from '../../platform/store/queries.ts';
+import { countOf, hasInIt, textsOf } from '../../platform/store/queries.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** One page of a list that can be long; the keys of its edges are names. */
@@ -46,23 +46,10 @@ export function createGroupPages(
   }: { /** Members that are sorted in no time. */ readonly smallGroup?: number } = {},
 ): GroupPages {
   const { kysely } = database;
-  async function countMembers(groupId: string): Promise<number> {
-    const { total } = await kysely
-      .selectFrom('group_members')
-      .select((select) => select.fn.countAll<number>().as('total'))
-      .where('group_id', '=', groupId)
-      .executeTakeFirstOrThrow();
-    return Number(total);
-  }
-
   /** Whether it has more than one of so many users. */
   async function isLargeGroup(memberCount: number): Promise<boolean> {
     if (memberCount < smallGroup) return false;
-    const { total } = await kysely
-      .selectFrom('users')
-      .select((select) => select.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow();
-    return memberCount * maxShare > Number(total);
+    return memberCount * maxShare > (await countOf(kysely.selectFrom('users')));
   }
 
   return {
@@ -70,9 +57,7 @@ export function createGroupPages(
       let query = kysely.selectFrom('groups');
       if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
       if (nameFilter !== '') query = query.where(hasInIt('groups.name', nameFilter));
-      const { total } = await query
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
+      const total = await countOf(query);
       const rows = query.select(['groups.name', 'groups.origin']).select((select) =>
         select
           .selectFrom('group_members')
@@ -80,7 +65,7 @@ export function createGroupPages(
           .select((of) => of.fn.countAll<number>().as('count'))
           .as('memberCount'),
       );
-      const page = await readPage(asked, Number(total), {
+      const page = await readPage(asked, total, {
         placeOf: (key) => key,
         read: ({ isBackwards, place, limit }) =>
           (place === undefined ? rows : rows.where('groups.name', isBackwards ? '<' : '>', place))
@@ -93,7 +78,8 @@ export function createGroupPages(
     },
 
     async listMembers(groupId, { nameFilter = '', ...asked }) {
-      const memberCount = await countMembers(groupId);
+      const ofGroup = kysely.selectFrom('group_members').where('group_id', '=', groupId);
+      const memberCount = await countOf(ofGroup);
       // SQLite keeps to the order of a cross join. The members of a large group are met soon among all users, in
       // the order of their names; those of a small one are looked up and sorted.
       const reads = memberCount < manyRows ? kysely : database.longReads;
@@ -104,16 +90,7 @@ export function createGroupPages(
         .whereRef('group_members.user_id', '=', 'users.id')
         .where('group_members.group_id', '=', groupId);
       if (nameFilter !== '') query = query.where(hasInIt('users.name', nameFilter));
-      const total =
-        nameFilter === ''
-          ? memberCount
-          : Number(
-              (
-                await query
-                  .select((select) => select.fn.countAll<number>().as('total'))
-                  .executeTakeFirstOrThrow()
-              ).total,
-            );
+      const total = nameFilter === '' ? memberCount : await countOf(query);
       const rows = query.select(['users.name', 'group_members.origin']);
       return readPage(asked, total, {
         placeOf: (key) => key,

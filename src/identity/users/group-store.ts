@@ -3,7 +3,7 @@ import type { GroupConfig } from '../../platform/config/config.ts';
 import type { RequireVersion } from '../../platform/crypto/version.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { textsOf } from '../../platform/store/queries.ts';
+import { countOf, textsOf } from '../../platform/store/queries.ts';
 import { isUniqueViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { text } from '../../platform/texts/text.ts';
@@ -151,11 +151,9 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     async list({ offset, limit, onlyNames }) {
       let query = kysely.selectFrom('groups');
       if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
-      const { total } = await query
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
+      const total = await countOf(query);
       const rows = await query.selectAll().orderBy('name').limit(limit).offset(offset).execute();
-      return { items: rows.map(toGroup), total: Number(total) };
+      return { items: rows.map(toGroup), total };
     },
 
     async createAll({ names, memberNames, origin }) {

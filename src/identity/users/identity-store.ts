@@ -8,7 +8,7 @@ import type { HubDatabase } from '../../platform/store/database.ts';
 import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
-import { userNameOf } from '../../platform/store/user-name-of.ts';
+import { recordOfUser, withoutUser } from '../../platform/store/user-name-of.ts';
 import { text } from '../../platform/texts/text.ts';
 
 /** Who a user is at a provider. */
@@ -96,15 +96,11 @@ export function createIdentityStore(
     return row && toIdentity(row);
   }
 
-  async function record(
+  const record = (
     transaction: Kysely<Tables>,
     action: AuditAction,
-    { user_id: userId, authenticator }: Row<'identities'>,
-  ): Promise<void> {
-    const name = (await userNameOf(transaction, userId)) ?? '';
-    const target = { kind: 'user', name } as const;
-    await database.audit.record(transaction, { action, target, detail: { authenticator } });
-  }
+    { user_id, authenticator }: Row<'identities'>,
+  ) => recordOfUser(database, transaction, user_id, { action, detail: { authenticator } });
 
   function openState(
     identityId: string,
@@ -169,8 +165,7 @@ export function createIdentityStore(
         if (linked?.id === row.id) database.announceChange({ kind: 'rights_changed' });
         if (linked !== undefined) return toIdentity(linked);
       } catch (error) {
-        if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', text`There is no such user.`, { cause: error });
+        throw withoutUser(error);
       }
       throw new HubError('conflict', text`This identity is linked to another user.`);
     },

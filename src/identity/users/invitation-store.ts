@@ -3,13 +3,10 @@ import type { Kysely } from 'kysely';
 import type { AuditAction } from '../../platform/audit/actions.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
-import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { textsOf } from '../../platform/store/queries.ts';
-import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
-import { userNameOf } from '../../platform/store/user-name-of.ts';
-import { text } from '../../platform/texts/text.ts';
+import { recordOfUser, withoutUser } from '../../platform/store/user-name-of.ts';
 
 /** What the holder of a link may do: set the first password, or a new one. */
 export type InvitationPurpose = 'invitation' | 'password_reset';
@@ -64,16 +61,12 @@ export interface InvitationStore {
 const keptMs = 30 * 86_400_000;
 
 export function createInvitationStore(database: HubDatabase): InvitationStore {
-  const { kysely, audit } = database;
-  async function record(
+  const { kysely } = database;
+  const record = (
     transaction: Kysely<Tables>,
     action: AuditAction,
-    { user_id: userId, purpose }: Row<'invitations'>,
-  ): Promise<void> {
-    const name = (await userNameOf(transaction, userId)) ?? '';
-    const target = { kind: 'user', name } as const;
-    await audit.record(transaction, { action, target, detail: { purpose } });
-  }
+    { user_id, purpose }: Row<'invitations'>,
+  ) => recordOfUser(database, transaction, user_id, { action, detail: { purpose } });
   async function listByUser(userIds: readonly string[], now: Date) {
     const rows = await kysely
       .selectFrom('invitations')
@@ -111,8 +104,7 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
           await record(transaction, 'invitation.create', row);
         });
       } catch (error) {
-        if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', text`There is no such user.`, { cause: error });
+        throw withoutUser(error);
       }
       return { invitation: toInvitation(row), secret };
     },

@@ -1,10 +1,12 @@
 import type { Kysely } from 'kysely';
+import type { AuditDetail } from '../../platform/audit/detail-labels.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { isForeignKeyViolation, isUniqueViolation } from '../../platform/store/storage-error.ts';
+import { countOf } from '../../platform/store/queries.ts';
+import { isUniqueViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
-import { userNameOf } from '../../platform/store/user-name-of.ts';
+import { recordOfUser, withoutUser } from '../../platform/store/user-name-of.ts';
 import { text } from '../../platform/texts/text.ts';
 import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
 import { type FactorAdded, issueRecoveryCodes } from './recovery-code-store.ts';
@@ -60,24 +62,15 @@ export function createPasskeyStore(
 ): PasskeyStore {
   const { kysely } = database;
 
-  async function record(
+  const record = (
     transaction: Kysely<Tables>,
     action: `passkey.${'add' | 'rename' | 'remove' | 'use'}`,
     userId: string,
-    detail: Readonly<Record<string, unknown>>,
-  ): Promise<void> {
-    const name = (await userNameOf(transaction, userId)) ?? '';
-    await database.audit.record(transaction, { action, target: { kind: 'user', name }, detail });
-  }
+    detail: AuditDetail,
+  ) => recordOfUser(database, transaction, userId, { action, detail });
 
-  const countIn = async (connection: Kysely<Tables>, userId: string): Promise<number> => {
-    const { count } = await connection
-      .selectFrom('passkeys')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where('user_id', '=', userId)
-      .executeTakeFirstOrThrow();
-    return Number(count);
-  };
+  const countIn = (connection: Kysely<Tables>, userId: string) =>
+    countOf(connection.selectFrom('passkeys').where('user_id', '=', userId));
 
   return {
     async find(id) {
@@ -127,10 +120,7 @@ export function createPasskeyStore(
           return await issueRecoveryCodes(database, transaction, userId, recoveryCodeHashes);
         });
       } catch (error) {
-        if (isForeignKeyViolation(error)) {
-          throw new HubError('not_found', text`There is no such user.`, { cause: error });
-        }
-        if (!isUniqueViolation(error)) throw error;
+        if (!isUniqueViolation(error)) throw withoutUser(error);
         throw new HubError('conflict', text`This passkey has been added already.`, {
           cause: error,
         });

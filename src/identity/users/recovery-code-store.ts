@@ -1,8 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { HubDatabase } from '../../platform/store/database.ts';
+import { countOf } from '../../platform/store/queries.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
-import { userNameOf } from '../../platform/store/user-name-of.ts';
+import { recordOfUser } from '../../platform/store/user-name-of.ts';
 import { hasFactor } from './factor-removal-store.ts';
 
 /** The recovery codes of users with a second factor, as hashes; the last factor takes them along. */
@@ -29,7 +30,7 @@ export function createRecoveryCodeStore(
           .executeTakeFirst();
         if (numDeletedRows === 0n) return false;
         const left = await countIn(transaction, userId);
-        await record(database, transaction, userId, {
+        await recordOfUser(database, transaction, userId, {
           action: 'second_factor.use_recovery_code',
           detail: { left },
         });
@@ -42,7 +43,7 @@ export function createRecoveryCodeStore(
         if (!(await hasFactor(transaction, userId))) return false;
         await transaction.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();
         await insert(transaction, userId, codeHashes);
-        await record(database, transaction, userId, { action: 'second_factor.renew_codes' });
+        await recordOfUser(database, transaction, userId, { action: 'second_factor.renew_codes' });
         return true;
       }),
   };
@@ -66,17 +67,12 @@ export async function issueRecoveryCodes(
 ): Promise<FactorAdded> {
   if ((await countIn(transaction, userId)) > 0) return { issuesRecoveryCodes: false };
   await insert(transaction, userId, codeHashes);
-  await record(database, transaction, userId, { action: 'second_factor.renew_codes' });
+  await recordOfUser(database, transaction, userId, { action: 'second_factor.renew_codes' });
   return { issuesRecoveryCodes: true };
 }
 
-async function countIn(on: Kysely<Tables>, userId: string): Promise<number> {
-  const { count } = await on
-    .selectFrom('recovery_codes')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('user_id', '=', userId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+function countIn(on: Kysely<Tables>, userId: string): Promise<number> {
+  return countOf(on.selectFrom('recovery_codes').where('user_id', '=', userId));
 }
 
 async function insert(
@@ -87,17 +83,4 @@ async function insert(
   if (codeHashes.length === 0) return;
   const rows = codeHashes.map((code_hash) => ({ user_id: userId, code_hash }));
   await transaction.insertInto('recovery_codes').values(rows).execute();
-}
-
-async function record(
-  { audit }: Pick<HubDatabase, 'audit'>,
-  transaction: Kysely<Tables>,
-  userId: string,
-  auditEvent: {
-    readonly action: 'second_factor.use_recovery_code' | 'second_factor.renew_codes';
-    readonly detail?: Readonly<Record<string, unknown>>;
-  },
-): Promise<void> {
-  const name = (await userNameOf(transaction, userId)) ?? '';
-  await audit.record(transaction, { ...auditEvent, target: { kind: 'user', name } });
 }

@@ -1,12 +1,8 @@
-import type { Kysely } from 'kysely';
-import type { AuditAction } from '../../platform/audit/actions.ts';
 import type { Sealer } from '../../platform/crypto/sealer.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
-import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
-import type { Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
-import { userNameOf } from '../../platform/store/user-name-of.ts';
+import { recordOfUser, withoutUser } from '../../platform/store/user-name-of.ts';
 import { text } from '../../platform/texts/text.ts';
 import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
 import { type FactorAdded, issueRecoveryCodes } from './recovery-code-store.ts';
@@ -43,15 +39,6 @@ export function createSecondFactorStore(
   { sealer }: { readonly sealer: Sealer },
 ): SecondFactorStore {
   const { kysely } = database;
-
-  async function record(
-    transaction: Kysely<Tables>,
-    action: AuditAction,
-    userId: string,
-  ): Promise<void> {
-    const name = (await userNameOf(transaction, userId)) ?? '';
-    await database.audit.record(transaction, { action, target: { kind: 'user', name } });
-  }
 
   return {
     async find(userId) {
@@ -90,11 +77,10 @@ export function createSecondFactorStore(
           )
           .executeTakeFirst()
           .catch((error: unknown) => {
-            if (!isForeignKeyViolation(error)) throw error;
-            throw new HubError('not_found', text`There is no such user.`, { cause: error });
+            throw withoutUser(error);
           });
         if (numInsertedOrUpdatedRows === 0n) return undefined;
-        await record(transaction, 'second_factor.enable', userId);
+        await recordOfUser(database, transaction, userId, { action: 'second_factor.enable' });
         return await issueRecoveryCodes(database, transaction, userId, recoveryCodeHashes);
       }),
 
@@ -115,7 +101,7 @@ export function createSecondFactorStore(
           .where('user_id', '=', userId)
           .executeTakeFirst();
         if (numDeletedRows === 0n) return false;
-        await record(transaction, 'second_factor.remove', userId);
+        await recordOfUser(database, transaction, userId, { action: 'second_factor.remove' });
         return true;
       }),
   };

@@ -1,11 +1,10 @@
 import type { Kysely } from 'kysely';
-import { HubError } from '../../platform/errors.ts';
 import { createChangeAwareCache, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { textsOf } from '../../platform/store/queries.ts';
 import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
 import type { Row, Tables } from '../../platform/store/tables.ts';
-import { text } from '../../platform/texts/text.ts';
+import { withoutUser } from '../../platform/store/user-name-of.ts';
 import { noInfo, searchTextOf, type UserInfo } from './user-info.ts';
 import type { User } from './user-store.ts';
 
@@ -111,8 +110,7 @@ export function createUserInfoStore(database: HubDatabase): UserInfoStore {
           await audit.record(transaction, { action: 'user_info.change', target });
         });
       } catch (error) {
-        if (!isForeignKeyViolation(error)) throw error;
-        throw new HubError('not_found', text`There is no such user.`, { cause: error });
+        throw withoutUser(error);
       }
       announce(id);
     },

@@ -4,7 +4,7 @@ import { serverClientId } from '../../platform/protocol/client-id.ts';
 import { createChangeAwareCache, watchChanges } from '../../platform/store/change-aware-cache.ts';
 import { type HubDatabase, manyRows } from '../../platform/store/database.ts';
 import type { ListPage } from '../../platform/store/page-edge.ts';
-import { prepareQuery } from '../../platform/store/queries.ts';
+import { countOf, prepareQuery } from '../../platform/store/queries.ts';
 import { recordActivity } from '../../platform/store/record-activity.ts';
 import { endClientLogins } from '../../platform/store/session-grants.ts';
 import { deleteSettingsOf } from '../../platform/store/setting-store.ts';
@@ -123,13 +123,7 @@ export function createUserStore(
     ttlMs: countTtlMs,
     invalidatedBy: { newUsers: true },
   });
-  async function count(): Promise<number> {
-    const { total } = await kysely
-      .selectFrom('users')
-      .select((select) => select.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
-  }
+  const count = () => countOf(kysely.selectFrom('users'));
 
   const countAll = () => counted.getOrLoad('all', count);
 
@@ -145,10 +139,7 @@ export function createUserStore(
 
   async function countFound(filter: UserFilter): Promise<number> {
     const { kysely: reads } = await forLong();
-    const { total } = await filterUsers(reads.selectFrom('users'), filter, database)
-      .select((select) => select.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+    return countOf(filterUsers(reads.selectFrom('users'), filter, database));
   }
 
   const list = createUserPages(database, { countAll, countFound, forLong });

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { countOf } from './queries.ts';
 import type { Tables } from './tables.ts';
 
 /** The tokens of a user that work and were made by hand or by the API, not for a server or an application. */
@@ -12,13 +13,10 @@ export function apiTokensOf(kysely: Kysely<Tables>, userId: string, now: number)
 }
 
 /** How many those are. */
-export async function countApiTokens(
+export function countApiTokens(
   kysely: Kysely<Tables>,
   userId: string,
   now: number,
 ): Promise<number> {
-  const { count } = await apiTokensOf(kysely, userId, now)
-    .select((select) => select.fn.countAll<number | string>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  return countOf(apiTokensOf(kysely, userId, now));
 }

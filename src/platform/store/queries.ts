@@ -3,6 +3,7 @@ import {
   type CompiledQuery,
   type Kysely,
   type RawBuilder,
+  type SelectQueryBuilder,
   sql,
   type Transaction,
 } from 'kysely';
@@ -44,6 +45,17 @@ export function prepareQuery<Parameters extends object, Found>(
 ): (parameters: Parameters) => Promise<Found[]> {
   const statement = prepareStatement(build);
   return async (given) => (await kysely.executeQuery<Found>(statement(given))).rows;
+}
+
+/** How many rows a query finds. */
+export async function countOf<Database, Names extends keyof Database>(
+  query: SelectQueryBuilder<Database, Names, Record<never, never>>,
+): Promise<number> {
+  const { total } = await query
+    .select(({ fn }) => fn.countAll().as('total'))
+    .$castTo<{ readonly total: number | bigint | string }>()
+    .executeTakeFirstOrThrow();
+  return Number(total);
 }
 
 const standIns: object = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { type ListPage, type OffsetPageAsked, readPage } from '../../platform/store/page-edge.ts';
-import { jsonRows, textsOf } from '../../platform/store/queries.ts';
+import { countOf, jsonRows, textsOf } from '../../platform/store/queries.ts';
 
 /** The home of a user who has a server. */
 export interface ListedHome {
@@ -44,10 +44,7 @@ export function createHomeSpaceStore(database: HubDatabase): HomeSpaceStore {
         .$if(onlyNames !== 'all', (all) =>
           all.where('users.name', 'in', textsOf(onlyNames === 'all' ? [] : onlyNames, database)),
         );
-      const { total } = await homes
-        .select(({ fn }) => fn.countAll<number | string>().as('total'))
-        .executeTakeFirstOrThrow();
-      return readPage(page, Number(total), {
+      return readPage(page, await countOf(homes), {
         placeOf,
         async read({ isBackwards, place, offset, limit }) {
           let query = homes.select(['users.name', 'used_bytes', 'total_bytes', 'measured_at']);

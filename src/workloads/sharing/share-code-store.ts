@@ -3,6 +3,7 @@ import { hashSecret } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
+import { countOf } from '../../platform/store/queries.ts';
 import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
 import { text } from '../../platform/texts/text.ts';
@@ -100,13 +101,11 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
       };
       await database.transaction(async (transaction) => {
         await lockUser(transaction, database, server.userId);
-        const { count } = await transaction
+        const codes = transaction
           .selectFrom('share_codes')
-          .select((of) => of.fn.countAll<number>().as('count'))
           .where('server_id', '=', server.id)
-          .where('expires_at', '>', database.now())
-          .executeTakeFirstOrThrow();
-        if (Number(count) >= maxCodesOfServer) {
+          .where('expires_at', '>', database.now());
+        if ((await countOf(codes)) >= maxCodesOfServer) {
           throw new HubError('conflict', text`A server has ${maxCodesOfServer} links at most.`, {
             hint: text`Delete one that is no longer needed.`,
           });
@@ -137,13 +136,11 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
     async list(filter, { offset, limit }) {
       const column = filter.kind === 'server' ? 'servers.id' : 'servers.user_id';
       const value = filter.kind === 'server' ? filter.serverId : filter.userId;
-      const { total } = await kysely
+      const all = kysely
         .selectFrom('share_codes')
         .innerJoin('servers', 'servers.id', 'share_codes.server_id')
-        .select((of) => of.fn.countAll<number>().as('total'))
         .where('share_codes.expires_at', '>', database.now())
-        .where(column, '=', value)
-        .executeTakeFirstOrThrow();
+        .where(column, '=', value);
       const rows = await select()
         .where(column, '=', value)
         .orderBy('share_codes.created_at')
@@ -151,7 +148,7 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
         .limit(limit)
         .offset(offset)
         .execute();
-      return { items: rows.map(toShareCode), total: Number(total) };
+      return { items: rows.map(toShareCode), total: await countOf(all) };
     },
 
     find: (code) => find(code),

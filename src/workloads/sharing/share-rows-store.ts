@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
+import { countOf } from '../../platform/store/queries.ts';
 import { isForeignKeyViolation } from '../../platform/store/storage-error.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
@@ -50,12 +51,8 @@ export async function grantShare(
       .execute();
     return true;
   }
-  const { count } = await transaction
-    .selectFrom('shares')
-    .select((select) => select.fn.countAll<number>().as('count'))
-    .where('server_id', '=', serverId)
-    .executeTakeFirstOrThrow();
-  if (Number(count) >= maxSharesOfServer) {
+  const shares = transaction.selectFrom('shares').where('server_id', '=', serverId);
+  if ((await countOf(shares)) >= maxSharesOfServer) {
     throw new HubError('conflict', text`A server is shared with ${maxSharesOfServer} at most.`, {
       hint: text`End one of the shares first, or share it with a group.`,
     });

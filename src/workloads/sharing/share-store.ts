@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { type ListPage, type OffsetPageAsked, readPage } from '../../platform/store/page-edge.ts';
+import { countOf } from '../../platform/store/queries.ts';
 import type { Tables } from '../../platform/store/tables.ts';
 import { lockUser } from '../../platform/store/user-lock.ts';
 import type { Server } from '../servers/server.ts';
@@ -91,16 +92,13 @@ export function createShareStore(database: HubDatabase): ShareStore {
     },
 
     async list(filter, asked) {
-      const { total } = await counted()
-        .select((of) => of.fn.countAll<number>().as('total'))
-        .where((where) => matches(where, filter))
-        .executeTakeFirstOrThrow();
+      const total = await countOf(counted().where((where) => matches(where, filter)));
       const rows = (direction: 'asc' | 'desc') =>
         select()
           .where((where) => matches(where, filter))
           .orderBy('shares.created_at', direction)
           .orderBy('shares.id', direction);
-      const page = await readPage(asked, Number(total), {
+      const page = await readPage(asked, total, {
         placeOf: (key) => /^(\d{1,15}),(.+)$/su.exec(key) ?? undefined,
         read({ isBackwards, place, offset, limit }) {
           const ordered = rows(isBackwards ? 'desc' : 'asc')

@@ -4,6 +4,7 @@ import { hashSecret } from '../../../platform/crypto/hash.ts';
 import { randomToken } from '../../../platform/crypto/random.ts';
 import { tokensRevoked } from '../../../platform/store/change-subject.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
+import { countOf } from '../../../platform/store/queries.ts';
 import { surplusOf } from '../../../platform/store/surplus.ts';
 import type { Row, Tables } from '../../../platform/store/tables.ts';
 import { deleteGrants } from '../../../platform/store/token-makers.ts';
@@ -126,13 +127,11 @@ export function createRefreshTokenStore({
         }
         if (!(await isLoginAlive(transaction, grant.session_id, time)))
           return { outcome: 'unknown' };
-        const used = await transaction
+        const used = transaction
           .selectFrom('refresh_tokens')
-          .select(({ fn }) => fn.countAll<number | string>().as('count'))
           .where('grant_id', '=', grant.id)
-          .where('used_at', '>', time - usedKeptMs)
-          .executeTakeFirstOrThrow();
-        if (Number(used.count) >= maxUsedOfGrant) return undefined;
+          .where('used_at', '>', time - usedKeptMs);
+        if ((await countOf(used)) >= maxUsedOfGrant) return undefined;
         await transaction
           .updateTable('refresh_tokens')
           .set({ used_at: time })
