@@ -9,14 +9,14 @@ import type { ChangeSource } from '../platform/store/change-aware-cache.ts';
 import { createAssertionSigner } from '../traffic/gateway/assertion.ts';
 import { createConsentCookies } from '../traffic/gateway/consent-cookies.ts';
 import { createCrossOriginLogin } from '../traffic/gateway/cross-origin-login.ts';
-import type { DisclosedUserInfo, ExchangeGuardCode } from '../traffic/gateway/direct-hub-api.ts';
 import { createForwardAuth } from '../traffic/gateway/forward-auth.ts';
 import { createGateway } from '../traffic/gateway/gateway.ts';
+import type { QuestionedHub } from '../traffic/gateway/gateway-questions.ts';
 import { createGuard } from '../traffic/gateway/guard.ts';
 import type { createHopForwarder, HopForwarder } from '../traffic/gateway/hop-forwarder.ts';
 import { createHostRules } from '../traffic/gateway/host-rules.ts';
 import { createLiveAccess } from '../traffic/gateway/live-access.ts';
-import { createLoginAccess, type FindVisitor } from '../traffic/gateway/login-access.ts';
+import { createLoginAccess } from '../traffic/gateway/login-access.ts';
 import { createLoginRedirects } from '../traffic/gateway/login-redirects.ts';
 import { createProtectedResources } from '../traffic/gateway/protected-resources.ts';
 import type { RouteAccess } from '../traffic/gateway/route-access.ts';
@@ -30,17 +30,15 @@ import { createWebSocketForwarder } from '../traffic/proxy/websocket-forwarder.t
 import type { Site } from './site.ts';
 
 /** What the gateway has to know of the hub: within its process, or by asking it. */
-export interface GatewayBackend {
+export interface GatewayBackend
+  extends Pick<
+    QuestionedHub,
+    'findVisitor' | 'userOfSession' | 'groupNamesOf' | 'infoOf' | 'exchangeCode'
+  > {
   readonly routes: RouteTable;
   readonly changes: ChangeSource;
   readonly access: RouteAccess;
-  readonly findVisitor: FindVisitor;
-  /** The name of the user whose login has a session id, while it is open. */
-  readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
   readonly onSessionEnd: LoginSessions['onEnd'];
-  readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
-  readonly infoOf: (userName: string) => Promise<DisclosedUserInfo>;
-  readonly exchangeCode: ExchangeGuardCode;
   /** Of the OAuth client of a guarded route. */
   readonly allowedScopes: (clientId: string) => readonly string[];
 }

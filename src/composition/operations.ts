@@ -9,13 +9,13 @@ import { type OperationDeps, operations } from '../operations/operations.ts';
 import { createOutputFollowers } from '../operations/output.ts';
 import { createPerform } from '../operations/perform.ts';
 import { commandChannelOperation, createCommandEntrance } from '../operations/perform-command.ts';
+import { presentServer } from '../operations/server-model.ts';
 import { createUserDirectory } from '../operations/user-model.ts';
 import { hostPrefix, loginCookie } from '../platform/protocol/cookie-names.ts';
 import { JsonText } from '../platform/protocol/json-text.ts';
 import { watchChanges } from '../platform/store/change-aware-cache.ts';
 import type { Server } from '../workloads/servers/server.ts';
 import { createServerCountStore } from '../workloads/servers/server-count-store.ts';
-import { presentServer } from '../workloads/servers/server-model.ts';
 import type { Visited } from './browser.ts';
 import type { Foundation } from './foundation.ts';
 

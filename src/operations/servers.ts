@@ -11,12 +11,12 @@ import type { RemoteProgress } from '../workloads/servers/remote-progress.ts';
 import type { ReportedAddresses } from '../workloads/servers/reported-addresses.ts';
 import { type Server, type ServerProgress, unreachableSince } from '../workloads/servers/server.ts';
 import type { ServerLifecycle } from '../workloads/servers/server-lifecycle.ts';
-import { presentServer, type ServerModel } from '../workloads/servers/server-model.ts';
 import type { ServerStore } from '../workloads/servers/server-store.ts';
 import { serverReady } from '../workloads/servers/start-texts.ts';
 import type { UserServers } from '../workloads/servers/user-servers.ts';
 import { freeData, names, serverModel } from './models.ts';
 import { type OperationRequest, operation } from './operation.ts';
+import { presentServer, type ServerModel } from './server-model.ts';
 import { languageAskedFor, languageQuery, translateEvents } from './translate-events.ts';
 
 export interface Deps {

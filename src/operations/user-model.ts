@@ -5,9 +5,9 @@ import type { UserInfoStore } from '../identity/users/user-info-store.ts';
 import type { User } from '../identity/users/user-store.ts';
 import { createBatchLoader } from '../platform/concurrency/answer-cache.ts';
 import { type ChangeWatch, createChangeAwareCache } from '../platform/store/change-aware-cache.ts';
-import type { ServerModel } from '../workloads/servers/server-model.ts';
 import type { userModel } from './models.ts';
 import type { ModelOf, OperationRequest } from './operation.ts';
+import type { ServerModel } from './server-model.ts';
 
 /** Everything the API can say about a user; the caller's scopes decide what it does say. */
 export interface UserDetails {

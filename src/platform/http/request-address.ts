@@ -230,13 +230,7 @@ function lastOf(header: string | string[] | undefined): string | undefined {
 }
 
 /** Who is asking, as the instance or gateway of the hub says to which the request came first. */
-export interface HopClient {
-  readonly address: string;
-  readonly protocol: 'http' | 'https';
-  readonly host: string;
-  readonly isTrustedProxy: boolean;
-  readonly certificate?: string | undefined;
-}
+export type HopClient = Omit<ClientAddress, 'peerAddress'>;
 
 /** By way of what a request came: another instance, or a gateway process of this hub. */
 export type HopSender = 'instance' | 'gateway';

@@ -12,6 +12,7 @@ import type { RouteAccess } from './route-access.ts';
 export interface QuestionedHub {
   readonly access: Pick<RouteAccess, 'identify' | 'findBearer'>;
   readonly findVisitor: FindVisitor;
+  /** The name of the user whose login has a session id, while it is open. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
   readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
   readonly infoOf: (userName: string) => Promise<DisclosedUserInfo>;

@@ -25,8 +25,7 @@ import type { RouteTable } from './route-table.ts';
 import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
 
 /** One request to forward, already allowed to pass. */
-export interface ForwardOptions {
-  readonly route: Route;
+export interface ForwardOptions extends Omit<ConnectionTags, 'client'> {
   /** Path and query to send, from `RouteTable.match`. */
   readonly path: string;
   readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host' | 'certificate'>;
@@ -34,14 +33,6 @@ export interface ForwardOptions {
   readonly headersToAdd?: HeaderPairs;
   /** Names and values in turn to add to the answer, such as a renewed cookie of the gateway. */
   readonly responseHeadersToAdd?: HeaderPairs;
-  readonly sessionId?: string | undefined;
-  readonly userName?: string | undefined;
-  readonly accessTokenId?: string | undefined;
-  /** The OAuth client that came with a token, for the access log. */
-  readonly clientId?: string | undefined;
-  readonly expiresAtMs?: number | undefined;
-  /** Groups in one of which the user had to be. */
-  readonly groups?: readonly string[] | undefined;
   /** Whether `Authorization` and `?token=` held a hub token, which the upstream must not see. */
   readonly stripAuthorization?: boolean;
 }

@@ -1,34 +1,28 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
-import type { ServiceTokens } from '../../identity/oauth/tokens/token-verifier.ts';
 import { currentActor } from '../../platform/audit/actor.ts';
 import { createPeriodic, type Periodic } from '../../platform/concurrency/periodic.ts';
 import type { ServiceConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { text } from '../../platform/texts/text.ts';
-import type { Clock } from '../../spawning/processes/clock.ts';
 import { createOutputFeed, type OutputSource } from '../../spawning/processes/output-feed.ts';
 import { hasOutputLog } from '../../spawning/processes/output-log.ts';
 import { measureUsage, type ProcessUsage } from '../../spawning/processes/process-usage.ts';
-import type { ProcessView } from '../../spawning/processes/process-view.ts';
 import { createBoundedProbe } from '../../spawning/processes/readiness-probe.ts';
 import { createExternalService } from './external-service.ts';
-import type { ManagedProcessStore } from './managed-process-store.ts';
+import type { ManagedServiceOptions } from './managed-service.ts';
 import { createOwnedService, type OwnedService } from './owned-service.ts';
-import type { RestartLimits } from './restart-policy.ts';
 import { isDisplaced, type RuntimeService } from './runtime-service.ts';
 import { createService, type Service } from './service.ts';
 import { compareServices, type ServiceDifference } from './service-difference.ts';
 import { type HubLocation, serviceEnvironment } from './service-environment.ts';
-import type { ServiceHost, ServiceOwnerStore } from './service-owner-store.ts';
+import type { ServiceHost } from './service-owner-store.ts';
 import {
   createServiceReconciler,
   type RemoteServices,
   type ServiceReconcilerDeps,
 } from './service-reconciler.ts';
-import type { ServiceRoutes } from './service-routes.ts';
 import type { PlacedStatus, SupervisedService } from './service-status.ts';
 import type { ServiceStopStore } from './service-stop-store.ts';
 
@@ -74,7 +68,10 @@ export interface ServiceRegistry extends AsyncDisposable {
   applyRuntime(services: readonly RuntimeService[]): Promise<ServiceDifference>;
 }
 
-export interface ServiceRegistryOptions extends HubLocation {
+export interface ServiceRegistryOptions
+  extends HubLocation,
+    Pick<ManagedServiceOptions, 'routes' | 'store' | 'random' | 'limits'>,
+    Pick<ServiceReconcilerDeps, 'owners' | 'isShared' | 'tokens' | 'log' | 'clock' | 'view'> {
   /** Part of what marks the services' processes, so that other hubs leave them alone. */
   readonly hubId: string;
   readonly configs: readonly ServiceConfig[];
@@ -88,26 +85,14 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly prefixes: readonly string[];
   /** The hub's own environment. */
   readonly inherited: Readonly<Record<string, string | undefined>>;
-  readonly routes: ServiceRoutes;
-  readonly store: ManagedProcessStore;
-  readonly owners: ServiceOwnerStore;
   readonly stops: ServiceStopStore;
   /** The lease of this instance. */
   readonly lease: ServiceReconcilerDeps['lease'] & ServiceHost;
   readonly database: ServiceReconcilerDeps['database'] & Pick<HubDatabase, 'audit'>;
-  /** Whether other instances may use the database. */
-  readonly isShared: boolean;
   /** How the instances that run services are asked for something. */
   readonly remote: RemoteServices;
-  /** Told each service's token. */
-  readonly tokens: Pick<ServiceTokens, 'set' | 'setHash' | 'delete'>;
   /** Called after the set of services or their tokens changed. */
   readonly announceChange: () => void;
-  readonly log: Logger;
-  readonly clock?: Clock;
-  readonly view?: ProcessView;
-  readonly random?: () => number;
-  readonly limits?: RestartLimits;
   /** How often CPU and memory of the services are measured. */
   readonly usageIntervalMs?: number;
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { ServiceClientSource } from '../../identity/oauth/clients/client-registry.ts';
 import type { ServiceConfig } from '../../platform/config/config.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import { hashSecret } from '../../platform/crypto/hash.ts';
@@ -21,8 +22,7 @@ export interface ServiceLaunch {
 }
 
 /** Something the hub runs (managed) or trusts (external), as the configuration or the API describes it. */
-export interface Service {
-  readonly name: string;
+export interface Service extends Required<ServiceClientSource> {
   readonly kind: 'managed' | 'external';
   readonly isAdmin: boolean;
   /** Where its web server listens; undefined when it has none. */
@@ -42,29 +42,14 @@ export interface Service {
   readonly limits: ServiceConfig['limits'];
   readonly access: 'service' | 'gateway' | 'public';
   readonly isDisplayed: boolean;
-  readonly info: Readonly<Record<string, unknown>>;
   /** Also its OAuth client secret. Undefined for an external service without one. */
   readonly apiToken: Secret | undefined;
   /** All that is kept of the token of an external service that was added at run time. */
   readonly tokenHash: string | undefined;
   /** `api` for one that was added at run time. */
   readonly source: 'config' | 'api';
-  readonly clientId: string;
-  /** At least one; each is a path on the public origin or an absolute URI. */
-  readonly redirectUris: readonly string[];
-  readonly isPublic: boolean;
-  readonly grants: ServiceConfig['oauth_grants'];
-  readonly mayOutliveLogin: boolean;
-  readonly requiresPush: boolean;
-  readonly jwks: ServiceConfig['oauth_jwks'];
-  readonly jwksUri: string | undefined;
-  readonly logoutUrl: string | undefined;
-  readonly postLogoutUris: readonly string[];
-  readonly allowedScopes: readonly string[];
   /** Scopes of which one is needed to use the service. */
   readonly accessScopes: readonly string[];
-  readonly skipsConsent: boolean;
-  readonly idTokenAlgorithm: ServiceConfig['oauth_id_token_alg'];
   /** Path that tells whether the service is ready. */
   readonly healthPath: string;
   readonly readyTimeoutMs: number;

@@ -1,44 +1,12 @@
-import type { Origins } from '../../platform/http/origins.ts';
-import { type Server, type ServerState, unreachableSince } from './server.ts';
-import { isRescueState } from './spawner-set.ts';
-import { comingStop, keptUntilOf, type LimitKind } from './time-limits.ts';
+import type { Origins } from '../platform/http/origins.ts';
+import { type Server, type ServerState, unreachableSince } from '../workloads/servers/server.ts';
+import { isRescueState } from '../workloads/servers/spawner-set.ts';
+import { comingStop, keptUntilOf } from '../workloads/servers/time-limits.ts';
+import type { serverModel } from './models.ts';
+import type { ModelOf } from './operation.ts';
 
-/** How the API shows a server; field names as on the wire. */
-export interface ServerModel {
-  readonly name: string;
-  readonly display_name: string | null;
-  readonly full_name: string;
-  readonly last_activity: string | null;
-  readonly started: string | null;
-  readonly pending: 'spawn' | 'stop' | null;
-  readonly ready: boolean;
-  readonly stopped: boolean;
-  /** Since when the instance of the hub that runs it is away; null while it can be reached. */
-  readonly unreachable_since: string | null;
-  readonly url: string;
-  readonly full_url: string;
-  /** In lists of users only where it is asked for. */
-  readonly user_options?: Readonly<Record<string, unknown>>;
-  readonly progress_url: string;
-  readonly full_progress_url: string;
-  readonly failure: {
-    readonly message: string;
-    readonly at: string;
-    readonly output: readonly string[];
-  } | null;
-  /** When a time limit stops it, unless it is used until then; null where none does. */
-  readonly stops_at: string | null;
-  /** The limit that stops it at `stops_at`, or that stopped it. */
-  readonly stop_reason: LimitKind | null;
-  /** Until when its user keeps it running though it is idle. */
-  readonly kept_until: string | null;
-  /** Since when it is paused; the next request lets it go on. */
-  readonly paused_at: string | null;
-  /** Whether a file browser runs in its place, because its home is full. */
-  readonly rescue: boolean;
-  /** What the spawner stores; only with the scope `admin:server_state`. */
-  readonly state?: Readonly<Record<string, unknown>>;
-}
+/** How the API shows a server. */
+export type ServerModel = ModelOf<typeof serverModel>;
 
 const pendingByState = {
   stopped: null,

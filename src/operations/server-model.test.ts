@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createOrigins } from '../../platform/http/origins.ts';
-import type { Server } from './server.ts';
+import { createOrigins } from '../platform/http/origins.ts';
+import type { Server } from '../workloads/servers/server.ts';
 import { presentServer } from './server-model.ts';
 
 const server: Server = {
