@@ -146,10 +146,9 @@ export const accountOperations = [
     summary: 'Change what one is called',
     body: z.object({ display_name: z.string() }),
     answers: done,
-  }).handle(async ({ caller, body }, { userProfiles }: Deps) => {
-    await userProfiles.changeOwn(ownUserOf(caller), { displayName: body.display_name });
-    return { status: 204 };
-  }),
+  }).handle(({ caller, body }, { userProfiles }: Deps) =>
+    userProfiles.changeOwn(ownUserOf(caller), { displayName: body.display_name }),
+  ),
   operation({
     ...own,
     id: 'changeOwnPassword',
@@ -189,7 +188,6 @@ export const accountOperations = [
       throw problemOf('forbidden', 'current_password', text`This is not your password.`);
     const endsApiTokens = body.end_api_tokens;
     await passwords.set(user, password, { keepSessionId: sessionId, endsApiTokens });
-    return { status: 204 };
   }),
   operation({
     ...own,
@@ -203,7 +201,6 @@ export const accountOperations = [
   }).handle(async ({ caller, body }, { identityLinks }: Deps) => {
     const { user, sessionId } = ownLoginOf(caller);
     await identityLinks.unlink(user, body.identity_id, { keepSessionId: sessionId });
-    return { status: 204 };
   }),
   view({
     id: 'viewOwnAppSetUp',
@@ -253,7 +250,6 @@ export const accountOperations = [
     const user = ownUserOf(caller);
     await requireCode(user, body.code, secondFactors);
     await secondFactors.removeCodes(user);
-    return { status: 204 };
   }),
   operation({
     ...own,
@@ -307,10 +303,9 @@ export const accountOperations = [
     summary: 'Give a passkey of the own account another name',
     body: z.object({ id: z.string(), name: z.string() }),
     answers: done,
-  }).handle(async ({ caller, body }, { passkeys }: Deps) => {
-    await passkeys.rename(ownUserOf(caller).id, body.id, body.name);
-    return { status: 204 };
-  }),
+  }).handle(({ caller, body }, { passkeys }: Deps) =>
+    passkeys.rename(ownUserOf(caller).id, body.id, body.name),
+  ),
   operation({
     ...own,
     id: 'removeOwnPasskey',
@@ -325,7 +320,6 @@ export const accountOperations = [
     await passkeys.remove(user, body.id);
     // Who has a passkey that was lost may be logged in with it.
     await logins.endAllOfUser(user.id, { except: sessionId });
-    return { status: 204 };
   }),
 ];
 

@@ -267,6 +267,5 @@ export const clientRegistrationOperations = [
     await deps.serviceAdministration.delete(caller, params.service, requireVersion);
     const { id, note } = caller.accessToken ?? {};
     if (id !== undefined && note === noteOf(params.service)) await deps.accessTokens.revoke(id);
-    return { status: 204 };
   }),
 ];

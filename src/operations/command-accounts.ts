@@ -160,7 +160,6 @@ export const commandAccountOperations = [
     if (password !== undefined && user !== undefined)
       await passwords.set(user, password.text, { mustChange: password.must_change });
     await setUpLink.endWhereDone();
-    return { status: 204 };
   }),
   view({
     id: 'viewPassword',
@@ -195,7 +194,6 @@ export const commandAccountOperations = [
     const { must_change: mustChange, end_tokens: endsApiTokens } = body;
     await passwords.set(user, body.password, { mustChange, endsApiTokens });
     await setUpLink.endWhereDone();
-    return { status: 204 };
   }),
   operation({
     ...onAccount,
@@ -209,7 +207,6 @@ export const commandAccountOperations = [
     answers: { 204: { description: 'It is changed.' } },
   }).handle(async ({ params, body, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
     await accounts.change(caller, params.name, { systemAccount: body.system_account });
-    return { status: 204 };
   }),
   operation({
     ...onAccount,
@@ -229,7 +226,6 @@ export const commandAccountOperations = [
     await accounts.change(caller, params.name, {
       volume: { serverName, volume, source: source ?? undefined },
     });
-    return { status: 204 };
   }),
   operation({
     ...onAccount,

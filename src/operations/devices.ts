@@ -42,6 +42,5 @@ export const deviceOperations = [
   }).handle(async ({ caller, body }, { deviceVerification }: Deps) => {
     const shown = body.decision === 'allow' ? body.scopes : undefined;
     await deviceVerification.decide(body.user_code, ownLoginOf(caller), shown);
-    return { status: 204 };
   }),
 ];

@@ -122,10 +122,9 @@ export const groupOperations = [
     needsRecentLogin: true,
     target: 'group',
     answers: { 204: { description: 'The group is gone.' } },
-  }).handle(async ({ params, caller, requireVersion }, { groupMembers }: Deps) => {
-    await groupMembers.delete(caller, params.group, requireVersion);
-    return { status: 204 };
-  }),
+  }).handle(({ params, caller, requireVersion }, { groupMembers }: Deps) =>
+    groupMembers.delete(caller, params.group, requireVersion),
+  ),
   operation({
     id: 'addGroupMembers',
     byCommand: true,

@@ -84,7 +84,6 @@ export const homePageOperations = [
     answers: { 204: { description: 'They are gone.' } },
   }).handle(async ({ caller }, { users, firstRun }: Deps) => {
     await firstRun.dismiss((await users.getByName(caller.owner.name)).id);
-    return { status: 204 };
   }),
   view({ id: 'viewOpenServices', path: '/services', scopes: 'authenticated' }).handle(
     ({ may, caller }, deps: ServiceDeps) => openServices(ownUserOf(caller), may, deps),
@@ -104,7 +103,6 @@ export const homePageOperations = [
     if (!accessible(may, deps).some(({ name }) => name === body.service))
       throw new HubError('not_found', text`You can open no service of this name.`);
     await deps.favourites.set(ownUserOf(caller).id, body.service, body.favourite);
-    return { status: 204 };
   }),
 ];
 

@@ -58,6 +58,5 @@ export const invitationOperations = [
     answers: { 204: { description: 'It no longer works.' } },
   }).handle(async ({ params, caller }, { invitations }: Deps) => {
     await invitations.revoke(caller, params.name);
-    return { status: 204 };
   }),
 ];

@@ -128,7 +128,6 @@ export const noticeOperations = [
     answers: { 204: { description: 'There is none any more.' } },
   }).handle(async ({ requireVersion }, { notices }: Deps) => {
     await notices.withdraw(requireVersion);
-    return { status: 204 };
   }),
   operation({
     id: 'getMaintenance',
@@ -197,7 +196,6 @@ export const noticeOperations = [
     answers: { 204: { description: 'Servers are started again.' } },
   }).handle(async ({ requireVersion }, { notices }: Deps) => {
     await notices.endMaintenance(requireVersion);
-    return { status: 204 };
   }),
   view({ id: 'viewNotices', path: '/admin/announcements', scopes }).handle(
     async (

@@ -159,6 +159,12 @@ type Reply<Declaration extends OperationDeclaration> = {
   } & Content<Declaration['answers'][Status], Declaration['isPaged']>;
 }[keyof Declaration['answers'] & number];
 
+/** The same at once or later; nothing where 204 is the only answer and there is no more to say. */
+type Answered<Declaration extends OperationDeclaration> =
+  | Reply<Declaration>
+  | Promise<Reply<Declaration>>
+  | (keyof Declaration['answers'] extends 204 ? Promise<void> : never);
+
 interface ReplyOptions {
   /** Further fields of the line in the log; false for none, where nothing was changed. */
   readonly logged?: Readonly<Record<string, string | number | boolean>> | false;
@@ -201,18 +207,19 @@ export function operation<const Declaration extends OperationDeclaration>(
   declaration: Declaration & AuditDemand<Declaration>,
 ): {
   handle: <Deps>(
-    handler: (
-      request: OperationRequest<Declaration>,
-      deps: Deps,
-    ) => Reply<Declaration> | Promise<Reply<Declaration>>,
+    handler: (request: OperationRequest<Declaration>, deps: Deps) => Answered<Declaration>,
   ) => Operation<Deps, Declaration>;
 } {
   return {
     handle<Deps>(handler: unknown) {
-      const untyped = handler as (request: AnyRequest, deps: Deps) => Reply<Declaration>;
+      const untyped = handler as (
+        request: AnyRequest,
+        deps: Deps,
+      ) => Promise<Reply<Declaration> | undefined>;
       return {
         ...(declaration as Declaration),
-        handle: async (request: AnyRequest, deps: Deps) => untyped(request, deps),
+        handle: async (request: AnyRequest, deps: Deps) =>
+          (await untyped(request, deps)) ?? ({ status: 204 } as Reply<Declaration>),
       };
     },
   };

@@ -92,7 +92,6 @@ export const ownTokenOperations = [
     answers: { 204: { description: 'They are revoked.' } },
   }).handle(async ({ caller, body }, { accessTokens }: Deps) => {
     await accessTokens.revokeByClientAndUser(body.client_id, ownUserOf(caller).id);
-    return { status: 204 };
   }),
 ];
 

@@ -194,7 +194,6 @@ export const roleOperations = [
     const role = await deps.roles.getByName(params.role);
     requireVersion(versionOfRole(role));
     await deps.roleAdministration.delete(caller, role);
-    return { status: 204 };
   }),
   operation({
     ...assignments,

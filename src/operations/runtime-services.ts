@@ -137,7 +137,6 @@ export const runtimeServiceOperations = [
       (before) => changed(before, { ...changes, info: titled(before.info, title) }),
       requireVersion,
     );
-    return { status: 204 };
   }),
   operation({
     id: 'deleteService',

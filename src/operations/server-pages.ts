@@ -93,7 +93,6 @@ function formsAt<const Kind extends ServerKind>(path: '{name}' | '{name}/{server
     }).handle(async ({ params, caller }, { users, servers }: Deps) => {
       const { name } = await users.getByName(params.name);
       await servers.stop(name, params.server, caller.owner);
-      return { status: 204 };
     }),
     operation({
       ...target,

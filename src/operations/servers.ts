@@ -210,9 +210,8 @@ function startedAt<const Kind extends ServerKind>(
       answers: { 204: { description: 'The hub leads visitors there once it answers.' } },
     }).handle(async ({ params, body }, deps: Deps) => {
       const server = await getServer(params, deps);
-      if (isAlreadyReported(server, body)) return { status: 204 };
+      if (isAlreadyReported(server, body)) return;
       await deps.reportedAddresses.tell(server, { host: body.host, port: body.port });
-      return { status: 204 };
     }),
     operation({
       ...shared,

@@ -89,7 +89,6 @@ export const sessionOperations = [
     const { id } = await users.getByName(params.name);
     const except = query.keep_current === true ? caller.sessionId : undefined;
     await logins.endAllOfUser(id, except === undefined ? {} : { except });
-    return { status: 204 };
   }),
   operation({
     id: 'endSession',
@@ -109,6 +108,5 @@ export const sessionOperations = [
     if (session === undefined)
       throw new HubError('not_found', text`This user has no such session.`);
     await logins.end(session.sessionId);
-    return { status: 204 };
   }),
 ];

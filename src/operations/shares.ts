@@ -111,7 +111,6 @@ export const shareOperations = [
     answers: ended,
   }).handle(async ({ params }, { sharing }: Deps) => {
     await sharing.revokeAll(await sharing.serverOf(params.name, params.server));
-    return { status: 204 };
   }),
 
   operation({
@@ -191,7 +190,6 @@ export const shareOperations = [
     if (code !== undefined) await sharing.deleteCode(server, { code });
     else if (id !== undefined) await sharing.deleteCode(server, { id });
     else await sharing.deleteCodes(server);
-    return { status: 204 };
   }),
 
   operation({
@@ -235,10 +233,9 @@ export const shareOperations = [
     scopes: ['users:shares'],
     target: 'user',
     answers: ended,
-  }).handle(async ({ params: { name, owner, server } }, { sharing }: Deps) => {
-    await sharing.leave({ kind: 'user', name }, owner, server);
-    return { status: 204 };
-  }),
+  }).handle(({ params: { name, owner, server } }, { sharing }: Deps) =>
+    sharing.leave({ kind: 'user', name }, owner, server),
+  ),
   operation({
     id: 'listServersSharedWithGroup',
     method: 'GET',
@@ -278,8 +275,7 @@ export const shareOperations = [
     scopes: ['groups:shares'],
     target: 'group',
     answers: ended,
-  }).handle(async ({ params: { group, owner, server } }, { sharing }: Deps) => {
-    await sharing.leave({ kind: 'group', name: group }, owner, server);
-    return { status: 204 };
-  }),
+  }).handle(({ params: { group, owner, server } }, { sharing }: Deps) =>
+    sharing.leave({ kind: 'group', name: group }, owner, server),
+  ),
 ];

@@ -61,10 +61,7 @@ export const signingKeyOperations = [
     summary: 'Make the next keys that sign ID tokens, which take over in a day',
     scopes: ['admin:users'],
     answers: { 204: { description: 'They are published, or were already.' } },
-  }).handle(async (_request, { signingKeys }: Deps) => {
-    await signingKeys.rotate();
-    return { status: 204 };
-  }),
+  }).handle((_request, { signingKeys }: Deps) => signingKeys.rotate()),
   operation({
     id: 'revokeSigningKeys',
     byCommand: true,
@@ -79,7 +76,6 @@ export const signingKeyOperations = [
     answers: { 204: { description: 'Apps refuse what the former keys signed once they notice.' } },
   }).handle(async (_request, { signingKeys }: Deps) => {
     await signingKeys.revoke();
-    return { status: 204 };
   }),
   operation({
     id: 'revokeSigningKey',

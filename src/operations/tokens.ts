@@ -167,7 +167,6 @@ export const tokenOperations = [
     if (token.clientId === undefined || token.userId === undefined)
       await deps.accessTokens.revoke(token.id);
     else await deps.accessTokens.revokeByClientAndUser(token.clientId, token.userId);
-    return { status: 204 };
   }),
 ];
 

@@ -46,7 +46,6 @@ export const userBatchOperations = [
       const mayStart = mayStartInMaintenance(caller);
       await servers.start({ user, serverName: '', mayStartInMaintenance: mayStart });
     }
-    return { status: 204 };
   }),
   operation({
     id: 'stopServersOfUser',
@@ -73,7 +72,6 @@ export const userBatchOperations = [
       if (isIdle && state !== 'stopped' && state !== 'stopping')
         await servers.stop(user.name, name, caller.owner);
     }
-    return { status: 204 };
   }),
   operation({
     id: 'moveGroupMembers',
@@ -93,7 +91,6 @@ export const userBatchOperations = [
     if (!may('groups', { kind: 'group', name }))
       throw new HubError('forbidden', text`You may not add users to the group “${name}”.`);
     await groupMembers.move(caller, { from: params.group, to: name }, body.users);
-    return { status: 204 };
   }),
   view({
     id: 'viewBatch',

@@ -175,7 +175,6 @@ export const userImportOperations = [
     answers: { 204: { description: 'The user is there.' } },
   }).handle(async ({ body, caller, may }, { userImports }: Pick<Deps, 'userImports'>) => {
     await userImports.add(caller, may, body);
-    return { status: 204 };
   }),
   operation({
     id: 'undoNewUser',
@@ -195,7 +194,6 @@ export const userImportOperations = [
     if (report === undefined || !isUndoable(report, deps.now()) || !isOf(report, params.name))
       throw new HubError('conflict', text`It is too late to undo this.`);
     await deps.userImports.undo(caller, params.name, new Date(report.startedAt));
-    return { status: 204 };
   }),
 ];
 

@@ -176,7 +176,6 @@ export const userPageOperations = [
     await secondFactors.removeAll(user.id);
     // The finder of what was lost may be logged in with it.
     await logins.endAllOfUser(user.id);
-    return { status: 204 };
   }),
 ];
 

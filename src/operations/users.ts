@@ -268,10 +268,9 @@ export const userOperations = [
     description:
       'The servers of the user are stopped. Logins, tokens and shares stop working at once, and work again when the suspension ends.',
     answers: { 204: { description: 'The user is shut out.' } },
-  }).handle(async ({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
-    await accounts.setSuspended(caller, params.name, true);
-    return { status: 204 };
-  }),
+  }).handle(({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) =>
+    accounts.setSuspended(caller, params.name, true),
+  ),
   operation({
     ...suspension,
     id: 'unsuspendUser',
@@ -280,10 +279,9 @@ export const userOperations = [
     log: 'user unsuspended',
     summary: 'End the suspension of a user',
     answers: { 204: { description: 'The user may log in; servers stay stopped.' } },
-  }).handle(async ({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) => {
-    await accounts.setSuspended(caller, params.name, false);
-    return { status: 204 };
-  }),
+  }).handle(({ params, caller }, { accounts }: Pick<Deps, 'accounts'>) =>
+    accounts.setSuspended(caller, params.name, false),
+  ),
   operation({
     id: 'deleteUser',
     byCommand: true,
