@@ -1,4 +1,5 @@
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
+import { withinTime } from '../../platform/concurrency/time-limit.ts';
 import {
   addLoads,
   type LoadHistories,
@@ -77,14 +78,11 @@ export function createLoadReader(deps: {
   async function ask({ id }: Instance, question: Question): Promise<LoadSeries | undefined> {
     const address = directory.addressOf(id);
     if (address === undefined) throw new Error('it has just gone');
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new Error('it is late')), timeoutMs);
-    try {
-      const answer = limit(() => caller.call(address, loadsOperation, question, { timeoutMs }));
-      return asSeries(await Promise.race([answer, late.promise]));
-    } finally {
-      clearTimeout(timer);
-    }
+    const answer = limit(() => caller.call(address, loadsOperation, question, { timeoutMs }));
+    const late = (): never => {
+      throw new Error('it is late');
+    };
+    return asSeries(await withinTime(answer, timeoutMs, late));
   }
 
   async function readEach(key: string, span: LoadSpan): Promise<InstanceLoads> {

@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { isWithin } from '../../platform/concurrency/time-limit.ts';
 import { setBody } from '../../platform/http/body.ts';
 
 /** What is wrong with each part of the hub; undefined where nothing is. */
@@ -38,18 +39,6 @@ function presentChecks(report: Report) {
   );
 }
 
-async function isGranted(access: Promise<void>): Promise<boolean> {
-  const timeout = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => timeout.resolve(false), identityTimeoutMs);
-  try {
-    return await Promise.race([
-      access.then(
-        () => true,
-        () => false,
-      ),
-      timeout.promise,
-    ]);
-  } finally {
-    clearTimeout(timer);
-  }
+function isGranted(access: Promise<void>): Promise<boolean> {
+  return isWithin(access, identityTimeoutMs).catch(() => false);
 }

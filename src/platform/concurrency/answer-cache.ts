@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { monotonicMs, monotonicMs as systemMonotonicMs } from './monotonic-clock.ts';
+import { withinTime } from './time-limit.ts';
 
 /** What makes remembered answers void before their time. */
 export interface Voiding<Value> {
@@ -248,16 +249,7 @@ export function createBoundedCheck(options: {
       underWay = { answer: begin(), sinceMs: monotonicMs() };
     }
     const { answer, sinceMs } = underWay;
-    const late = Promise.withResolvers<string>();
     const leftMs = Math.max(0, sinceMs + limitMs - monotonicMs());
-    const timer = setTimeout(
-      () => late.resolve(`no answer within ${limitMs / 1000} seconds`),
-      leftMs,
-    );
-    try {
-      return await Promise.race([answer, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return withinTime(answer, leftMs, () => `no answer within ${limitMs / 1000} seconds`);
   };
 }

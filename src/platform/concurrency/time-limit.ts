@@ -10,15 +10,26 @@ export function timeLimit(limitMs: number, signal?: AbortSignal): AbortSignal {
   return signal === undefined ? limit : AbortSignal.any([limit, signal]);
 }
 
-/** Whether work is done within a time; rejects as the work does by then. It goes on in any case. */
-export async function isWithin(work: Promise<void>, limitMs: number): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), limitMs);
-  // Who waits no more hears of no failure.
-  work.catch(() => undefined);
+/**
+ * What comes of work within a time, or else what `late` returns or throws then. The work goes on in any case, but who
+ * waits no more hears of no failure.
+ */
+export async function withinTime<Value, Late>(
+  work: Promise<Value>,
+  limitMs: number,
+  late: () => Late | Promise<Late>,
+): Promise<Value | Late> {
+  const { promise: isOver, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, limitMs);
   try {
-    return await Promise.race([work.then(() => true), late.promise]);
+    return await Promise.race([work, isOver.then(late)]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Whether work is done within a time; rejects as the work does by then. */
+export function isWithin(work: Promise<void>, limitMs: number): Promise<boolean> {
+  const done = work.then(() => true);
+  return withinTime(done, limitMs, () => false);
 }

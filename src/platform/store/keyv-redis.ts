@@ -1,5 +1,6 @@
 import KeyvRedis, { createClient } from '@keyv/redis';
 import type { Logger } from 'pino';
+import { withinTime } from '../concurrency/time-limit.ts';
 import { HubError, StartupError } from '../errors.ts';
 import { text } from '../texts/text.ts';
 import type { SharedAdapter } from './keyv-space.ts';
@@ -152,17 +153,10 @@ function wholeMs(lifetimeMs: number | undefined): number | undefined {
   return lifetimeMs === undefined ? undefined : Math.max(1, Math.ceil(lifetimeMs));
 }
 
-async function withinTimeout<T>(result: Promise<T>): Promise<T> {
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => timeout.reject(new Error(`Redis gave no answer within ${commandTimeoutMs} ms`)),
-    commandTimeoutMs,
-  );
-  try {
-    return await Promise.race([result, timeout.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function withinTimeout<T>(result: Promise<T>): Promise<T> {
+  return withinTime(result, commandTimeoutMs, (): never => {
+    throw new Error(`Redis gave no answer within ${commandTimeoutMs} ms`);
+  });
 }
 
 function unavailable(cause: unknown): HubError {

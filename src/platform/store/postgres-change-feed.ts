@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
+import { withinTime } from '../concurrency/time-limit.ts';
 import { type ChangeListener, subjectsOf } from './change-subject.ts';
 import type { ChangeFeed } from './database.ts';
 import type { AnswerWatch } from './guarded-dialect.ts';
@@ -216,19 +218,10 @@ export async function openPostgresChangeFeed({
 }
 
 /** Settles as an answer does, or rejects when it takes too long. */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      // After what has come already, while this process was held up.
-      setImmediate(() =>
-        late.reject(new Error(`no answer within ${answerLimitMs / 1000} seconds`)),
-      ),
-    answerLimitMs,
-  );
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  return withinTime(answer, answerLimitMs, async (): Promise<never> => {
+    // After what has come already, while this process was held up.
+    await setImmediate();
+    throw new Error(`no answer within ${answerLimitMs / 1000} seconds`);
+  });
 }

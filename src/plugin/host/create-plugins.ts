@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { withinTime } from '../../platform/concurrency/time-limit.ts';
 import type { AuthenticatorEntry } from '../../platform/config/config.ts';
 import type { PluginLog } from '../../platform/logging/plugin-log.ts';
 import type {
@@ -297,17 +297,13 @@ async function call<Value>(
   },
 ): Promise<Value> {
   const { file, name, timeoutMs, hint } = plugin;
-  const settled = new AbortController();
-  const timeout = sleep(timeoutMs, undefined, { signal: settled.signal }).then(() => {
+  const late = (): never => {
     throw new PluginTimeout(`did not end within ${timeoutMs / 1000} seconds; ${hint}`);
-  });
-  timeout.catch(() => undefined);
+  };
   try {
-    return await Promise.race([work(), timeout]);
+    return await withinTime(Promise.resolve(work()), timeoutMs, late);
   } catch (error) {
     throw new Error(describeThrown(error, file, `fails in ${name}`), { cause: error });
-  } finally {
-    settled.abort();
   }
 }
 
