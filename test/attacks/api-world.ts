@@ -48,6 +48,8 @@ export interface WorldOptions {
   readonly isNamed: boolean;
   /** Whether the users have tokens, which each of them needs who calls or whose token is named; true unless given. */
   readonly hasTokens?: boolean;
+  /** Whether each user is in a group; true unless given. */
+  readonly hasTeams?: boolean;
   readonly hasLogins: boolean;
   readonly hasFailures: boolean;
   readonly hasKey?: boolean;
@@ -78,8 +80,10 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     return answer.json();
   };
   await post('/users', { usernames: Object.values(names) });
-  await post(`/groups/${team}`, { users: [names.owner] });
-  await post(`/groups/${otherTeam}`, { users: [names.other] });
+  if (options.hasTeams !== false) {
+    await post(`/groups/${team}`, { users: [names.owner] });
+    await post(`/groups/${otherTeam}`, { users: [names.other] });
+  }
 
   if (options.hasService) await post(`/services/${service}`, {});
   let key = '';

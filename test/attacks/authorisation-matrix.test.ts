@@ -132,11 +132,17 @@ function worldOptionsOf({ path, id }: OperationDeclaration): WorldOptions {
   };
 }
 
-/** A world of its own for a call that changes it. */
-function worldFor(declaration: OperationDeclaration, { hasTokens = true } = {}): Promise<World> {
+/** A world of its own for a call that changes it; with what the call or its caller names, if the caller is known. */
+function worldFor(declaration: OperationDeclaration, caller?: Caller): Promise<World> {
   const options = worldOptionsOf(declaration);
-  const namesToken = declaration.path.includes('{id}') || declaration.id === 'askForGateway';
-  return createWorld(hub, { ...options, hasTokens: hasTokens || namesToken });
+  const { path, id } = declaration;
+  const hasTokens =
+    (caller?.credentials.kind ?? 'token') === 'token' ||
+    path.includes('{id}') ||
+    id === 'askForGateway';
+  const isOfTeam = caller?.rights?.some(({ filter }) => filter?.kind === 'group') ?? true;
+  const hasTeams = isOfTeam || options.hasShares || path.includes('{group}');
+  return createWorld(hub, { ...options, hasTokens, hasTeams });
 }
 
 const unchangedWorlds = new Map<string, Promise<World>>();
@@ -280,12 +286,9 @@ describe('each operation', () => {
       ([, caller]) => verdictOf(declaration, caller, first) === 'allowed',
     );
     expect(allowed).not.toEqual([]);
-    for (const [turn, [index, { credentials }]] of allowed.entries()) {
+    for (const [turn, [index, counterpart]] of allowed.entries()) {
       // What one caller has deleted or made is no matter for the next one.
-      const world =
-        changes && turn > 0
-          ? await worldFor(declaration, { hasTokens: credentials.kind === 'token' })
-          : first;
+      const world = changes && turn > 0 ? await worldFor(declaration, counterpart) : first;
       const caller = callersOf(declaration, world)[index] as Caller;
       expectDeclared(declaration, await call(declaration, caller, world));
     }

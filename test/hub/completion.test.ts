@@ -142,7 +142,7 @@ describe('what can come next', () => {
     }
     const service = await valuesFor(`service restart --config ${folder.configFile} ""`);
     expect(service).toEqual(['ticker']);
-    await folder.run(['group', 'create', 'makers']);
+    await folder.command(['group', 'create', 'makers']);
     const group = await valuesFor(`group add --config ${folder.configFile} ma`);
     expect(group).toEqual(['makers']);
     const users = await valuesFor(`server stop --config ${folder.configFile} ad`);

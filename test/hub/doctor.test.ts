@@ -144,12 +144,12 @@ describe('hub doctor', () => {
         ],
       },
     });
-    const idle = await folder.run(['doctor']);
+    const idle = await folder.command(['doctor']);
     expect(idle.stdout).toMatch(/^skipped +managed services +no hub answers/m);
     await using _hub = await folder.start();
     let shown = idle;
     await until(async () => {
-      shown = await folder.run(['doctor']);
+      shown = await folder.command(['doctor']);
       return shown.code === 1 && /^ok +service sleeper +ready since /m.test(shown.stdout);
     }, 'one fails and the other one is ready');
     expect(shown.stdout).toMatch(

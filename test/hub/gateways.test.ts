@@ -168,7 +168,7 @@ test('gateways of other settings are replaced, and end with their last connectio
   await untilGone(former);
   expect(isAlive(latter)).toBe(true);
   await api(folder, '/users/alice/server', { method: 'DELETE' });
-  const stopped = await folder.run(['stop']);
+  const stopped = await folder.command(['stop']);
   expect([stopped.code, stopped.stdout]).toEqual([0, 'The hub has stopped.\n']);
   expect(isAlive(latter)).toBe(false);
 });

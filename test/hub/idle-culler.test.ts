@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { changeDatabase } from '../support/hub-database.ts';
 import { pathOf, requires } from '../support/requires.ts';
@@ -134,21 +134,28 @@ test('stops servers that are too old, also in use, when it is told to', async ()
   expect(await isReady(hub, 'young')).toBe(true);
 });
 
-test.each(['list:users', 'read:servers', 'delete:servers'])(
-  'stops nothing without the scope %s, and says what it lacks',
-  async (missing) => {
-    await using hub = await createServerHub(servers);
+describe('without one of its scopes', () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await createServerHub(servers);
     await startAll(hub, 'idle');
     await age(hub, ['idle'], idle);
-    const rest = exactScopes.filter((scope) => scope !== missing);
-    await hub.reload(withCuller(['--timeout=3600'], rest));
-    await until(async () => {
-      const answer = await hub.api('/services/idle-culler/output', adminToken);
-      return JSON.stringify(await answer.json()).includes(missing);
-    }, 'the culler says what it lacks');
-    expect(await isReady(hub, 'idle')).toBe(true);
-  },
-);
+  });
+  afterAll(() => hub[Symbol.asyncDispose]());
+
+  test.each(['list:users', 'read:servers', 'delete:servers'])(
+    'stops nothing without %s, and says what it lacks',
+    async (missing) => {
+      const rest = exactScopes.filter((scope) => scope !== missing);
+      await hub.reload(withCuller(['--timeout=3600'], rest));
+      await until(async () => {
+        const answer = await hub.api('/services/idle-culler/output', adminToken);
+        return JSON.stringify(await answer.json()).includes(missing);
+      }, 'the culler says what it lacks');
+      expect(await isReady(hub, 'idle')).toBe(true);
+    },
+  );
+});
 
 test('deletes users who are idle only when told to, with two scopes more, and no administrators', async () => {
   await using hub = await createServerHub(servers);

@@ -194,7 +194,7 @@ test('hub status tells of a hub on SQLite whether it runs', async () => {
   );
   await until(
     async () =>
-      /away +unhealthy +since \S+ \S+ UTC +\S/.test((await folder.run(['status'])).stdout),
+      /away +unhealthy +since \S+ \S+ UTC +\S/.test((await folder.command(['status'])).stdout),
     'the external service is shown as away',
   );
   // What a service uses is written down every half a minute.

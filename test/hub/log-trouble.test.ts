@@ -2,7 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { identifyProcess, isSameProcess } from '../../src/platform/process-table/process-table.ts';
 import { freePort } from '../support/free-port.ts';
@@ -15,6 +17,7 @@ import { until } from '../support/test-hub.ts';
 /** Far more than an answer takes: a test is to say which one never came. */
 const answerMs = 20_000;
 const lossMessage = 'log lines lost';
+const agent = new Agent({ keepAlive: true });
 
 const start = (folder: HubFolder) => [
   process.execPath,
@@ -69,14 +72,17 @@ async function isHealthy(folder: HubFolder): Promise<boolean> {
   );
 }
 
-/** Requests that leave a line of the log each, a long one. */
+/** Requests that leave a line of the log each, as long a one as can be, for as little work as can be. */
 async function makeLines(folder: HubFolder, count: number): Promise<void> {
   for (let sent = 0; sent < count; sent += 1) {
-    const answer = await fetch(`${folder.url}hub/nothing-here/${'x'.repeat(1_500)}`, {
+    const outgoing = get(`${folder.apiUrl}/nothing-here/${'x'.repeat(2_000)}`, {
+      agent,
+      headers: { authorization: 'token admin-service-token' },
       signal: AbortSignal.timeout(answerMs),
     });
-    expect(answer.status).toBe(404);
-    await answer.arrayBuffer();
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    expect(answer.statusCode).toBe(404);
+    await text(answer);
   }
 }
 
@@ -153,8 +159,8 @@ describe('a hub whose log cannot be written', () => {
       const ask = async (path: string, method = 'GET') => {
         const headers = { authorization: 'token admin-service-token' };
         const answer = await fetch(folder.apiUrl + path, { method, headers });
-        const text = await answer.text();
-        return { status: answer.status, model: text === '' ? {} : JSON.parse(text) };
+        const body = await answer.text();
+        return { status: answer.status, model: body === '' ? {} : JSON.parse(body) };
       };
       const service = async () => (await ask('/services/app')).model;
       await until(async () => (await service()).ready, 'the service is ready');

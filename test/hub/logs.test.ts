@@ -3,9 +3,14 @@ import { once } from 'node:events';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { visit } from 'jsonc-parser';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { createHubFolder, type HubFolder, startHubProcess } from '../support/hub-process.ts';
+import {
+  createHubFolder,
+  type HubFolder,
+  type HubProcess,
+  startHubProcess,
+} from '../support/hub-process.ts';
 import { programFile } from '../support/program-file.ts';
 import { pathOf, requires } from '../support/requires.ts';
 import { fixtureApp } from '../support/server-hub.ts';
@@ -95,24 +100,30 @@ describe('the log of a busy run', () => {
     }
   });
 
-  test('has numbers for levels and times where a collector wants them', async () => {
-    await using folder = await createHubFolder({
-      Hub: { log_level_format: 'number', log_time_format: 'epoch_ms' },
+  describe('with numbers', () => {
+    let folder: HubFolder;
+    let hub: HubProcess;
+    beforeAll(async () => {
+      folder = await createHubFolder({
+        Hub: { log_level_format: 'number', log_time_format: 'epoch_ms' },
+      });
+      hub = await folder.start();
     });
-    await using hub = await folder.start();
-    const [ready] = hub.logged(/hub ready/);
-    expect(ready).toMatchObject({ level: 30, time: expect.any(Number) });
-  });
+    afterAll(() => folder[Symbol.asyncDispose]());
 
-  test('holds no token, wherever in an address it was', async () => {
-    await using folder = await createHubFolder();
-    await using hub = await folder.start();
-    const token = `hub_${'s3cret-_T0ken'.repeat(4).slice(0, 43)}`;
-    await api(folder, `/users/${token}`);
-    await api(folder, `/users/ada/tokens/${token}?token=${token}&next=%2Fx%2F${token}`);
-    await until(() => hub.logged(/^request$/).length >= 2, 'both requests are logged');
-    expect(hub.stderr()).not.toContain(token.slice(4));
-    expect(hub.logged(/^request$/)[0]).toMatchObject({ url: '/hub/api/users/[token]' });
+    test('has them for levels and times where a collector wants them', () => {
+      const [ready] = hub.logged(/hub ready/);
+      expect(ready).toMatchObject({ level: 30, time: expect.any(Number) });
+    });
+
+    test('holds no token, wherever in an address it was', async () => {
+      const token = `hub_${'s3cret-_T0ken'.repeat(4).slice(0, 43)}`;
+      await api(folder, `/users/${token}`);
+      await api(folder, `/users/ada/tokens/${token}?token=${token}&next=%2Fx%2F${token}`);
+      await until(() => hub.logged(/^request$/).length >= 2, 'both requests are logged');
+      expect(hub.stderr()).not.toContain(token.slice(4));
+      expect(hub.logged(/^request$/)[0]).toMatchObject({ url: '/hub/api/users/[token]' });
+    });
   });
 
   test('is JSON on either stream where it must be, also at the first start and at a failure', async () => {
@@ -218,25 +229,25 @@ describe('on a terminal', () => {
     });
     await using hub = await folder.start();
     const [printed = ''] = /http:\S+set-up\S+/.exec(hub.stdout()) ?? [];
-    const { code, stdout } = await folder.run(['setup-link']);
+    const { code, stdout } = await folder.command(['setup-link']);
     expect(code).toBe(0);
     const again = stdout.trim();
     expect(again).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/hub\/set-up\?secret=[\w-]{43}$/);
     const status = async (url: string) => (await new FakeBrowser().request(url)).status;
     expect([await status(printed), await status(again)]).toEqual([403, 200]);
 
-    await folder.run(
+    await folder.command(
       ['user', 'add', 'ada', '--admin', '--password-stdin'],
       'four words in a row\n',
     );
-    const refused = await folder.run(['setup-link']);
+    const refused = await folder.command(['setup-link']);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('There is an administrator already.');
   });
 });
 
 test('a service in a flood of output fills neither the log of the hub nor its folder', async () => {
-  const mebibytes = 300;
+  const mebibytes = 150;
   await using folder = await createHubFolder({
     Hub: { services: [{ name: 'flood', command: fixtureApp('floods-output', `${mebibytes}`) }] },
   });

@@ -11,7 +11,13 @@ import { defaultArgon2Cost } from '../../src/identity/authentication/password-ha
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder, type HubProcess } from '../support/hub-process.ts';
 import { managedService, usersOpenServices } from '../support/services.ts';
-import { createTestHub, submitForm, submitLogin, until } from '../support/test-hub.ts';
+import {
+  createTestHub,
+  submitForm,
+  submitLogin,
+  type TestHub,
+  until,
+} from '../support/test-hub.ts';
 
 /** A web server whose answers under /held/ wait until they are let go. */
 async function startUpstream() {
@@ -127,7 +133,7 @@ describe('exit codes', () => {
     await using folder = await createHubFolder({
       Hub: { services: [{ name: 'a b' }, { name: 'x', api_token: 'short' }], colour: 'red' },
     });
-    const { code, stderr, stdout } = await folder.run(['start']);
+    const { code, stderr, stdout } = await folder.command(['start']);
     expect(code).toBe(2);
     expect(stderr).toContain('Hub.colour');
     expect(stderr).toContain('Hub.services[1].name');
@@ -326,7 +332,7 @@ describe('SIGHUP', () => {
     await folder.configure({
       Hub: { services: [{ name: 'robot', api_token: { env: 'ONLY_IN_THE_SHELL' } }] },
     });
-    const { code, stderr } = await folder.run(['reload'], '', {
+    const { code, stderr } = await folder.command(['reload'], '', {
       ONLY_IN_THE_SHELL: 'a-secret-that-the-hub-does-not-have',
     });
     expect(code).toBe(1);
@@ -418,33 +424,34 @@ describe('the cookie keys', () => {
   });
 
   test('lost with the cookie secret: said clearly at start, with what to do', async () => {
-    await using folder = await createHubFolder({ Hub: { cookie_secret: old } });
-    const idsOfKeys = async () => {
-      const { keys } = (await (await fetch(`${folder.apiUrl}/oauth2/jwks`)).json()) as {
+    await using folder = await createHubFolder();
+    const { directory } = folder;
+    const idsOfKeys = async ({ apiUrl }: TestHub) => {
+      const { keys } = (await (await fetch(`${apiUrl}/oauth2/jwks`)).json()) as {
         keys: { kid: string }[];
       };
       return keys.map(({ kid }) => kid);
     };
-    const before = await folder.start();
-    const first = await idsOfKeys();
-    expect(before.logged(/sealed with another cookie secret/)).toEqual([]);
-    await before.end();
+    const reportedBy = ({ logLines }: TestHub) =>
+      logLines.filter(({ msg }) => /sealed with another cookie secret/.test(String(msg)));
+    const before = await withKeys(old, directory);
+    const first = await idsOfKeys(before);
+    expect(reportedBy(before)).toEqual([]);
+    await before[Symbol.asyncDispose]();
 
-    await folder.configure({ Hub: { cookie_secret: fresh } });
-    const without = await folder.start();
-    const [reported] = without.logged(/sealed with another cookie secret/);
+    const without = await withKeys(fresh, directory);
+    const [reported] = reportedBy(without);
     expect(reported?.['msg']).toContain(
       'put the former key behind the new one in Hub.cookie_secret and restart the hub',
     );
     expect(reported?.['keys']).toEqual(expect.arrayContaining(first));
-    expect((await idsOfKeys()).filter((id) => first.includes(id))).toEqual([]);
-    await without.end();
+    expect((await idsOfKeys(without)).filter((id) => first.includes(id))).toEqual([]);
+    await without[Symbol.asyncDispose]();
 
     // What it says helps.
-    await folder.configure({ Hub: { cookie_secret: [fresh, old] } });
-    const again = await folder.start();
-    expect(again.logged(/sealed with another cookie secret/)).toEqual([]);
-    expect(await idsOfKeys()).toEqual(expect.arrayContaining(first));
+    await using again = await withKeys([fresh, old], directory);
+    expect(reportedBy(again)).toEqual([]);
+    expect(await idsOfKeys(again)).toEqual(expect.arrayContaining(first));
   });
 
   test('log all users out when the key is another one', async () => {

@@ -189,15 +189,12 @@ test('a process that the killed hub had no time to write down is ended by the ne
 });
 
 test('a pid that now belongs to another program is neither served nor ended', async () => {
-  const hub = await createProcessHub(servers);
-  await using folder = hub.folder;
-  const first = await folder.start();
-  await hub.users('alice');
+  await using first = await createServerHub({ Hub: { cleanup_servers: false }, Spawner: servers });
+  await createUsers(first, 'alice');
   const path = serverPath('alice');
-  await hub.api(path, { method: 'POST' });
-  const { state } = await hub.untilIs(path, ({ ready }) => ready);
-  first.signal('SIGKILL');
-  await first.exited;
+  await startUntilReady(first, path);
+  const { state } = await getServer(first, path);
+  await first.hub[Symbol.asyncDispose]();
   process.kill(Number(state?.['pid']), 'SIGKILL');
 
   const innocent = spawn(process.execPath, ['-e', 'setInterval(() => {}, 60000); console.log(1)'], {
@@ -207,14 +204,14 @@ test('a pid that now belongs to another program is neither served nor ended', as
   await once(innocent.stdout, 'data');
   const pid = innocent.pid ?? 0;
   leftovers.push(pid);
-  const database = new DatabaseSync(join(folder.directory, 'hub.sqlite'));
+  const database = new DatabaseSync(join(first.directory, 'hub.sqlite'));
   database.prepare('UPDATE servers SET spawner_state = ?').run(JSON.stringify({ ...state, pid }));
   database.close();
-  await folder.start();
-  const gone = await hub.untilIs(path, ({ stopped }) => stopped);
+  await using hub = await first.restart();
+  const gone = await untilServer(hub, path, ({ stopped }) => stopped, 'it is known to be gone');
   expect(gone.failure?.message).toBe('The server ended while the hub was not running.');
   expect(identifyProcess(pid)).toBeDefined();
-  const answer = await fetch(`${folder.url}user/alice/`, {
+  const answer = await fetch(`${hub.url}user/alice/`, {
     headers: { accept: 'application/json' },
   });
   expect(answer.status).toBe(424);

@@ -4,7 +4,7 @@ import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { kill } from 'node:process';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { singleuserFile } from '../../scripts/program.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
@@ -89,27 +89,59 @@ async function stateOf(hub: TestHub): Promise<{ url: string; pid: number }> {
   return { url: String(state?.['url']), pid: Number(state?.['pid']) };
 }
 
-test('the owner of a guarded server comes in without a question, and the app learns who it is', async () => {
-  await using hub = await createGuardedHub();
-  await start(hub);
-  const browser = await hub.logIn('alice');
-  const echo = await echoOf(hub, browser, 'user/alice/a/page?x=1');
-  expect(echo.url).toBe('/user/alice/a/page?x=1');
-  expect(echo.headers['x-hub-user']).toBe('alice');
-  expect(echo.headers['cookie'] ?? '').not.toContain('hub-');
-  expect(browser.cookieNames()).toContain('hub-user-alice');
-});
+describe('a guarded server', () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await createGuardedHub({}, { Hub: { environment_prefixes: ['HUB', 'JUPYTERHUB'] } });
+    await start(hub);
+  });
+  afterAll(() => hub[Symbol.asyncDispose]());
 
-test('neither the app nor anything it is sent holds the token of the server', async () => {
-  await using hub = await createGuardedHub(
-    {},
-    { Hub: { environment_prefixes: ['HUB', 'JUPYTERHUB'] } },
-  );
-  await start(hub);
-  const echo = await echoOf(hub, await hub.logIn('alice'));
-  expect(echo.environment['HUB_USER']).toBe('alice');
-  expect(Object.keys(echo.environment).filter((name) => name.includes('TOKEN'))).toEqual([]);
-  expect(JSON.stringify(echo)).not.toMatch(/hub_[A-Za-z0-9_-]{20}/);
+  test('lets its owner in without a question, and the app learns who it is', async () => {
+    const browser = await hub.logIn('alice');
+    const echo = await echoOf(hub, browser, 'user/alice/a/page?x=1');
+    expect(echo.url).toBe('/user/alice/a/page?x=1');
+    expect(echo.headers['x-hub-user']).toBe('alice');
+    expect(echo.headers['cookie'] ?? '').not.toContain('hub-');
+    expect(browser.cookieNames()).toContain('hub-user-alice');
+  });
+
+  test('neither the app nor anything it is sent holds the token of the server', async () => {
+    const echo = await echoOf(hub, await hub.logIn('alice'));
+    expect(echo.environment['HUB_USER']).toBe('alice');
+    expect(Object.keys(echo.environment).filter((name) => name.includes('TOKEN'))).toEqual([]);
+    expect(JSON.stringify(echo)).not.toMatch(/hub_[A-Za-z0-9_-]{20}/);
+  });
+
+  test('another user gets 403 by browser and token, and an administrator is asked and let in', async () => {
+    const bob = await hub.logIn('bob');
+    expect((await bob.open(`${hub.url}user/alice/`)).status).toBe(403);
+    const byToken = (token: string) =>
+      fetch(`${hub.url}user/alice/`, { headers: { authorization: `token ${token}` } });
+    expect((await byToken(await issueToken(hub, 'bob'))).status).toBe(403);
+    expect((await byToken(await issueToken(hub, 'alice'))).status).toBe(200);
+    const root = await hub.logIn('root');
+    const consent = await root.open(`${hub.url}user/alice/`);
+    const allowed = await submitForm(root, consent, { decision: 'allow' });
+    const page = await root.open(new URL(allowed.headers.location ?? '', hub.url).href);
+    expect((JSON.parse(page.body) as Echo).headers['x-hub-user']).toBe('root');
+  });
+
+  test('a WebSocket passes the gateway and the guard, and ends when its owner logs out', async () => {
+    const browser = await hub.logIn('alice');
+    await echoOf(hub, browser);
+    const url = `${hub.url}user/alice/ws`;
+    const socket = new WebSocket(url.replace('http', 'ws'), {
+      headers: { cookie: browser.cookieHeader(url), origin: new URL(hub.url).origin },
+    });
+    await once(socket, 'open');
+    socket.send('hello');
+    const [message] = (await once(socket, 'message')) as [Buffer];
+    expect(message.toString()).toBe('hello');
+    const closed = once(socket, 'close');
+    await browser.request(`${hub.url}hub/logout`);
+    await closed;
+  });
 });
 
 test('an app that does not know its prefix is asked without it', async () => {
@@ -182,40 +214,6 @@ test('a shell, or any other program, finds hub-singleuser, and its placeholders 
   await expect((await hub.logIn('bob')).open(`${hub.url}user/alice/`)).resolves.toMatchObject({
     status: 403,
   });
-});
-
-test('another user gets 403 by browser and token, and an administrator is asked and let in', async () => {
-  await using hub = await createGuardedHub();
-  await start(hub);
-  const bob = await hub.logIn('bob');
-  expect((await bob.open(`${hub.url}user/alice/`)).status).toBe(403);
-  const byToken = (token: string) =>
-    fetch(`${hub.url}user/alice/`, { headers: { authorization: `token ${token}` } });
-  expect((await byToken(await issueToken(hub, 'bob'))).status).toBe(403);
-  expect((await byToken(await issueToken(hub, 'alice'))).status).toBe(200);
-  const root = await hub.logIn('root');
-  const consent = await root.open(`${hub.url}user/alice/`);
-  const allowed = await submitForm(root, consent, { decision: 'allow' });
-  const page = await root.open(new URL(allowed.headers.location ?? '', hub.url).href);
-  expect((JSON.parse(page.body) as Echo).headers['x-hub-user']).toBe('root');
-});
-
-test('a WebSocket passes the gateway and the guard, and ends when its owner logs out', async () => {
-  await using hub = await createGuardedHub();
-  await start(hub);
-  const browser = await hub.logIn('alice');
-  await echoOf(hub, browser);
-  const url = `${hub.url}user/alice/ws`;
-  const socket = new WebSocket(url.replace('http', 'ws'), {
-    headers: { cookie: browser.cookieHeader(url), origin: new URL(hub.url).origin },
-  });
-  await once(socket, 'open');
-  socket.send('hello');
-  const [message] = (await once(socket, 'message')) as [Buffer];
-  expect(message.toString()).toBe('hello');
-  const closed = once(socket, 'close');
-  await browser.request(`${hub.url}hub/logout`);
-  await closed;
 });
 
 test('activity that the gateway does not see is reported to the hub', async () => {

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../support/free-port.ts';
-import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { createHubFolder, type HubFolder, type HubProcess } from '../support/hub-process.ts';
 import { adminToken, fixtureApp, isAlive, type ServerModel } from '../support/server-hub.ts';
 import { managedService } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
@@ -118,34 +118,41 @@ test('a hub that was killed does not keep the next one from starting', async () 
   });
 });
 
-test.each([
-  ['an SQLite database', { log_dir: 'other-logs' }, 'uses the database', 'Hub.database_url'],
-  ['a folder for output', { database_url: 'sqlite:other.sqlite' }, 'writes to', 'Hub.log_dir'],
-])('two configurations cannot share %s', async (_, Hub, reason, setting) => {
-  await using folder = await createHubFolder();
-  await using hub = await folder.start();
-  const file = await writeBeside(folder, Hub);
-  const second = await folder.run(['start', '--config', file]);
-  expect(second.code).toBe(1);
-  expect(second.stderr).toContain(`Another hub (process ${hub.pid}) ${reason}`);
-  expect(second.stderr).toContain(`a ${setting} of its own`);
-});
+describe('two configurations in one folder', () => {
+  let folder: HubFolder;
+  let hub: HubProcess;
+  let service: Record<string, unknown>;
+  beforeAll(async () => {
+    folder = await createHubFolder({
+      Hub: { services: [await managedService('app', 'fixtures/apps/prints-environment.cjs')] },
+    });
+    hub = await folder.start();
+    service = await untilServiceReady(folder);
+  });
+  afterAll(() => folder[Symbol.asyncDispose]());
 
-test('two configurations in one folder leave the services of each other alone', async () => {
-  await using folder = await createHubFolder({
-    Hub: { services: [await managedService('app', 'fixtures/apps/prints-environment.cjs')] },
+  test.each([
+    ['an SQLite database', { log_dir: 'other-logs' }, 'uses the database', 'Hub.database_url'],
+    ['a folder for output', { database_url: 'sqlite:other.sqlite' }, 'writes to', 'Hub.log_dir'],
+  ])('cannot share %s', async (_, Hub, reason, setting) => {
+    const file = await writeBeside(folder, Hub);
+    const second = await folder.run(['start', '--config', file]);
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`Another hub (process ${hub.pid}) ${reason}`);
+    expect(second.stderr).toContain(`a ${setting} of its own`);
   });
-  await using hub = await folder.start();
-  const service = await untilServiceReady(folder);
-  const file = await writeBeside(folder, {
-    database_url: 'sqlite:other.sqlite',
-    log_dir: 'other-logs',
+
+  test('leave the services of each other alone', async () => {
+    const file = await writeBeside(folder, {
+      database_url: 'sqlite:other.sqlite',
+      log_dir: 'other-logs',
+    });
+    await using staging = await folder.start(file);
+    await until(() => staging.logged(/^service is ready$/).length > 0, 'its service is ready too');
+    staging.signal('SIGTERM');
+    expect(await staging.exited).toBe(0);
+    const { pid, restarts } = await untilServiceReady(folder);
+    expect({ pid, restarts }).toEqual({ pid: service['pid'], restarts: 0 });
+    expect(hub.logged(/service ended/)).toEqual([]);
   });
-  await using staging = await folder.start(file);
-  await until(() => staging.logged(/^service is ready$/).length > 0, 'its service is ready too');
-  staging.signal('SIGTERM');
-  expect(await staging.exited).toBe(0);
-  const { pid, restarts } = await untilServiceReady(folder);
-  expect({ pid, restarts }).toEqual({ pid: service['pid'], restarts: 0 });
-  expect(hub.logged(/service ended/)).toEqual([]);
 });

@@ -31,7 +31,11 @@ export interface HubFolder extends AsyncDisposable {
     environment?: Readonly<Record<string, string>>,
   ): Promise<Run>;
   /** The same in this process, in a tenth of the time. */
-  command(args: readonly string[], input?: string): Promise<Run>;
+  command(
+    args: readonly string[],
+    input?: string,
+    environment?: Readonly<Record<string, string>>,
+  ): Promise<Run>;
 }
 
 export interface ProcessConfig {
@@ -124,14 +128,14 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
       return { code, stdout, stderr };
     },
 
-    async command(args, piped = '') {
+    async command(args, piped = '', environment = {}) {
       const {
         exitCode: code,
         stdout,
         stderr,
       } = await runCommand(directory, withConfig(args), {
         piped,
-        env: process.env,
+        env: { ...process.env, ...environment },
       });
       return { code, stdout, stderr };
     },
