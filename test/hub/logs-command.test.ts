@@ -14,7 +14,7 @@ let hub: HubProcess;
 const ticker = (name: string) => [
   'sh',
   '-c',
-  `echo ${name} one; echo ${name} two; n=0; while :; do if [ -e ${name}.$n ]; then echo "${name} go $n"; n=$((n+1)); fi; sleep 0.25; done`,
+  `echo ${name} one; echo ${name} two; n=0; while :; do if [ -e ${name}.$n ]; then echo "${name} go $n"; n=$((n+1)); fi; sleep 0.05; done`,
 ];
 /** Serves, after it has said so; ends at once for the user who is to see that. */
 const server =
