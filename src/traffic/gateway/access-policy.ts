@@ -62,15 +62,10 @@ export function createCachedPasses(changes: ChangeWatch): AnswerCache<Authorized
 export function passKey(request: RequestLike): string | undefined {
   const { cookie, authorization } = request.headers;
   if (hasTokenParameter(request.url ?? '')) return undefined;
-  if (authorization === undefined) return bounded(single(cookie));
+  const token = cookie === undefined ? headerToken(request) : undefined;
   // No Cookie header holds a line feed, so neither passes for the other.
-  return cookie === undefined ? bounded(headerToken(request), '\n') : undefined;
-}
-
-function bounded(credential: string | undefined, prefix = ''): string | undefined {
-  return credential === undefined || credential.length > maxKeyLength
-    ? undefined
-    : prefix + credential;
+  const key = authorization === undefined ? single(cookie) : token && `\n${token}`;
+  return key === undefined || key.length > maxKeyLength ? undefined : key;
 }
 
 /** What the rules of a route say of a request: `HubError` refuses it, `everyone` lets it pass unasked. */
