@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 
 /** The proxy under test runs on the first core; upstream and load share the second. */
 export const proxyCore = 0;
@@ -35,15 +36,19 @@ export async function startPinned(options: {
 }): Promise<PinnedProcess> {
   const { core, command, port, isEndedByTerm = false } = options;
   const [program, ...args] = onCore(core, command);
+  // This process has no core of its own: a log that it reads too slowly would wait in the memory of its program.
+  const [tail, ...tailArgs] = onCore(loadCore, ['tail', '-c', '4000']);
+  const reader = spawn(tail, tailArgs, { stdio: ['pipe', 'pipe', 'inherit'] });
   const child = spawn(program, args, {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'ignore', reader.stdin],
     env: { ...process.env, NODE_ENV: 'production', ...options.environment },
   });
-  let complaints = '';
-  child.stderr.on('data', (chunk) => {
-    complaints = (complaints + chunk).slice(-4_000);
+  reader.stdin.destroy();
+  const complaints = text(reader.stdout);
+  await listening(port, child).catch(async (error: Error) => {
+    child.kill('SIGKILL');
+    throw new Error(`${error.message}: ${await complaints}`);
   });
-  await listening(port, child, () => complaints);
   return {
     ...meteredProcess(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
@@ -93,15 +98,11 @@ function residentBytesOf(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
-async function listening(
-  port: number,
-  child: ChildProcess,
-  complaints: () => string,
-): Promise<void> {
+async function listening(port: number, child: ChildProcess): Promise<void> {
   const deadline = Date.now() + 60_000;
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`a program ended at once: ${complaints()}`);
-    if (Date.now() > deadline) throw new Error(`nothing listens on ${port}: ${complaints()}`);
+    if (child.exitCode !== null) throw new Error('a program ended at once');
+    if (Date.now() > deadline) throw new Error(`nothing listens on ${port}`);
     const socket = connect(port, '127.0.0.1');
     const isOpen = await new Promise<boolean>((resolve) => {
       socket.once('connect', () => resolve(true)).once('error', () => resolve(false));

@@ -9,9 +9,9 @@ const folders = ['browser', 'deploy', 'examples', 'jupyter', 'kubernetes-api', '
 /** Starts an engine of containers, jobs or pods. */
 const startsEngine = /\b(?:hasDocker|hasPodman|hasCompose|hasSlurm|canRunPods)\(/;
 
-/** Starts a database, a directory, a front proxy, a browser or gateways for whole hubs. */
-const startsNeighbour =
-  /\/support\/(?:chromium|gateway-process|glewlwyd|haproxy|pebble|postgres|redis|slapd|systemd|web-servers)\.ts'/;
+/** Starts hubs or gateways as processes of their own, a database, a directory, a front proxy or a browser. */
+const startsProcess =
+  /\/support\/(?:chromium|gateway-process|glewlwyd|haproxy|hub-process|pebble|plugin-folder|postgres|redis|slapd|systemd|web-servers)\.ts'/;
 
 /** Test files of the project `foreign`: programs and inputs that nobody here wrote, and properties, tried at length. */
 export function foreignFiles(): string[] {
@@ -22,13 +22,13 @@ export function foreignFiles(): string[] {
 }
 
 /**
- * Test files of the project `world`: all in its folders, those elsewhere that start an engine, and those of hubs with
- * other programs around them.
+ * Test files of the project `world`: all in its folders, those elsewhere that start an engine, and those of hubs in
+ * processes of their own or with other programs around them.
  */
 export function worldFiles(): string[] {
   const remote = globSync('{src,plugins,test}/**/*.test.ts', { cwd: root }).filter((path) => {
     const source = readFileSync(join(root, path), 'utf8');
-    return startsEngine.test(source) || (path.startsWith('test/') && startsNeighbour.test(source));
+    return startsEngine.test(source) || (path.startsWith('test/') && startsProcess.test(source));
   });
   return [...folders.map((name) => `test/${name}/**/*.test.ts`), ...remote];
 }
