@@ -65,6 +65,8 @@ describe('hub init', () => {
       [['--url', 'hub.example.org'], 'is no address'],
       [['--login', 'facebook'], 'no login that is set up here'],
       [['--login', 'github'], '--set client_id='],
+      [['--server', 'jupyter'], '"jupyter" is no server that is set up here'],
+      [['--server', 'jupiter-lab'], 'For example: jupyter-lab, '],
       [['--url', 'https://h.example.org/', '--tls', 'files'], '--set certificate='],
       [['--url', 'https://h.example.org/', '--tls', 'magic'], 'does not end TLS'],
     ] as const) {

@@ -40,6 +40,15 @@ test.each([
   ['admin/groups', 'serach=x', 'serach', 'search', 'search=x'],
   ['admin/groups/crew', 'aftre=x', 'aftre', 'after', 'after=x'],
   ['admin/servers', 'shwo=failed', 'shwo', 'show', 'show=failed'],
+  // A value that cannot be.
+  [
+    'admin/users',
+    'show=runing&sort=-name',
+    'show=runing',
+    'show=running',
+    'show=running&sort=-name',
+  ],
+  ['admin/servers', 'show=faild&search=a', 'show=faild', 'show=failed', 'show=failed&search=a'],
   // Declared by the page itself.
   ['admin/services', 'serach=wiki', 'serach', 'search', 'search=wiki'],
   ['services', 'gruop=tools', 'gruop', 'group', 'group=tools'],

@@ -108,11 +108,14 @@ async function ask(flags: InitFlags, io: CliIo, directory: string): Promise<Init
     const name = (await questions?.ask('Your name there, to be the administrator: ')) ?? '';
     if (name !== '') admins.push(name);
   }
+  const isThere = async (program: string) => {
+    const launch = { command: [program], workingDirectory: directory, path: io.env['PATH'] };
+    return (await explainLaunchProblem(launch)) === undefined;
+  };
   const installed = await Promise.all(
-    Object.entries(serverKinds).map(async ([name, { program }]) => {
-      const launch = { command: [program], workingDirectory: directory, path: io.env['PATH'] };
-      return (await explainLaunchProblem(launch)) === undefined ? [name] : [];
-    }),
+    Object.entries(serverKinds).map(async ([name, { program }]) =>
+      (await isThere(program)) ? [name] : [],
+    ),
   );
   const servers = `${Object.keys(serverKinds).join(', ')}, none, or a command`;
   const server = await answer(
@@ -120,6 +123,11 @@ async function ask(flags: InitFlags, io: CliIo, directory: string): Promise<Init
     `What does each user get? (${servers})`,
     installed.flat()[0] ?? 'none',
   );
+  const isNamed = server === 'none' || server in serverKinds;
+  // Such as jupyter and code: programs, of which none is a server.
+  const isBeginning = Object.keys(serverKinds).some((name) => name.startsWith(server));
+  if (!isNamed && !/\s/.test(server) && (isBeginning || !(await isThere(server))))
+    refuse(`"${server}" is no server that is set up here, nor a command that starts one`, servers);
   return { title, url, tls, tlsSettings, login, loginSettings, admins, server };
 }
 

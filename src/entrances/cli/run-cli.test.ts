@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { useCommandLine } from '../../../test/support/command-line.ts';
 import { ConfigError } from '../../platform/errors.ts';
-import { startedAs } from '../../platform/files/program-folder.ts';
+import { programFolder, startedAs } from '../../platform/files/program-folder.ts';
 import type { CliIo } from './cli-io.ts';
 import { createProgram } from './run-cli.ts';
 
@@ -55,19 +55,23 @@ describe('hub', () => {
   });
 
   test.for([
-    ['/srv/hub/src/main.ts', 'npm run hub --'],
-    ['/srv/app/node_modules/.bin/hub', 'npx hub'],
-    ['/usr/local/bin/hub', 'hub'],
-  ] as const)('started as %s, names its commands as %s', async ([program, command]) => {
-    startedAs(program);
-    onTestFinished(() => startedAs('hub'));
-    expect((await hub('reload')).stderr).toContain(`with: ${command} start\n`);
-    const { stdout } = await hub('--help');
-    expect(stdout).toContain(`Usage: ${command} [options]`);
-    expect(stdout).toContain(`\n  ${command} init\n`);
-    expect((await hub('logs --help')).stdout).toContain(`  ${command} logs ada -f\n`);
-    expect((await hub('logs nobody')).stderr).toContain(`Users: ${command} user list`);
-  });
+    ['/srv/hub/src/main.ts', programFolder, 'npm run hub --'],
+    ['/srv/hub/src/main.ts', '/srv/config', 'node /srv/hub/src/main.ts'],
+    ['/srv/app/node_modules/.bin/hub', '/srv/app', 'npx hub'],
+    ['/usr/local/bin/hub', '/srv/config', 'hub'],
+  ] as const)(
+    'started as %s in %s, names its commands as %s',
+    async ([program, folder, command]) => {
+      startedAs(program, folder);
+      onTestFinished(() => startedAs('hub'));
+      expect((await hub('reload')).stderr).toContain(`with: ${command} start\n`);
+      const { stdout } = await hub('--help');
+      expect(stdout).toContain(`Usage: ${command} [options]`);
+      expect(stdout).toContain(`\n  ${command} init\n`);
+      expect((await hub('logs --help')).stdout).toContain(`  ${command} logs ada -f\n`);
+      expect((await hub('logs nobody')).stderr).toContain(`Users: ${command} user list`);
+    },
+  );
 
   test('is named nowhere else in what the program says', () => {
     const names = createProgram({} as CliIo).commands.map((each) => each.name());

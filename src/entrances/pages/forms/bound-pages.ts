@@ -127,11 +127,12 @@ export function createBoundPages(
       query: { ...ctx.query, ...(failure && options?.againQuery?.(failure.sent)) },
       requireRecentLogin: () => confirmLogin.require(ctx),
     });
-    const declared = declaredOf(operationOf(id), options);
+    const operation = operationOf(id);
+    const declared = declaredOf(operation, options);
     const answer = await show({
       layout: {
         ...(await pages.formLayoutFor(ctx)),
-        passedOver: failure === undefined ? passedOverAt(ctx, declared) : undefined,
+        passedOver: failure === undefined ? passedOverAt(ctx, declared, operation) : undefined,
       },
       model,
       params,

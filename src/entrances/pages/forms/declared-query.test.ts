@@ -31,3 +31,32 @@ test('no more than three names are shown, and none that is no word', () => {
   expect(passedOverAt(at(`call%20555=&${'x'.repeat(40)}=`), declared)?.names).toEqual(['…']);
   expect(passedOverAt(at('__proto__=&constructor='), declared)?.meant).toBeUndefined();
 });
+
+test('values that are taken as not said are named, with the closest that there is', () => {
+  const listing = {
+    query: z.object({
+      show: z.enum(['active', 'inactive']).optional().catch(undefined),
+      sort: z.enum(['name', '-name']).default('name').catch('name').optional(),
+      size: z.coerce
+        .number()
+        .pipe(z.literal([10, 25]))
+        .catch(25),
+    }),
+  };
+  const passedOver = (querystring: string) =>
+    passedOverAt(at(querystring), declaredOf(listing), listing);
+  expect(passedOver('show=active&sort=-name&size=10')).toBeUndefined();
+  expect(passedOver('show=&sort=&size=')).toBeUndefined();
+  expect(passedOver('show=aktive&sort=name')).toEqual({
+    names: ['show=aktive'],
+    meant: { names: ['show=active'], url: '/hub/list?show=active&sort=name' },
+  });
+  expect(passedOver('size=11&sort=%3Cb%3E')).toEqual({
+    names: ['sort=…', 'size=11'],
+    meant: undefined,
+  });
+  expect(passedOver('shwo=inactive&size=ten')).toEqual({
+    names: ['shwo', 'size=ten'],
+    meant: { names: ['show'], url: '/hub/list?show=inactive' },
+  });
+});
