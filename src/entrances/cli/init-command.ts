@@ -117,16 +117,17 @@ async function ask(flags: InitFlags, io: CliIo, directory: string): Promise<Init
       (await isThere(program)) ? [name] : [],
     ),
   );
-  const servers = `${Object.keys(serverKinds).join(', ')}, none, or a command`;
+  const known = Object.keys(serverKinds);
+  const servers = `${known.join(', ')}, none, or a command`;
   const server = await answer(
     flags.server,
     `What does each user get? (${servers})`,
     installed.flat()[0] ?? 'none',
   );
-  const isNamed = server === 'none' || server in serverKinds;
+  const isCommand = ![...known, 'none'].includes(server);
   // Such as jupyter and code: programs, of which none is a server.
-  const isBeginning = Object.keys(serverKinds).some((name) => name.startsWith(server));
-  if (!isNamed && !/\s/.test(server) && (isBeginning || !(await isThere(server))))
+  const isBeginning = known.some((name) => name.startsWith(server));
+  if (isCommand && !/\s/.test(server) && (isBeginning || !(await isThere(server))))
     refuse(`"${server}" is no server that is set up here, nor a command that starts one`, servers);
   return { title, url, tls, tlsSettings, login, loginSettings, admins, server };
 }

@@ -1,8 +1,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { OperationDeclaration } from '../../../operations/operation.ts';
-import { unknownParameters } from '../../../operations/unknown-parameters.ts';
-import { closestName } from '../../../platform/config/suggestion.ts';
+import { meantBy, unknownParameters } from '../../../operations/unknown-parameters.ts';
 import type { PassedOver } from '../elements/layout-props.ts';
 import type { PageOptions } from './binding.ts';
 
@@ -28,11 +27,11 @@ export function searchOf({ querystring }: Pick<Context, 'querystring'>, declared
 const shownName = /^[\w.-]{1,32}$/;
 const maxShown = 3;
 
-/** A name that nothing declares, or a value that its operation takes as not said, with what was meant. */
+/** What an address says and its page passes over: a name, or a name and its value. */
 interface Unknown {
-  readonly name: string;
-  readonly value?: string;
-  readonly meant: { readonly name: string; readonly value?: string } | undefined;
+  readonly said: readonly string[];
+  /** What was most likely meant; empty where nothing is alike. */
+  readonly meant: readonly string[];
 }
 
 /** What is not declared or cannot be, and the address with what was meant in its place. */
@@ -46,61 +45,41 @@ export function passedOverAt(
     ...unknownValues(query, schema?.shape ?? {}),
   ];
   if (unknown.length === 0) return undefined;
-  const names = unknown.map(({ name, value }) => {
-    const shown = [name, ...(value === undefined ? [] : [value])];
-    return shown.map((part) => (shownName.test(part) ? part : '…')).join('=');
-  });
+  const names = unknown.map(({ said }) =>
+    said.map((part) => (shownName.test(part) ? part : '…')).join('='),
+  );
   const shown = [...new Set(names.length > maxShown ? [...names.slice(0, maxShown), '…'] : names)];
-  const meantOf = new Map(unknown.map(({ name, meant }) => [name, meant]));
+  const meantOf = new Map(unknown.map(({ said: [name], meant }) => [name, meant]));
   const corrected = new URLSearchParams();
   for (const [name, value] of new URLSearchParams(querystring)) {
-    const known = meantOf.has(name) ? meantOf.get(name) : { name };
-    if (known !== undefined && (known.name === name || !(known.name in query)))
-      corrected.append(known.name, known.value ?? value);
+    const [known, meantValue = value] = meantOf.get(name) ?? [name];
+    if (known !== undefined && (known === name || !(known in query)))
+      corrected.append(known, meantValue);
   }
-  const meant = [...meantOf.values()].flatMap((each) =>
-    each === undefined ? [] : [Object.values(each).join('=')],
-  );
+  const meant = new Set(unknown.map((each) => each.meant.join('=')).filter((each) => each !== ''));
   return {
     names: shown,
-    meant:
-      meant.length === 0 ? undefined : { names: [...new Set(meant)], url: `${path}?${corrected}` },
+    meant: meant.size === 0 ? undefined : { names: [...meant], url: `${path}?${corrected}` },
   };
 }
 
 function unknownNames(query: object, declared: readonly string[]): Unknown[] {
   return unknownParameters(query, declared).map(({ name, meant }) => ({
-    name,
-    meant: meant === undefined ? undefined : { name: meant },
+    said: [name],
+    meant: meant === undefined ? [] : [meant],
   }));
 }
 
-/** Values that the operation's own description says are taken as not said; a form sends those empty that nobody chose. */
-function unknownValues(
-  query: Context['query'],
-  shape: Readonly<Record<string, z.core.$ZodType>>,
-): Unknown[] {
+/** Values that the operation takes as not said; a form sends those empty that nobody chose. */
+function unknownValues(query: Context['query'], shape: z.core.$ZodShape): Unknown[] {
   return Object.entries(shape).flatMap(([name, described]) => {
-    const value = query[name] || undefined;
-    const caught = unwrapped(described);
-    if (value === undefined || !(caught instanceof z.ZodCatch)) return [];
-    const { innerType } = caught.def;
-    if (z.safeParse(innerType, value).success) return [];
-    const plain = unwrapped(innerType);
-    const values = plain instanceof z.ZodEnum ? plain.options.map(String) : [];
-    const meant = closestName(String(value), values);
-    return [
-      {
-        name,
-        value: String(value),
-        meant: meant === undefined ? undefined : { name, value: meant },
-      },
-    ];
+    const caught = described instanceof z.ZodOptional ? described.unwrap() : described;
+    const value = query[name] ?? '';
+    if (value === '' || !(caught instanceof z.ZodCatch)) return [];
+    const { error } = z.safeParse(caught.unwrap(), value);
+    if (error === undefined) return [];
+    const values = error.issues.flatMap((issue) => ('values' in issue ? issue.values : []));
+    const meant = meantBy(String(value), values.map(String));
+    return [{ said: [name, String(value)], meant: meant === undefined ? [] : [name, meant] }];
   });
-}
-
-function unwrapped(described: z.core.$ZodType): z.core.$ZodType {
-  return described instanceof z.ZodOptional || described instanceof z.ZodDefault
-    ? unwrapped(described.def.innerType)
-    : described;
 }
