@@ -80,6 +80,17 @@ describe('hub init', () => {
     expect(left.stderr).toContain('nothing was written');
   });
 
+  test('takes a program for what each user gets, but not one that starts no server', async () => {
+    const folder = emptyFolder();
+    for (const name of ['jupyter', 'my-app'])
+      writeFileSync(join(folder, name), '#!/bin/sh\n', { mode: 0o755 });
+    const init = async (server: string) => {
+      const args = ['init', '--yes', '--server', server];
+      return (await runCommand(folder, args, { env: { ...env, PATH: folder } })).exitCode;
+    };
+    expect([await init('jupyter'), await init('my-app')]).toEqual([1, 0]);
+  });
+
   const canVerify = requires('openssl', 'systemd');
   test.skipIf(!canVerify)(
     'takes certificates of files, and writes a unit that systemd understands',
