@@ -229,7 +229,7 @@ export async function run(signals: Signals | undefined): Promise<void> {
   process.stdout.on('error', () => {});
   process.on('exit', () => openedLog?.flushNow());
 
-  startedAs(process.argv[1] ?? '');
+  startedAs(process.argv[1] ?? '', process.cwd());
   const args = process.argv.slice(2);
   if (args[0] === 'start') earlyWarnings = [];
   process.exitCode = await runCli(args, {

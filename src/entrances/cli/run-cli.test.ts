@@ -63,7 +63,7 @@ describe('hub', () => {
     'started as %s in %s, names its commands as %s',
     async ([program, folder, command]) => {
       startedAs(program, folder);
-      onTestFinished(() => startedAs('hub'));
+      onTestFinished(() => startedAs('hub', folder));
       expect((await hub('reload')).stderr).toContain(`with: ${command} start\n`);
       const { stdout } = await hub('--help');
       expect(stdout).toContain(`Usage: ${command} [options]`);

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
-import process from 'node:process';
 
 /** Folder of the program, with its package.json: that of its sources, or of the package made from them. */
 export const programFolder = findPackage(import.meta.dirname);
@@ -21,7 +20,7 @@ function findPackage(folder: string): string {
 let called = 'hub';
 
 /** Says, at the start of the process, as what program it was started: from its sources, the packages of a folder, or the path. */
-export function startedAs(program: string, folder = process.cwd()): void {
+export function startedAs(program: string, folder: string): void {
   // npm knows the script in the folder of the sources alone.
   if (program.endsWith('.ts'))
     called = folder === programFolder ? 'npm run hub --' : `node ${program}`;
