@@ -79,6 +79,23 @@ test('the lines of a busy time go by few writes', async () => {
   expect(output.writes()).toBeLessThan(10);
 });
 
+test('a full batch is written without waiting for the next time', async () => {
+  const { output, writer } = setUp();
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  writer.write('first\n');
+  await expect.poll(() => output.writes()).toBe(1);
+  const line = `${'x'.repeat(1_023)}\n`;
+  for (let lines = 0; lines < 63; lines += 1) writer.write(line);
+  await new Promise(setImmediate);
+  expect(output.writes()).toBe(1);
+  writer.write(line);
+  await new Promise(setImmediate);
+  expect(output.writes()).toBe(2);
+  expect(output.text()).toBe(`first\n${line.repeat(64)}`);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test('tokens of the hub are masked, wherever they stand', async () => {
   const { output, writer } = setUp();
   const token = `hub_${'a-Z_9'.repeat(9).slice(0, 43)}`;

@@ -52,6 +52,7 @@ export function createLogWriter(options: {
   let batch: Buffer | undefined;
   let batchLines = 0;
   let isScheduled = false;
+  let timer: NodeJS.Timeout | undefined;
   let isGone = false;
   let lastWriteMs = Number.NEGATIVE_INFINITY;
   let droppedLines = 0;
@@ -82,10 +83,12 @@ export function createLogWriter(options: {
     isScheduled = true;
     const sinceLastMs = performance.now() - lastWriteMs;
     if (sinceLastMs >= writeIntervalMs) setImmediate(writeBatch);
-    else setTimeout(writeBatch, writeIntervalMs - sinceLastMs);
+    else timer = setTimeout(writeBatch, writeIntervalMs - sinceLastMs);
   }
 
   function writeBatch(): void {
+    clearTimeout(timer);
+    timer = undefined;
     batch ??= nextBatch();
     if (batch === undefined) {
       becomeIdle();
@@ -147,6 +150,8 @@ export function createLogWriter(options: {
       pending.push(line);
       pendingChars += line.length;
       if (!isScheduled) schedule();
+      // Lines that waited longer would grow old for the garbage collector: most of what it has to collect with pauses.
+      else if (timer !== undefined && pendingChars >= batchChars) writeBatch();
     },
     async flush(deadlineMs) {
       if (!isScheduled) return true;
