@@ -21,7 +21,7 @@ export interface RequestRecord {
   /** What had been sent on its connection before. */
   readonly sentBytesBefore: number;
   /** Undefined without `Hub.tracing`. */
-  readonly trace?: RequestTrace;
+  readonly trace: RequestTrace | undefined;
 }
 
 /** The trace that a request belongs to. */
@@ -64,6 +64,7 @@ export function recordOf(req: RecordedRequest): RequestRecord {
       startedAtMs: performance.now(),
       socket: req.socket,
       sentBytesBefore: req.socket.bytesWritten,
+      trace: undefined,
     };
     req[key] = record;
   }
@@ -72,9 +73,9 @@ export function recordOf(req: RecordedRequest): RequestRecord {
 
 /** Notes the trace of a request, whose id is the request's own unless the client has sent another one. */
 export function noteTrace(req: RecordedRequest, trace: RequestTrace): void {
-  const record = recordOf(req);
-  const isClients = record.id === req.headers['x-request-id'];
-  req[key] = { ...record, id: isClients ? record.id : trace.traceId, trace };
+  const { id, startedAtMs, socket, sentBytesBefore } = recordOf(req);
+  const ownId = id === req.headers['x-request-id'] ? id : trace.traceId;
+  req[key] = { id: ownId, startedAtMs, socket, sentBytesBefore, trace };
 }
 
 /** How a request ended; to be asked when its response is closed. */

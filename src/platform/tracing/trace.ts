@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
+import type { RequestTrace } from '../http/request-log.ts';
 import { type TraceParent, traceHeaders } from './trace-context.ts';
 
 /** Names to values; what is undefined is left out. */
@@ -32,10 +33,30 @@ interface Span {
   readonly startedAtMs: number;
 }
 
-/** A request in its trace. Where the trace is not recorded, it only passes on the ids. */
-export class Trace {
+/** A request in a trace that is not recorded: most of them, so that it is to cost next to nothing. */
+export class UnrecordedTrace implements RequestTrace {
   readonly traceId: string;
-  readonly #isSampled: boolean;
+  readonly #parent: TraceParent | undefined;
+
+  /** Without a parent, the second half of the id must not be all zeros. */
+  constructor(traceId: string, parent: TraceParent | undefined) {
+    this.traceId = traceId;
+    this.#parent = parent;
+  }
+
+  decided(): void {}
+
+  forwarding(): string[] {
+    const { traceId } = this;
+    // The sender's is replaced where the flag that goes with it is (W3C Trace Context Level 2 §3.4).
+    const spanId = this.#parent === undefined ? traceId.slice(16) : newSpanId();
+    return traceHeaders({ traceId, spanId, isSampled: false, state: this.#parent?.state });
+  }
+}
+
+/** A request in a trace that is recorded. */
+export class Trace implements RequestTrace {
+  readonly traceId: string;
   readonly #state: string | undefined;
   readonly #finish: (span: FinishedSpan) => void;
   readonly #root: Span;
@@ -44,7 +65,6 @@ export class Trace {
 
   constructor(options: {
     readonly traceId: string;
-    readonly isSampled: boolean;
     readonly parent: TraceParent | undefined;
     readonly method: string;
     /** By the clock of `performance.now()`. */
@@ -52,7 +72,6 @@ export class Trace {
     readonly finish: (span: FinishedSpan) => void;
   }) {
     this.traceId = options.traceId;
-    this.#isSampled = options.isSampled;
     this.#state = options.parent?.state;
     this.#finish = options.finish;
     const { method, parent, startedAtMs } = options;
@@ -65,14 +84,13 @@ export class Trace {
     };
   }
 
-  /** Notes that it is decided what becomes of the request, and the route that it belongs to. */
   decided(verdict: string, route: string | undefined): void {
     this.#route = route;
     const { startedAtMs } = this.#root;
     this.#end({ ...this.#begin('guard', 'internal'), startedAtMs }, { 'hub.verdict': verdict });
   }
 
-  /** Headers for the upstream, names and values in turn. The span of its answer ends with the request. */
+  /** The span of the answer ends with the request. */
   forwarding(): string[] {
     this.#forward ??= this.#begin('forward', 'client');
     return this.#headersIn(this.#forward);
@@ -127,12 +145,11 @@ export class Trace {
   }
 
   #headersIn({ id }: Span): string[] {
-    const [isSampled, state] = [this.#isSampled, this.#state];
-    return traceHeaders({ traceId: this.traceId, spanId: id, isSampled, state });
+    const [traceId, state] = [this.traceId, this.#state];
+    return traceHeaders({ traceId, spanId: id, isSampled: true, state });
   }
 
   #end(span: Span, attributes: Attributes, isError = false): void {
-    if (!this.#isSampled) return;
     this.#finish({
       traceId: this.traceId,
       spanId: span.id,
@@ -148,7 +165,7 @@ export class Trace {
   }
 }
 
-/** The trace of the request on whose behalf something is done. */
+/** The trace of the request on whose behalf something is done, where it is recorded. */
 export const currentTrace = new AsyncLocalStorage<Trace>();
 
 /** As OTLP writes attributes (`opentelemetry.proto.common.v1.KeyValue`); 64-bit numbers are text in its JSON. */

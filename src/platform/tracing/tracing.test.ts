@@ -8,7 +8,7 @@ import { recordOf } from '../http/request-log.ts';
 import { createSpanExporter } from './span-exporter.ts';
 import type { FinishedSpan } from './trace.ts';
 import { readTraceParent, traceHeaders } from './trace-context.ts';
-import { createTracing } from './tracing.ts';
+import { createTracing, type Tracing } from './tracing.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';
@@ -61,18 +61,22 @@ describe('tracestate (§3.3)', () => {
 });
 
 describe('which traces are recorded', () => {
-  async function flagsOf(
-    settings: { trust_parent: boolean; sample_ratio: number },
-    sent: readonly string[],
-  ): Promise<string[]> {
+  function tracingOf(settings: { trust_parent: boolean; sample_ratio: number }): Tracing {
     const endpoint = 'http://127.0.0.1:9/v1/traces';
-    await using tracing = createTracing({
+    return createTracing({
       config: { endpoint, headers: {}, service_name: 'hub', ...settings },
       secrets: [new Secret('the secret of all processes')],
       instanceName: 'one',
       version: '1',
       log,
     });
+  }
+
+  async function flagsOf(
+    settings: { trust_parent: boolean; sample_ratio: number },
+    sent: readonly string[],
+  ): Promise<string[]> {
+    await using tracing = tracingOf(settings);
     const flags = (traceparent: string) => {
       const req = new IncomingMessage(new Socket());
       req.headers['traceparent'] = traceparent;
@@ -84,6 +88,29 @@ describe('which traces are recorded', () => {
     };
     return sent.map(flags);
   }
+
+  test('one that is not recorded is passed on all the same, under an id that is valid', async () => {
+    await using tracing = tracingOf({ trust_parent: false, sample_ratio: 0 });
+    const passedOn = (headers: Readonly<Record<string, string>>) => {
+      const req = new IncomingMessage(new Socket());
+      Object.assign(req.headers, headers);
+      let passed: readonly string[] = [];
+      tracing.request(req, new ServerResponse(req), () => {
+        passed = recordOf(req).trace?.forwarding() ?? [];
+      });
+      return { id: recordOf(req).id, passed };
+    };
+    const made = passedOn({});
+    expect(made.id).toMatch(/^[0-9a-f]{32}$/);
+    expect(made.passed).toEqual(['traceparent', `00-${made.id}-${made.id.slice(16)}-00`]);
+    const ofClient = passedOn({ 'x-request-id': traceId });
+    expect(ofClient.passed[1]).toContain(`-${traceId}-`);
+    const useless = passedOn({ 'x-request-id': `1${'0'.repeat(31)}` });
+    expect(useless.passed[1]).toMatch(/^00-(?!10{31}).{32}-(?!0{16}).{16}-00$/);
+    const [, parent, , state] = passedOn({ traceparent: valid, tracestate: 'a=1' }).passed;
+    expect(parent).toMatch(new RegExp(`^00-${traceId}-(?!${spanId}).{16}-00$`));
+    expect(state).toBe('a=1');
+  });
 
   test('the sender decides only where it is trusted', async () => {
     const sent = [valid, valid.replace(/01$/, '00')];

@@ -14,7 +14,7 @@ import {
   recordOf,
 } from '../http/request-log.ts';
 import { createSpanExporter } from './span-exporter.ts';
-import { currentTrace, Trace } from './trace.ts';
+import { currentTrace, Trace, UnrecordedTrace } from './trace.ts';
 import { readTraceParent } from './trace-context.ts';
 
 /** Puts requests into traces, and exports those that are recorded. */
@@ -47,32 +47,36 @@ export function createTracing(options: {
     },
     log,
   });
-  const key = options.secrets[0]?.reveal() ?? '';
+  const key = Number.parseInt(hash('sha256', options.secrets[0]?.reveal() ?? '').slice(0, 8), 16);
 
-  /** By its id, so that every process decides the same; by the secret, so that no visitor does. */
+  /**
+   * By its id, so that every process decides the same; by the secret, so that no visitor does without having seen one
+   * that is recorded. A hash that is fit for more would cost more than all the rest of a trace that is not recorded.
+   */
   function isChosen(traceId: string): boolean {
-    // For each request: an Hmac would cost several times as much, and ids are of one length.
-    const digest = hash('sha256', key + traceId);
-    return Number.parseInt(digest.slice(0, 8), 16) < config.sample_ratio * 2 ** 32;
+    return mixed(Number.parseInt(traceId.slice(24), 16) ^ key) < config.sample_ratio * 2 ** 32;
   }
 
   function within(req: IncomingMessage, follow: (trace: Trace) => void, serve: () => void): void {
     const parent = readTraceParent(req.headers);
-    const [path = ''] = (req.url ?? '').split('?');
     // Nobody looks for the probes and reports of every second.
-    if (parent === undefined && isRoutine.test(path)) {
+    if (parent === undefined && isRoutine.test(pathOf(req))) {
       serve();
       return;
     }
     const { id, startedAtMs } = recordOf(req);
-    const traceId = parent?.traceId ?? traceIdOf(id);
+    const traceId = parent?.traceId ?? traceIdOf(id, req);
     const isSampled =
       parent !== undefined && config.trust_parent ? parent.isSampled : isChosen(traceId);
+    if (!isSampled) {
+      noteTrace(req, new UnrecordedTrace(traceId, parent));
+      serve();
+      return;
+    }
     const { method = '' } = req;
-    const finish = exporter.add;
-    const trace = new Trace({ traceId, isSampled, parent, method, startedAtMs, finish });
+    const trace = new Trace({ traceId, parent, method, startedAtMs, finish: exporter.add });
     noteTrace(req, trace);
-    if (isSampled) follow(trace);
+    follow(trace);
     currentTrace.run(trace, serve);
   }
 
@@ -101,8 +105,22 @@ function attributesOf(req: IncomingMessage) {
   return { 'url.path': path, 'hub.request_id': recordOf(req).id };
 }
 
-/** A UUID is an id of a trace, its hyphens aside; of other ids of requests none can be made. */
-function traceIdOf(requestId: string): string {
+function pathOf({ url = '' }: IncomingMessage): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
+
+/** Spreads a number evenly over 32 bits (the finalizer of MurmurHash3). */
+function mixed(number: number): number {
+  let bits = Math.imul(number ^ (number >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}
+
+/** A UUID is an id of a trace, its hyphens aside; of other ids that clients send none can be made. */
+function traceIdOf(requestId: string, { headers }: IncomingMessage): string {
   const digits = requestId.replaceAll('-', '');
-  return /^(?!0{32})[0-9a-f]{32}$/.test(digits) ? digits : randomUUID().replaceAll('-', '');
+  const isTraceId =
+    requestId !== headers['x-request-id'] || /^(?!.{16}0{16})[0-9a-f]{32}$/.test(digits);
+  return isTraceId ? digits : randomUUID().replaceAll('-', '');
 }

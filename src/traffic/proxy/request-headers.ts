@@ -33,7 +33,10 @@ type Fate =
   | 'origin'
   | 'cookie'
   | 'authorization'
-  | 'referer';
+  | 'referer'
+  | 'trace';
+
+const traceNames = ['traceparent', 'tracestate'] as const;
 
 /** Common names, so that most headers need one lookup and no pattern. */
 const fates = new Map<string, Fate>([
@@ -80,6 +83,7 @@ const fates = new Map<string, Fate>([
   ['host', 'host'],
   ['origin', 'origin'],
   ['referer', 'referer'],
+  ...traceNames.map((name) => [name, 'trace'] as const),
 ]);
 
 /**
@@ -94,8 +98,6 @@ for (const [name, fate] of fates) {
   }
 }
 
-const traceNames = new Set(['traceparent', 'tracestate']);
-
 /**
  * Builds the headers a forwarded request carries. The length of the body is left to the caller, who
  * frames it again. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
@@ -103,13 +105,15 @@ const traceNames = new Set(['traceparent', 'tracestate']);
 export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   const { route, traceHeaders } = source;
   const headers = route.isHop ? hopRequestHeaders(source) : appRequestHeaders(source);
-  return traceHeaders === undefined
-    ? headers
-    : [...withoutNames(headers, traceNames), ...traceHeaders];
+  if (traceHeaders === undefined) return headers;
+  const mayHoldThem = route.isHop || route.requestEdits !== undefined;
+  const rest = mayHoldThem ? withoutNames(headers, new Set(traceNames)) : headers;
+  rest.push(...traceHeaders);
+  return rest;
 }
 
 function appRequestHeaders(source: RequestHeaderSource): string[] {
-  const { rawHeaders, route, client, headersToAdd, stripAuthorization } = source;
+  const { rawHeaders, route, client, headersToAdd, stripAuthorization, traceHeaders } = source;
   const pairs: string[] = [];
   let connectionOptions = '';
   let hasHost = false;
@@ -148,6 +152,9 @@ function appRequestHeaders(source: RequestHeaderSource): string[] {
         break;
       case 'referer':
         pairs.push(name, stripAuthorization ? withoutTokenParameter(value) : value);
+        break;
+      case 'trace':
+        if (traceHeaders === undefined) pairs.push(name, value);
         break;
     }
   }
