@@ -96,6 +96,18 @@ const chp = disposables.use(
     },
   }),
 );
+const emptyPort = await freePort();
+const empty = disposables.use(
+  await startPinned({
+    core,
+    command: [
+      process.execPath,
+      join(import.meta.dirname, 'gateway', 'empty-handler.ts'),
+      String(emptyPort),
+    ],
+    port: emptyPort,
+  }),
+);
 const chpUrl = `http://127.0.0.1:${chp.port}/`;
 const nginxPort = await freePort();
 const nginxUrl = `http://127.0.0.1:${nginxPort}/`;
@@ -159,6 +171,12 @@ function measureSmall(): Promise<Measurement[]> {
       url: `${nginxUrl}checked/${guarded}`,
       headers,
       processes: [nginx, hub.process],
+    },
+    {
+      name: 'empty node:http handler',
+      url: `http://127.0.0.1:${emptyPort}/${guarded}`,
+      headers,
+      processes: [empty],
     },
     {
       name: 'hub, one route',
@@ -269,6 +287,12 @@ function compile(): Report {
   };
 }
 
+function smallOf(name: string): Measurement {
+  const measured = small.find((measurement) => measurement.name === name);
+  if (measured === undefined) throw new Error(`${name} was not measured`);
+  return measured;
+}
+
 function criteria(): Criterion[] {
   const ofSmall = (
     label: string,
@@ -276,8 +300,7 @@ function criteria(): Criterion[] {
     goal: number,
     isAim = false,
   ): Criterion => {
-    const [one, other] = pair.map((name) => small.find((measurement) => measurement.name === name));
-    if (one === undefined || other === undefined) throw new Error(`${pair} was not measured`);
+    const [one, other] = [smallOf(pair[0]), smallOf(pair[1])];
     return {
       label,
       figure: ratioOf(one.roundRequestsPerSecond, other.roundRequestsPerSecond),
@@ -308,6 +331,7 @@ function criteria(): Criterion[] {
       unit: '×',
     };
   };
+  const [ofHub, ofPeer] = [smallOf('hub, guarded'), smallOf('configurable-http-proxy')];
   const [largeHub, , largeNginx] = large;
   if (largeHub === undefined || largeNginx === undefined) throw new Error('nothing was measured');
   const uploadGrowth = Math.max(...(uploads[0]?.all ?? []).map(({ grownMiB }) => grownMiB));
@@ -317,6 +341,26 @@ function criteria(): Criterion[] {
       ['hub, guarded', 'configurable-http-proxy'],
       2.6,
     ),
+    ofSmall(
+      '(a) guarded route against an empty node:http handler, which asks no upstream',
+      ['hub, guarded', 'empty node:http handler'],
+      0.7,
+      true,
+    ),
+    {
+      label: '(a) p99 of the guarded route against its p50',
+      figure: ofHub.p99Ms / ofHub.p50Ms,
+      goal: 3,
+      bound: 'most',
+      unit: '×',
+    },
+    {
+      label: '(a) p99 of configurable-http-proxy against that of the guarded route',
+      figure: ofPeer.p99Ms / ofHub.p99Ms,
+      goal: 2,
+      bound: 'least',
+      unit: '×',
+    },
     ofSmall(
       '(b) public route against configurable-http-proxy',
       ['hub, public', 'configurable-http-proxy'],

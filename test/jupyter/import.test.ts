@@ -6,7 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { useCommandLine } from '../support/command-line.ts';
+import { usePostgres } from '../support/databases.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { queryPostgres } from '../support/postgres.ts';
 import { pathOf, requires } from '../support/requires.ts';
 
 const fixtures = join(import.meta.dirname, '..', '..', 'fixtures', 'jupyter');
@@ -59,27 +61,76 @@ print(json.dumps([
 ]))
 `;
 
-describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', () => {
+/** The database of an old JupyterHub, and what can be done to it behind its back. */
+interface OldDatabase {
+  readonly url: string;
+  /** Everything in it. */
+  contents(): Promise<unknown>;
+  change(statement: string): Promise<unknown>;
+}
+
+function sqliteDatabase(directory: string): OldDatabase {
+  const file = join(directory, 'jupyterhub.sqlite');
+  return {
+    url: `sqlite:///${file}`,
+    contents: async () => readFileSync(file),
+    async change(statement) {
+      using database = new DatabaseSync(file);
+      database.exec(statement);
+    },
+  };
+}
+
+function postgresDatabase(url: string): OldDatabase {
+  const ask = (statement: string) => queryPostgres(url, statement);
+  return {
+    url: url.replace(/^postgres(ql)?:/, 'postgresql+psycopg2:'),
+    async contents() {
+      const tables = await ask("select tablename from pg_tables where schemaname = 'public'");
+      const names = tables.map(({ tablename }) => String(tablename)).sort();
+      return Promise.all(
+        names.map((name) => ask(`select * from ${name} as row order by row::text`)),
+      );
+    },
+    change: ask,
+  };
+}
+
+describe.runIf(requires('python3-jupyterhub'))('the SQLite file of a JupyterHub', () => {
+  testImport(async (directory) => sqliteDatabase(directory));
+});
+
+describe.runIf(requires('python3-jupyterhub', 'python3-psycopg2', 'postgres'))(
+  'the PostgreSQL database of a JupyterHub',
+  () => {
+    const postgres = usePostgres();
+    testImport(async () => postgresDatabase(await postgres().createEmptyDatabase()));
+  },
+);
+
+function testImport(create: (directory: string) => Promise<OldDatabase>): void {
   const python = async (...args: string[]): Promise<unknown> => {
     const { stdout } = await promisify(execFile)(pathOf('python3-jupyterhub'), args);
     return JSON.parse(stdout);
   };
   let folder: HubFolder;
-  let old: string;
+  let directory: string;
+  let old: OldDatabase;
   let tokens: Record<string, string>;
   beforeAll(async () => {
-    old = join(mkdtempSync(join(tmpdir(), 'jupyterhub-')), 'jupyterhub.sqlite');
-    tokens = (await python(join(fixtures, 'old_hub.py'), `sqlite:///${old}`)) as typeof tokens;
+    directory = mkdtempSync(join(tmpdir(), 'jupyterhub-'));
+    old = await create(directory);
+    tokens = (await python(join(fixtures, 'old_hub.py'), old.url)) as typeof tokens;
     const services = [{ name: 'wiki', api_token: 'wikis-configured-token' }];
     folder = await createHubFolder({ Hub: { services } });
   });
   afterAll(async () => {
     await folder?.[Symbol.asyncDispose]();
-    rmSync(join(old, '..'), { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   const importIt = (...more: string[]) =>
-    folder.command(['import', 'jupyterhub', '--database', `sqlite:///${old}`, ...more]);
+    folder.command(['import', 'jupyterhub', '--database', old.url, ...more]);
   const report = async (...more: string[]) => {
     const { stdout, stderr } = await importIt('--json', ...more);
     expect(stderr).toBe('');
@@ -89,14 +140,10 @@ describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', (
       left: { what: string }[];
     };
   };
-  const changeOld = (statement: string) => {
-    using database = new DatabaseSync(old);
-    database.exec(statement);
-  };
   const doctor = async () => (await folder.command(['doctor'])).stdout;
 
   test('is taken over once, and its clients go on with the tokens they have', async () => {
-    const before = readFileSync(old);
+    const before = await old.contents();
     expect((await importIt('--dry-run')).stdout).toMatch(
       /^Would take over:.* 4 API tokens \(4 new\)/s,
     );
@@ -127,7 +174,7 @@ describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', (
     const again = Object.values((await report('--update')).taken);
     expect(again.every((each) => each['added'] === 0 && each['changed'] === 0)).toBe(true);
     expect(again.every((each) => each['removed'] === 0)).toBe(true);
-    expect(readFileSync(old)).toEqual(before);
+    expect(await old.contents()).toEqual(before);
     expect(await doctor()).toMatch(/^ok +tokens of JupyterHub +4 of them were not used here yet$/m);
 
     await using _hub = await folder.start();
@@ -153,7 +200,7 @@ describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', (
   });
 
   test('comes with the passwords of TLJH, and the users who have one alone', async () => {
-    const file = join(old, '..', 'passwords.dbm');
+    const file = join(directory, 'passwords.dbm');
     const hash = '$2b$04$f9xDMPcpXAW.ovPp7pAs/eFJQwJsP5fAHqML6mI/uABJjix7ZIW5q';
     const write =
       'import dbm, sys\nfile = dbm.open(sys.argv[1], "c")\nfor name in "ada", "dora": file[name] = sys.argv[2]\nfile.close()\nprint("{}")';
@@ -172,7 +219,7 @@ describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', (
   });
 
   test('is followed by --update until the day of the move', async () => {
-    changeOld(`update users set admin = 1 where name = 'carol@EXAMPLE.org';
+    await old.change(`update users set admin = true where name = 'carol@EXAMPLE.org';
       delete from api_tokens where note = 'script';
       delete from user_group_map where user_id = (select id from users where name = 'ada');`);
     const untouched = Object.values((await report()).taken);
@@ -186,16 +233,16 @@ describe.runIf(requires('python3-jupyterhub'))('the database of a JupyterHub', (
   test.each([
     [
       'with two users who would be one',
-      "insert into users (name, admin, cookie_id) values ('bob smith', 0, 'x')",
+      "insert into users (name, admin, cookie_id) values ('bob smith', false, 'x')",
       '"Bob Smith", "bob smith"',
     ],
-    ['that lacks a table', 'drop table spawners', 'there is no table spawners'],
+    ['that lacks a table', 'alter table spawners rename to lost', 'there is no table spawners'],
     ['of a newer JupyterHub', "update alembic_version set version_num = 'f00'", '"f00"'],
     ['of another program', 'drop table alembic_version', 'no database of a JupyterHub'],
   ])('%s is refused', async (_, statement, words) => {
-    changeOld(statement);
+    await old.change(statement);
     const { code, stderr } = await importIt('--dry-run');
     expect(stderr).toContain(words);
     expect(code).toBe(1);
   });
-});
+}
