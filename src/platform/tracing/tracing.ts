@@ -119,8 +119,13 @@ function mixed(number: number): number {
 
 /** A UUID is an id of a trace, its hyphens aside; of other ids that clients send none can be made. */
 function traceIdOf(requestId: string, { headers }: IncomingMessage): string {
+  if (requestId !== headers['x-request-id']) return withoutHyphens(requestId);
   const digits = requestId.replaceAll('-', '');
-  const isTraceId =
-    requestId !== headers['x-request-id'] || /^(?!.{16}0{16})[0-9a-f]{32}$/.test(digits);
-  return isTraceId ? digits : randomUUID().replaceAll('-', '');
+  return /^(?!.{16}0{16})[0-9a-f]{32}$/.test(digits) ? digits : withoutHyphens(randomUUID());
+}
+
+/** For each request: `replaceAll` takes several times as long. */
+function withoutHyphens(uuid: string): string {
+  const fields = uuid.slice(0, 8) + uuid.slice(9, 13) + uuid.slice(14, 18);
+  return fields + uuid.slice(19, 23) + uuid.slice(24);
 }

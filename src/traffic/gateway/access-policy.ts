@@ -1,4 +1,4 @@
-import { type Answered, headerToken, type RequestLike, single } from '../../client/decision.ts';
+import { type Answered, headerToken, type RequestLike } from '../../client/decision.ts';
 import type { AnswerCache } from '../../platform/concurrency/answer-cache.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { CanonicalPath, ClientAddress } from '../../platform/http/request-address.ts';
@@ -64,8 +64,8 @@ export function passKey(request: RequestLike): string | undefined {
   if (hasTokenParameter(request.url ?? '')) return undefined;
   const token = cookie === undefined ? headerToken(request) : undefined;
   // No Cookie header holds a line feed, so neither passes for the other.
-  const key = authorization === undefined ? single(cookie) : token && `\n${token}`;
-  return key === undefined || key.length > maxKeyLength ? undefined : key;
+  const key = authorization === undefined ? cookie : token && `\n${token}`;
+  return typeof key !== 'string' || key.length > maxKeyLength ? undefined : key;
 }
 
 /** What the rules of a route say of a request: `HubError` refuses it, `everyone` lets it pass unasked. */
