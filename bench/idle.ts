@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createHubFolder } from '../test/support/hub-process.ts';
 import { pathOf, requires } from '../test/support/requires.ts';
+import { exactCpuSeconds } from './gateway/pinned-process.ts';
 import { writeResultsTable } from './results-table.ts';
 
 const { values } = parseArgs({
@@ -127,14 +128,13 @@ async function measure(pid: number): Promise<Cost> {
   };
 }
 
-/** Of all its threads: processor time (proc(5), 100 ticks a second), and how often they gave the processor up. */
+/** Of all its threads: processor time, and how often they gave the processor up (proc(5)). */
 async function countersOf(pid: number) {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   let switches = 0;
   for (const thread of await readdir(`/proc/${pid}/task`)) {
     const status = await readFile(`/proc/${pid}/task/${thread}/status`, 'utf8').catch(() => '');
     switches += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0);
   }
-  return { cpuSeconds: (Number(fields[11]) + Number(fields[12])) / 100, switches };
+  // Counted in ticks, what timers start would count as a whole tick, or as none.
+  return { cpuSeconds: exactCpuSeconds({ pid }), switches };
 }
