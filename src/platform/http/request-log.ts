@@ -50,8 +50,6 @@ const safeId = /^[A-Za-z0-9._:+/=-]{1,128}$/;
 
 const key = Symbol('request record');
 type RecordedRequest = IncomingMessage & { [key]?: RequestRecord };
-/** As it is before the trace of its request is known. */
-type UntracedRecord = { -readonly [Field in keyof RequestRecord]: RequestRecord[Field] };
 
 /**
  * The record of a request, made when it is first asked for, which is when the request arrives. A client
@@ -75,9 +73,9 @@ export function recordOf(req: RecordedRequest): RequestRecord {
 
 /** Notes the trace of a request, whose id is the request's own unless the client has sent another one. */
 export function noteTrace(req: RecordedRequest, trace: RequestTrace): void {
-  const record: UntracedRecord = recordOf(req);
-  if (record.id !== req.headers['x-request-id']) record.id = trace.traceId;
-  record.trace = trace;
+  const record = recordOf(req);
+  const isClients = record.id === req.headers['x-request-id'];
+  req[key] = { ...record, id: isClients ? record.id : trace.traceId, trace };
 }
 
 /** How a request ended; to be asked when its response is closed. */

@@ -44,19 +44,17 @@ export function createSpanExporter(options: {
 }): SpanExporter {
   const { config, log, version, now = () => performance.now() } = options;
   const resource = { attributes: toKeyValues(options.resource) };
-  const scope = { name: 'hub', version };
   const headers = { 'content-type': 'application/json', ...revealed(config.headers) };
-  // As text, which is a small part of what a span is made of: they get old here.
-  const waiting: string[] = [];
+  const waiting: FinishedSpan[] = [];
   let dropped = 0;
   let delayMs = 0;
   let nextAtMs = Number.NEGATIVE_INFINITY;
   let limitMs = answerMs;
 
   /** Gives how many spans were refused. Throws TryLater. */
-  async function send(spans: readonly string[]): Promise<number> {
-    const scopeSpans = `[{"scope":${JSON.stringify(scope)},"spans":[${spans.join()}]}]`;
-    const body = `{"resourceSpans":[{"resource":${JSON.stringify(resource)},"scopeSpans":${scopeSpans}}]}`;
+  async function send(spans: readonly FinishedSpan[]): Promise<number> {
+    const scopeSpans = [{ scope: { name: 'hub', version }, spans }];
+    const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] });
     let answer: Response;
     let text: string;
     try {
@@ -103,7 +101,7 @@ export function createSpanExporter(options: {
   });
   return {
     add(span) {
-      if (waiting.length < maxWaiting) waiting.push(JSON.stringify(span));
+      if (waiting.length < maxWaiting) waiting.push(span);
       else dropped += 1;
     },
     run: periodic.run,

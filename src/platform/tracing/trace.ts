@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import type { RequestTrace } from '../http/request-log.ts';
 import { type TraceParent, traceHeaders } from './trace-context.ts';
 
 /** Names to values; what is undefined is left out. */
@@ -33,30 +32,10 @@ interface Span {
   readonly startedAtMs: number;
 }
 
-/** A request in a trace that is not recorded: most of them, so that it is to cost next to nothing. */
-export class UnrecordedTrace implements RequestTrace {
+/** A request in its trace. Where the trace is not recorded, it only passes on the ids. */
+export class Trace {
   readonly traceId: string;
-  readonly #parent: TraceParent | undefined;
-
-  /** Without a parent, the second half of the id must not be all zeros. */
-  constructor(traceId: string, parent: TraceParent | undefined) {
-    this.traceId = traceId;
-    this.#parent = parent;
-  }
-
-  decided(): void {}
-
-  forwarding(): string[] {
-    const { traceId } = this;
-    // The sender's is replaced where the flag that goes with it is (W3C Trace Context Level 2 §3.4).
-    const spanId = this.#parent === undefined ? traceId.slice(16) : newSpanId();
-    return traceHeaders({ traceId, spanId, isSampled: false, state: this.#parent?.state });
-  }
-}
-
-/** A request in a trace that is recorded. */
-export class Trace implements RequestTrace {
-  readonly traceId: string;
+  readonly #isSampled: boolean;
   readonly #state: string | undefined;
   readonly #finish: (span: FinishedSpan) => void;
   readonly #root: Span;
@@ -64,7 +43,9 @@ export class Trace implements RequestTrace {
   #forward: Span | undefined;
 
   constructor(options: {
+    /** Its second half is not all zeros: without a parent, that is the id of the first span. */
     readonly traceId: string;
+    readonly isSampled: boolean;
     readonly parent: TraceParent | undefined;
     readonly method: string;
     /** By the clock of `performance.now()`. */
@@ -72,11 +53,12 @@ export class Trace implements RequestTrace {
     readonly finish: (span: FinishedSpan) => void;
   }) {
     this.traceId = options.traceId;
+    this.#isSampled = options.isSampled;
     this.#state = options.parent?.state;
     this.#finish = options.finish;
-    const { method, parent, startedAtMs } = options;
+    const { traceId, method, parent, startedAtMs } = options;
     this.#root = {
-      id: newSpanId(),
+      id: parent === undefined ? traceId.slice(16) : newSpanId(),
       name: method,
       kind: 'server',
       parentId: parent?.spanId,
@@ -84,15 +66,17 @@ export class Trace implements RequestTrace {
     };
   }
 
+  /** Notes that it is decided what becomes of the request, and the route that it belongs to. */
   decided(verdict: string, route: string | undefined): void {
+    if (!this.#isSampled) return;
     this.#route = route;
     const { startedAtMs } = this.#root;
     this.#end({ ...this.#begin('guard', 'internal'), startedAtMs }, { 'hub.verdict': verdict });
   }
 
-  /** The span of the answer ends with the request. */
+  /** Headers for the upstream, names and values in turn. The span of its answer ends with the request. */
   forwarding(): string[] {
-    this.#forward ??= this.#begin('forward', 'client');
+    this.#forward ??= this.#isSampled ? this.#begin('forward', 'client') : this.#root;
     return this.#headersIn(this.#forward);
   }
 
@@ -145,11 +129,12 @@ export class Trace implements RequestTrace {
   }
 
   #headersIn({ id }: Span): string[] {
-    const [traceId, state] = [this.traceId, this.#state];
-    return traceHeaders({ traceId, spanId: id, isSampled: true, state });
+    const [isSampled, state] = [this.#isSampled, this.#state];
+    return traceHeaders({ traceId: this.traceId, spanId: id, isSampled, state });
   }
 
   #end(span: Span, attributes: Attributes, isError = false): void {
+    if (!this.#isSampled) return;
     this.#finish({
       traceId: this.traceId,
       spanId: span.id,

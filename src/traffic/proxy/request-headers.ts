@@ -36,7 +36,7 @@ type Fate =
   | 'referer'
   | 'trace';
 
-const traceNames = ['traceparent', 'tracestate'] as const;
+const traceNames = new Set(['traceparent', 'tracestate']);
 
 /** Common names, so that most headers need one lookup and no pattern. */
 const fates = new Map<string, Fate>([
@@ -83,7 +83,7 @@ const fates = new Map<string, Fate>([
   ['host', 'host'],
   ['origin', 'origin'],
   ['referer', 'referer'],
-  ...traceNames.map((name) => [name, 'trace'] as const),
+  ...Array.from(traceNames, (name) => [name, 'trace'] as const),
 ]);
 
 /**
@@ -107,9 +107,7 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   const headers = route.isHop ? hopRequestHeaders(source) : appRequestHeaders(source);
   if (traceHeaders === undefined) return headers;
   const mayHoldThem = route.isHop || route.requestEdits !== undefined;
-  const rest = mayHoldThem ? withoutNames(headers, new Set(traceNames)) : headers;
-  rest.push(...traceHeaders);
-  return rest;
+  return [...(mayHoldThem ? withoutNames(headers, traceNames) : headers), ...traceHeaders];
 }
 
 function appRequestHeaders(source: RequestHeaderSource): string[] {
