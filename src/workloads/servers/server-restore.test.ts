@@ -104,7 +104,8 @@ describeEachDatabase('servers over a restart of the hub', (open) => {
     const next = await world.next({ pollIntervalMs: 10 });
     await next.lifecycle.restore();
     await until(() => looks > 2, 'it is looked for again');
-    expect(next.routes.size).toBe(0);
+    // Where the instance that is gone had it may be known still.
+    expect(next.routes.has('ann/')).toBe(false);
     answers = true;
     await until(() => next.routes.has('ann/'), 'the server is found');
     expect(await next.stored(server)).toMatchObject({ state: 'running' });
