@@ -14,6 +14,8 @@ import type { ClientAddress, ClientAddressReader } from './request-address.ts';
 export interface RequestRecord {
   /** Ties the answer, what the upstream was told and the lines of the log together. */
   readonly id: string;
+  /** Whether the client has sent the id. */
+  readonly hasClientId: boolean;
   /** By the clock of `performance.now()`. */
   readonly startedAtMs: number;
   /** Its connection; Node takes it off the request now and then. */
@@ -49,18 +51,26 @@ export const clientLeftStatus = 499;
 const safeId = /^[A-Za-z0-9._:+/=-]{1,128}$/;
 
 const key = Symbol('request record');
-type RecordedRequest = IncomingMessage & { [key]?: RequestRecord };
+type RecordedRequest = IncomingMessage & {
+  [key]?: { -readonly [Name in keyof RequestRecord]: RequestRecord[Name] };
+};
 
 /**
  * The record of a request, made when it is first asked for, which is when the request arrives. A client
  * that sends an `X-Request-Id` in a safe form keeps it, so that its own log fits the hub's.
  */
 export function recordOf(req: RecordedRequest): RequestRecord {
+  return mutableRecordOf(req);
+}
+
+function mutableRecordOf(req: RecordedRequest) {
   let record = req[key];
   if (record === undefined) {
     const sent = req.headers['x-request-id'];
+    const hasClientId = typeof sent === 'string' && safeId.test(sent);
     record = {
-      id: typeof sent === 'string' && safeId.test(sent) ? sent : randomUUID(),
+      id: hasClientId ? sent : randomUUID(),
+      hasClientId,
       startedAtMs: performance.now(),
       socket: req.socket,
       sentBytesBefore: req.socket.bytesWritten,
@@ -73,9 +83,9 @@ export function recordOf(req: RecordedRequest): RequestRecord {
 
 /** Notes the trace of a request, whose id is the request's own unless the client has sent another one. */
 export function noteTrace(req: RecordedRequest, trace: RequestTrace): void {
-  const record = recordOf(req);
-  const isClients = record.id === req.headers['x-request-id'];
-  req[key] = { ...record, id: isClients ? record.id : trace.traceId, trace };
+  const record = mutableRecordOf(req);
+  record.trace = trace;
+  if (!record.hasClientId) record.id = trace.traceId;
 }
 
 /** How a request ended; to be asked when its response is closed. */

@@ -18,6 +18,7 @@ const sampledFlag = 1;
  * `traceparent`; of a version to come its first four fields are read (§4.3).
  */
 export function readTraceParent(headers: IncomingHttpHeaders): TraceParent | undefined {
+  if (headers['traceparent'] === undefined) return undefined;
   const match = parentPattern.exec(String(headers['traceparent']));
   const [, version, traceId, spanId, flags = '', more] = match ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;

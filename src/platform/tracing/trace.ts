@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomUUID } from 'node:crypto';
+import { randomDigits } from './random-digits.ts';
 import { type TraceParent, traceHeaders } from './trace-context.ts';
 
 /** Names to values; what is undefined is left out. */
@@ -58,7 +58,7 @@ export class Trace {
     this.#finish = options.finish;
     const { traceId, method, parent, startedAtMs } = options;
     this.#root = {
-      id: parent === undefined ? traceId.slice(16) : newSpanId(),
+      id: parent === undefined ? traceId.slice(16) : randomDigits(16),
       name: method,
       kind: 'server',
       parentId: parent?.spanId,
@@ -125,7 +125,7 @@ export class Trace {
 
   #begin(name: string, kind: Span['kind']): Span {
     const startedAtMs = performance.now();
-    return { id: newSpanId(), name, kind, parentId: this.#root.id, startedAtMs };
+    return { id: randomDigits(16), name, kind, parentId: this.#root.id, startedAtMs };
   }
 
   #headersIn({ id }: Span): string[] {
@@ -161,11 +161,6 @@ export function toKeyValues(attributes: Attributes) {
       typeof value === 'number' ? { intValue: String(value) } : { stringValue: value };
     return [{ key, value: written }];
   });
-}
-
-/** The half of a UUID that is not all zeros. */
-function newSpanId(): string {
-  return randomUUID().slice(19).replace('-', '');
 }
 
 /** More digits than a number holds. */

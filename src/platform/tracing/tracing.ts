@@ -1,4 +1,4 @@
-import { hash, randomUUID } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -11,8 +11,10 @@ import {
   loggedTarget,
   noteTrace,
   outcomeOf,
+  type RequestRecord,
   recordOf,
 } from '../http/request-log.ts';
+import { randomDigits } from './random-digits.ts';
 import { createSpanExporter } from './span-exporter.ts';
 import { currentTrace, Trace } from './trace.ts';
 import { readTraceParent } from './trace-context.ts';
@@ -58,43 +60,38 @@ export function createTracing(options: {
     return spread < config.sample_ratio * 2 ** 32;
   }
 
-  function within(req: IncomingMessage, follow: (trace: Trace) => void, serve: () => void): void {
+  /** Notes the trace of a request; undefined where it is not recorded. */
+  function recordedTraceOf(req: IncomingMessage): Trace | undefined {
     const parent = readTraceParent(req.headers);
-    const [path = ''] = (req.url ?? '').split('?');
-    // Nobody looks for the probes and reports of every second.
-    if (parent === undefined && isRoutine.test(path)) {
-      serve();
-      return;
-    }
-    const { id, startedAtMs } = recordOf(req);
-    const traceId = parent?.traceId ?? traceIdOf(id);
+    const record = recordOf(req);
+    const traceId = parent?.traceId ?? traceIdOf(record);
     const isSampled =
       parent !== undefined && config.trust_parent ? parent.isSampled : isChosen(traceId);
+    // Nobody looks for the probes and reports of every second.
+    if (isSampled && parent === undefined && isRoutine.test(pathOf(req))) return undefined;
     const { method = '' } = req;
+    const { startedAtMs } = record;
     const finish = exporter.add;
     const trace = new Trace({ traceId, isSampled, parent, method, startedAtMs, finish });
     noteTrace(req, trace);
-    if (!isSampled) {
-      serve();
-      return;
-    }
-    follow(trace);
-    currentTrace.run(trace, serve);
+    return isSampled ? trace : undefined;
   }
 
   return {
     request(req, res, serve) {
-      const follow = (trace: Trace) =>
-        res.once('close', () => trace.end(outcomeOf(req, res).status, attributesOf(req)));
-      within(req, follow, serve);
+      const trace = recordedTraceOf(req);
+      if (trace === undefined) return serve();
+      res.once('close', () => trace.end(outcomeOf(req, res).status, attributesOf(req)));
+      return currentTrace.run(trace, serve);
     },
     upgrade(req, socket, serve) {
+      const trace = recordedTraceOf(req);
+      if (trace === undefined) return serve();
       const attributes = attributesOf(req);
-      const follow = (trace: Trace) =>
-        socket.once('close', () =>
-          trace.end(upgradeStatusOf(socket) ?? clientLeftStatus, attributes),
-        );
-      within(req, follow, serve);
+      socket.once('close', () =>
+        trace.end(upgradeStatusOf(socket) ?? clientLeftStatus, attributes),
+      );
+      return currentTrace.run(trace, serve);
     },
     droppedSpans: () => exporter.dropped,
     [Symbol.asyncDispose]: () => exporter[Symbol.asyncDispose](),
@@ -103,12 +100,16 @@ export function createTracing(options: {
 
 /** Paths without their queries, where secrets are. */
 function attributesOf(req: IncomingMessage) {
-  const [path = ''] = loggedTarget(req.url ?? '').split('?');
-  return { 'url.path': path, 'hub.request_id': recordOf(req).id };
+  return { 'url.path': loggedTarget(pathOf(req)), 'hub.request_id': recordOf(req).id };
 }
 
-/** A UUID is an id of a trace, its hyphens aside; of other ids of requests none can be made. */
-function traceIdOf(requestId: string): string {
-  const digits = requestId.replaceAll('-', '');
-  return /^(?!.{16}0{16})[0-9a-f]{32}$/.test(digits) ? digits : randomUUID().replaceAll('-', '');
+function pathOf({ url = '' }: IncomingMessage): string {
+  const [path = ''] = url.split('?');
+  return path;
+}
+
+/** A UUID of the client is an id of a trace, its hyphens aside; of its other ids none can be made. */
+function traceIdOf({ id, hasClientId }: RequestRecord): string {
+  const digits = hasClientId ? id.replaceAll('-', '') : '';
+  return /^(?!.{16}0{16})[0-9a-f]{32}$/.test(digits) ? digits : randomDigits(32);
 }

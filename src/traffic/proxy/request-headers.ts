@@ -107,7 +107,9 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   const headers = route.isHop ? hopRequestHeaders(source) : appRequestHeaders(source);
   if (traceHeaders === undefined) return headers;
   const mayHoldThem = route.isHop || route.requestEdits !== undefined;
-  return [...(mayHoldThem ? withoutNames(headers, traceNames) : headers), ...traceHeaders];
+  const passed = mayHoldThem ? withoutNames(headers, traceNames) : headers;
+  passed.push(...traceHeaders);
+  return passed;
 }
 
 function appRequestHeaders(source: RequestHeaderSource): string[] {
