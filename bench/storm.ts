@@ -8,18 +8,13 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
-import { createPasswordHasher } from '../src/identity/authentication/password-hash.ts';
-import { openDatabase } from '../src/platform/store/open-database.ts';
-import { createPasswordCredentialStore } from '../src/identity/users/password-credential-store.ts';
-import { createUserStore } from '../src/identity/users/user-store.ts';
 import { FakeBrowser } from '../test/support/fake-browser.ts';
 import { createHubFolder } from '../test/support/hub-process.ts';
 import { submitLogin, until } from '../test/support/test-hub.ts';
 import { writeResultsTable } from './results-table.ts';
 import { percentile, startHealthProbe } from './servers/health-probe.ts';
+import { createAccounts, password } from './storm/accounts.ts';
 
-const password = 'purple elephants dance';
 const limits = { healthP99Ms: 100, forwardedP99Ms: 150 };
 
 await run(process.argv.slice(2));
@@ -102,19 +97,6 @@ async function startApp(): Promise<{ readonly url: string } & AsyncDisposable> {
       await once(app, 'exit');
     },
   };
-}
-
-/** Makes the accounts before the hub starts; they share one hash, which says nothing about its cost. */
-async function createAccounts(directory: string, names: readonly string[]): Promise<void> {
-  const log = pino({ level: 'silent' });
-  await using database = await openDatabase('sqlite:hub.sqlite', { directory, log });
-  const users = createUserStore(database);
-  const credentials = createPasswordCredentialStore(database);
-  const hash = await createPasswordHasher().hash(password);
-  for (const name of names) {
-    await users.create({ name });
-    await credentials.setPasswordHash(name, hash);
-  }
 }
 
 async function writeResults(rows: readonly string[][], count: number): Promise<void> {

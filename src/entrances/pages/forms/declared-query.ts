@@ -40,6 +40,7 @@ export function passedOverAt(
   declared: Declared,
   { query: schema }: Pick<OperationDeclaration, 'query'> = {},
 ): PassedOver | undefined {
+  if (querystring === '') return undefined;
   const unknown = [
     ...(declared === 'any' ? [] : unknownNames(query, declared)),
     ...unknownValues(query, schema?.shape ?? {}),
