@@ -5,6 +5,7 @@ import { createHubFolder, startHubProcess } from '../support/hub-process.ts';
 import { requires } from '../support/requires.ts';
 import { adminToken } from '../support/server-hub.ts';
 import { until } from '../support/test-hub.ts';
+import { trivialApp } from '../support/trivial-app.ts';
 
 const complaint = /limit of \d+ open files/;
 
@@ -53,6 +54,43 @@ test.skipIf(!requires('prlimit'))(
       async () => (await fetch(`${folder.url}hub/health`)).status === 200,
       'there is room for clients again',
     );
+  },
+);
+
+test.skipIf(!requires('prlimit') || !requires('perl'))(
+  'what the servers of users hold open is not left to clients',
+  async () => {
+    await using folder = await createHubFolder({
+      Hub: { cleanup_servers: true },
+      Spawner: { cmd: trivialApp(), access: 'gateway' },
+    });
+    await using hub = await startHubProcess(['start', '--config', folder.configFile], {
+      cwd: folder.directory,
+      openFiles: 256,
+    });
+    const headers = { authorization: `token ${adminToken}` };
+    for (let index = 0; index < 12; index += 1) {
+      const user = `${folder.apiUrl}/users/user-${index}`;
+      await fetch(user, { method: 'POST', headers });
+      expect((await fetch(`${user}/server`, { method: 'POST', headers })).status).toBe(201);
+    }
+    const { port } = new URL(folder.url);
+    const clients: Socket[] = [];
+    let accepted = 0;
+    for (let index = 0; index < 120; index += 1) {
+      const client = connect(Number(port), '127.0.0.1');
+      clients.push(client);
+      client.on('error', () => {});
+      client.write('GET /hub/health HTTP/1.1\r\nHost: hub\r\n\r\n');
+      const [answer] = await Promise.race([once(client, 'data'), once(client, 'close')]);
+      if (String(answer).startsWith('HTTP/1.1 200')) accepted += 1;
+    }
+    for (const client of clients) client.destroy();
+    // 256 files less two of each server, a third of that in reserve, and two for each client.
+    expect(accepted).toBeLessThanOrEqual(77);
+    expect(accepted).toBeGreaterThan(60);
+    hub.signal('SIGTERM');
+    expect(await hub.exited).toBe(0);
   },
 );
 

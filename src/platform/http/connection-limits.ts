@@ -20,7 +20,8 @@ const retryAfterSeconds = 5;
  */
 export function createConnectionLimits(options: {
   readonly perAddress: number;
-  readonly inAll: number;
+  /** Asked at each connection. */
+  readonly inAll: () => number;
   readonly isTrustedPeer: TrustedPeer;
 }): ConnectionLimits {
   const { perAddress, inAll, isTrustedPeer } = options;
@@ -36,7 +37,8 @@ export function createConnectionLimits(options: {
 
   return {
     accept(socket) {
-      if (inAll > 0 && open >= inAll) {
+      const limit = inAll();
+      if (limit > 0 && open >= limit) {
         return new HubError('unavailable', text`The hub has too many connections at once.`, {
           retryAfterSeconds,
         });
