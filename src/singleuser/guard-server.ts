@@ -150,7 +150,7 @@ export function createGuardServer(options: {
     log,
     limits: createConnectionLimits({
       perAddress: maxConnectionsPerAddress,
-      inAll: () => maxConnections,
+      inAll: maxConnections,
       isTrustedPeer: createTrustedPeer(localPeers),
     }),
     maxRefusals,

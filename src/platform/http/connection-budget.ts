@@ -2,6 +2,8 @@
 export interface ConnectionBudget {
   /** 0 for no limit. */
   readonly maxConnections: number;
+  /** How many the open files last for, whatever is configured. */
+  readonly affordable: number;
   /** Refusals on their way at once; beyond them a flood is cut without a word. */
   readonly maxRefusals: number;
   /** Where the open files do not last for what is configured: that, and what the operator can do. */
@@ -29,13 +31,14 @@ export function budgetConnections(options: {
 }): ConnectionBudget {
   const { configured = defaultConnections, openFiles } = options;
   if (openFiles === undefined) {
-    return { maxConnections: configured, maxRefusals: maxRefusals, warning: undefined };
+    return { maxConnections: configured, affordable: Infinity, maxRefusals, warning: undefined };
   }
   const reserve = Math.min(largestReserve, Math.ceil(openFiles * shareOfReserve));
   const affordable = Math.max(1, Math.floor((openFiles - reserve) / filesPerConnection));
   const isEnough = configured > 0 && configured <= affordable;
   return {
     maxConnections: isEnough ? configured : affordable,
+    affordable,
     maxRefusals: Math.min(maxRefusals, Math.ceil(reserve / 4)),
     warning:
       options.configured === undefined || configured <= affordable

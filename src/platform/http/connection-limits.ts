@@ -20,11 +20,13 @@ const retryAfterSeconds = 5;
  */
 export function createConnectionLimits(options: {
   readonly perAddress: number;
-  /** Asked at each connection. */
-  readonly inAll: () => number;
+  readonly inAll: number;
+  /** How many connections and programs the open files last for; two for each of either. */
+  readonly affordable?: number;
+  readonly programs?: { readonly count: number };
   readonly isTrustedPeer: TrustedPeer;
 }): ConnectionLimits {
-  const { perAddress, inAll, isTrustedPeer } = options;
+  const { perAddress, inAll, isTrustedPeer, affordable = Infinity, programs } = options;
   const openByAddress = new Map<string, number>();
   let open = 0;
 
@@ -37,8 +39,8 @@ export function createConnectionLimits(options: {
 
   return {
     accept(socket) {
-      const limit = inAll();
-      if (limit > 0 && open >= limit) {
+      const isOutOfFiles = open + (programs?.count ?? 0) >= affordable;
+      if (isOutOfFiles || (inAll > 0 && open >= inAll)) {
         return new HubError('unavailable', text`The hub has too many connections at once.`, {
           retryAfterSeconds,
         });

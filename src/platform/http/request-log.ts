@@ -51,19 +51,13 @@ export const clientLeftStatus = 499;
 const safeId = /^[A-Za-z0-9._:+/=-]{1,128}$/;
 
 const key = Symbol('request record');
-type RecordedRequest = IncomingMessage & {
-  [key]?: { -readonly [Name in keyof RequestRecord]: RequestRecord[Name] };
-};
+type RecordedRequest = IncomingMessage & { [key]?: RequestRecord };
 
 /**
  * The record of a request, made when it is first asked for, which is when the request arrives. A client
  * that sends an `X-Request-Id` in a safe form keeps it, so that its own log fits the hub's.
  */
 export function recordOf(req: RecordedRequest): RequestRecord {
-  return mutableRecordOf(req);
-}
-
-function mutableRecordOf(req: RecordedRequest) {
   let record = req[key];
   if (record === undefined) {
     const sent = req.headers['x-request-id'];
@@ -83,9 +77,8 @@ function mutableRecordOf(req: RecordedRequest) {
 
 /** Notes the trace of a request, whose id is the request's own unless the client has sent another one. */
 export function noteTrace(req: RecordedRequest, trace: RequestTrace): void {
-  const record = mutableRecordOf(req);
-  record.trace = trace;
-  if (!record.hasClientId) record.id = trace.traceId;
+  const record = recordOf(req);
+  Object.assign(record, record.hasClientId ? { trace } : { trace, id: trace.traceId });
 }
 
 /** How a request ended; to be asked when its response is closed. */

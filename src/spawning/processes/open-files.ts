@@ -14,21 +14,8 @@ export function openFilesLimit(): number | undefined {
   }
 }
 
-/** Of a program that the hub follows: its log, and for a minute after each look what tells its processor time. */
-const filesOfProgram = 2;
-let programs = 0;
-
-/** Counts a program that the hub follows, until it is disposed of. */
-export function countProgram(): Disposable {
-  programs += 1;
-  return {
-    [Symbol.dispose]() {
-      programs -= 1;
-    },
-  };
-}
-
-/** Files that programs need now. */
-export function filesOfPrograms(): number {
-  return programs * filesOfProgram;
-}
+/**
+ * Programs that the hub follows. Each takes two of its files: a log, and for a minute after each look what tells its
+ * processor time.
+ */
+export const followedPrograms = { count: 0 };

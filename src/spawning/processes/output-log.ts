@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeDirectory } from '../../platform/files/make-directory.ts';
 import { systemClock } from './clock.ts';
-import { countProgram } from './open-files.ts';
+import { followedPrograms } from './open-files.ts';
 import { createOutputFeed, type OutputFeed } from './output-feed.ts';
 import { createLineSplitter } from './output-lines.ts';
 import { rotateOutputFile } from './output-rotation.ts';
@@ -85,7 +85,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   const secrets = (options.secrets ?? []).filter((secret) => secret !== '');
   await makeDirectory(dirname(file), 0o711);
   const handle = await open(file, 'a+', 0o600);
-  const counted = countProgram();
+  followedPrograms.count += 1;
 
   const splitter = createLineSplitter();
   let { feed } = options;
@@ -221,7 +221,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     await readUpTo(size);
     ageMs = 0;
   } catch (thrown) {
-    counted[Symbol.dispose]();
+    followedPrograms.count -= 1;
     await handle.close();
     throw thrown;
   }
@@ -247,7 +247,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
       unwatchQuiet(look);
       tell(splitter.end().map(keep));
       await closeQuietly(handle);
-      counted[Symbol.dispose]();
+      followedPrograms.count -= 1;
     },
   };
 }

@@ -7,7 +7,7 @@ import { createConnectionLimits } from '../../platform/http/connection-limits.ts
 import { createTrustedPeer } from '../../platform/http/request-address.ts';
 import { createHubServer, type HubServer } from '../../platform/http/server/http-server.ts';
 import type { CertificateSource } from '../../platform/http/tls/certificate-source.ts';
-import { filesOfPrograms, openFilesLimit } from '../../spawning/processes/open-files.ts';
+import { followedPrograms, openFilesLimit } from '../../spawning/processes/open-files.ts';
 import { isForwardAuth } from './verdict.ts';
 
 /** A server for browsers within the limits of the configuration; the caller makes it listen. */
@@ -31,14 +31,10 @@ export function createPublicServer({
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
   readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 }): HubServer {
-  const openFiles = openFilesLimit();
-  // It changes with the servers that run here.
-  const currentBudget = () =>
-    budgetConnections({
-      configured: proxyConfig.max_connections,
-      openFiles: openFiles === undefined ? undefined : openFiles - filesOfPrograms(),
-    });
-  const budget = currentBudget();
+  const budget = budgetConnections({
+    configured: proxyConfig.max_connections,
+    openFiles: openFilesLimit(),
+  });
   if (budget.warning !== undefined)
     log.warn({}, `${budget.warning.problem}: ${budget.warning.fix}`);
   return createHubServer({
@@ -46,7 +42,9 @@ export function createPublicServer({
     log,
     limits: createConnectionLimits({
       perAddress: proxyConfig.max_connections_per_address,
-      inAll: () => currentBudget().maxConnections,
+      inAll: budget.maxConnections,
+      affordable: budget.affordable,
+      programs: followedPrograms,
       isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
     }),
     certificates,

@@ -59,7 +59,7 @@ export function createRedirectServer(deps: {
     log: deps.log,
     limits: createConnectionLimits({
       perAddress: proxyConfig.max_connections_per_address,
-      inAll: () => maxConnections,
+      inAll: maxConnections,
       isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
     }),
     request: (req, res) => void answer(req, res),
