@@ -94,7 +94,7 @@ const processPlaces =
  * and no duration is measured by it.
  */
 const wallClockPlaces =
-  /^store\/|-store\.ts$|^oauth\/(grants|tokens)\/|^accounts\/|^pages\/|^cli\/|^logging\/create-log\.ts$|^concurrency\/(monotonic-clock|answer-cache)\.ts$|^processes\/clock\.ts$|^http\/(cookies|state-cookies|redirect-loop-guard)\.ts$|^sessions\/(login-sessions|session-middleware)\.ts$|^gateway\/(live-access|cross-origin-login)\.ts$|^servers\/(activity|server-record|server-unit)\.ts$|^singleuser\/(singleuser|activity-report)\.ts$|^authentication\/(login-throttle|upstream-logout|user-admission|account-store|identity-linking|user-refresh)\.ts$/;
+  /^store\/|-store\.ts$|^oauth\/(grants|tokens)\/|^accounts\/|^pages\/|^cli\/|^logging\/create-log\.ts$|^concurrency\/(monotonic-clock|answer-cache)\.ts$|^processes\/clock\.ts$|^acme\/acme-client\.ts$|^instances\/channel-caller\.ts$|^http\/(cookies|state-cookies|redirect-loop-guard|tls\/tls-end)\.ts$|^sessions\/(login-sessions|session-middleware)\.ts$|^gateway\/(live-access|cross-origin-login)\.ts$|^servers\/(activity|server-record|server-unit)\.ts$|^singleuser\/(singleuser|activity-report)\.ts$|^authentication\/(login-throttle|upstream-logout|user-admission|account-store|identity-linking|user-refresh)\.ts$/;
 
 /**
  * What decides in a page who may do what, or does it: that is for operations, which pages perform. Of stores, only the

@@ -2,7 +2,6 @@ import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createHopProof } from '../cluster/instances/hop-proof.ts';
-import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { Secret } from '../platform/config/secret.ts';
 import { listen } from '../platform/http/server/listener.ts';
 import { createHeldCertificates } from '../platform/http/tls/certificate-source.ts';
@@ -78,10 +77,10 @@ export async function createGatewayProcess(
   // What a hub lets live until a time, its gateways must not see ended before.
   let clockOffsetMs = 0;
   const changes: ChangeSource = {
-    now: () => clockOffsetMs + monotonicMs(),
+    now: () => clockOffsetMs + performance.now(),
     onChange: listeners.add,
     changeFeed: {
-      knownAtMs: () => monotonicMs() - link.silentMs(),
+      knownAtMs: () => performance.now() - link.silentMs(),
       isLost: () => link.silentMs() > config.Proxy.max_staleness * 1000,
       lossCount: 0,
     },
@@ -124,7 +123,7 @@ export async function createGatewayProcess(
         { clientAuthorities, revocationLists },
       ),
     onSnapshot({ now_ms: hubNowMs, settings: current }) {
-      clockOffsetMs = hubNowMs - monotonicMs();
+      clockOffsetMs = hubNowMs - performance.now();
       const settings = sharedPart(current as GatewaySettings);
       ownSettings ??= settings;
       // A local one is replaced by its hub, and keeps its connections.

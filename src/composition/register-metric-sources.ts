@@ -2,7 +2,6 @@ import { hasBegun } from '../cluster/notices/notice-store.ts';
 import { signingAlgorithms } from '../identity/oauth/keys/signing-key-store.ts';
 import { keyStates } from '../identity/oauth/keys/signing-keys.ts';
 import { findFailure } from '../platform/acme/acme-store.ts';
-import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { findLastBackup } from '../platform/store/last-backup.ts';
 import { serviceStates } from '../workloads/services/service-status.ts';
 import type { Served } from './traffic.ts';
@@ -81,7 +80,7 @@ export function registerMetricSources(hub: Served): void {
     droppedLogLines: hub.droppedLogLines,
     droppedSpans: () => (hub.tracing?.droppedSpans() ?? 0) + gateways.droppedSpans(),
     changeFeed: () => ({
-      ageSeconds: (monotonicMs() - database.changeFeed.knownAtMs()) / 1000,
+      ageSeconds: (performance.now() - database.changeFeed.knownAtMs()) / 1000,
       losses: database.changeFeed.lossCount,
     }),
   });

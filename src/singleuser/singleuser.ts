@@ -4,7 +4,6 @@ import type { Server } from 'node:http';
 import type { Logger } from 'pino';
 import { type Environment, missing } from '../client/client-options.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
-import { monotonicMs } from '../platform/concurrency/monotonic-clock.ts';
 import { createClientAddressReader } from '../platform/http/request-address.ts';
 import { jupyterHubSessionIdCookie } from '../platform/protocol/cookie-names.ts';
 import type { Forwarding } from '../platform/protocol/identity-headers.ts';
@@ -125,7 +124,7 @@ export async function startSingleuser(
             cookieName: hubAuth.cookie_name,
             sessionIdAliases: [jupyterHubSessionIdCookie],
           },
-          monotonicMs(),
+          performance.now(),
         );
         const answerError = answerFailure;
         return createAppForwarder({ route, connections, readClient, answerError, log });

@@ -1,6 +1,5 @@
 import { pino } from 'pino';
 import { createUserStore } from '../../src/identity/users/user-store.ts';
-import { monotonicMs } from '../../src/platform/concurrency/monotonic-clock.ts';
 import { spawnerSection } from '../../src/platform/config/sections-schema.ts';
 import type { HubDatabase } from '../../src/platform/store/database.ts';
 import { createLimitWatch, type LimitWatch } from '../../src/workloads/servers/limit-watch.ts';
@@ -78,7 +77,7 @@ export async function createLimitWorld(
         return world.uses;
       },
       log: pino({ level: 'silent' }),
-      monotonic: () => monotonicMs() + passedMs,
+      monotonic: () => performance.now() + passedMs,
     });
 
   /** Sets what is stored of a server. */

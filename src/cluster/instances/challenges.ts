@@ -1,4 +1,3 @@
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { Secret } from '../../platform/config/secret.ts';
 import { createKeyedHash } from '../../platform/crypto/hash.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
@@ -19,7 +18,7 @@ export interface Challenges {
 export const challengeLifetimeMs = 30_000;
 const maxCached = 10_000;
 
-export function createChallenges(now: () => number = monotonicMs): Challenges {
+export function createChallenges(now: () => number = () => performance.now()): Challenges {
   const hash = createKeyedHash([new Secret(randomSecret())], 'challenge');
   /** Used ones in the order of their use, with the moment from which they are stale anyway. */
   const used = new Map<string, number>();

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
-import { dateOf, monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
 import { HubError, messageOf, TextError } from '../../platform/errors.ts';
 import { isHubErrorCode } from '../../platform/http/answer.ts';
@@ -120,7 +119,7 @@ export function createChannelCaller(deps: {
 
   /** Turns a call that did not come through into what its caller is told. */
   function unanswered(to: InstanceAddress, thrown: unknown): HubError {
-    const since = silentSince.get(to.id) ?? dateOf(monotonicMs());
+    const since = silentSince.get(to.id) ?? new Date();
     if (!silentSince.has(to.id)) {
       silentSince.set(to.id, since);
       log.warn(

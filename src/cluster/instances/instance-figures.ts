@@ -1,6 +1,5 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { cpuUsage, memoryUsage } from 'node:process';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 
 /** A gateway process that follows the feed of an instance. */
 export interface GatewayIdentity {
@@ -58,7 +57,7 @@ export function createFiguresReader(): () => InstanceFigures {
   let atMs = 0;
   let cpuCores = 0;
   return () => {
-    const nowMs = monotonicMs();
+    const nowMs = performance.now();
     if (nowMs - atMs >= minSpanMs) {
       const { user, system } = cpuUsage();
       cpuCores = (user + system - usedUs) / 1000 / (nowMs - atMs);

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { StartupError } from '../../platform/errors.ts';
 import { isProcessGone, isSameProcess } from '../../platform/process-table/process-table.ts';
 import type { Instance, InstanceDescription } from './instance.ts';
@@ -109,7 +108,14 @@ export interface InstanceLeaseOptions {
  * instance has the name or does not fit.
  */
 export async function openInstanceLease(options: InstanceLeaseOptions): Promise<InstanceLease> {
-  const { store, instance, isShared, announce, log, monotonicMs = systemMonotonicMs } = options;
+  const {
+    store,
+    instance,
+    isShared,
+    announce,
+    log,
+    monotonicMs = () => performance.now(),
+  } = options;
   const { id, name, machineId } = instance;
   let description = instance;
   const lostListeners = new Set<() => void>();

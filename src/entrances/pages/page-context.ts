@@ -14,6 +14,7 @@ import { HubError } from '../../platform/errors.ts';
 import { readFormBody } from '../../platform/http/body.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import { safeRedirectTarget } from '../../platform/http/redirect-target.ts';
+import { savedInputCookie } from '../../platform/protocol/cookie-names.ts';
 import type { Language } from '../../platform/texts/language.ts';
 import type { Languages } from '../../platform/texts/languages.ts';
 import {
@@ -189,7 +190,8 @@ export function createPageContext(deps: {
     { user }: Login,
     show: () => Promise<void>,
   ): Promise<void> {
-    const input = isFromScript(ctx) ? undefined : await savedInput.take(ctx, user.id);
+    const mayHaveInput = ctx.req.headers.cookie?.includes(savedInputCookie) && !isFromScript(ctx);
+    const input = mayHaveInput ? await savedInput.take(ctx, user.id) : undefined;
     if (input === undefined) return show();
     const kept = text`You had been logged out. What you typed is here again: send it once more.`;
     ctx['session'].notice ??= { kind: 'warn', text: savePhrase(kept) };

@@ -1,6 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { AcmeConfig } from '../config/config.ts';
 
 /** What an ACME server says of a request that it refuses (RFC 8555 §6.7), or why it could not be asked. */
@@ -56,7 +55,6 @@ const problemSchema = z.object({
     .optional(),
 });
 
-const timeOfDay = (): Date => dateOf(monotonicMs());
 const requestLimitMs = 30_000;
 const maxAnswerBytes = 256 * 1024;
 /** Servers refuse a good nonce now and then, and every one while they start (RFC 8555 §6.5). */
@@ -214,7 +212,7 @@ export function causeOf(error: unknown): string {
   const { code = '', message } = cause as NodeJS.ErrnoException;
   // Also where the certificate is good and the clock of this machine is not.
   return /^CERT_(?:NOT_YET_VALID|HAS_EXPIRED)$/.test(code)
-    ? `${message} by the clock of this machine, which says ${timeOfDay().toISOString()}`
+    ? `${message} by the clock of this machine, which says ${new Date().toISOString()}`
     : message || code || String(cause);
 }
 
@@ -258,6 +256,6 @@ async function readBody(url: string, { body }: Response): Promise<string> {
 /** Seconds, or a date (RFC 9110 §10.2.3). */
 function readRetryAfter(value: string | null): number | undefined {
   if (value === null) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - timeOfDay().getTime();
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { monotonicMs, monotonicMs as systemMonotonicMs } from './monotonic-clock.ts';
 import { withinTime } from './time-limit.ts';
 
 /** What makes remembered answers void before their time. */
@@ -87,7 +86,7 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
   expiresAtMs = () => undefined,
   voiding = neverVoid,
   now = Date.now,
-  monotonicMs = systemMonotonicMs,
+  monotonicMs = () => performance.now(),
 }: AnswerCacheOptions<Value>): AnswerCache<Value, Miss> {
   type Answer = Value | Miss;
   // A gateway has caches for each of hundreds of servers.
@@ -238,18 +237,18 @@ export function createBoundedCheck(options: {
     } catch (error) {
       problem = describe(error);
     }
-    last = { problem, atMs: monotonicMs() };
+    last = { problem, atMs: performance.now() };
     underWay = undefined;
     return problem;
   }
 
   return async () => {
     if (underWay === undefined) {
-      if (last !== undefined && monotonicMs() - last.atMs < freshMs) return last.problem;
-      underWay = { answer: begin(), sinceMs: monotonicMs() };
+      if (last !== undefined && performance.now() - last.atMs < freshMs) return last.problem;
+      underWay = { answer: begin(), sinceMs: performance.now() };
     }
     const { answer, sinceMs } = underWay;
-    const leftMs = Math.max(0, sinceMs + limitMs - monotonicMs());
+    const leftMs = Math.max(0, sinceMs + limitMs - performance.now());
     return withinTime(answer, leftMs, () => `no answer within ${limitMs / 1000} seconds`);
   };
 }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { StartupError } from '../errors.ts';
 import { makeDirectory } from '../files/make-directory.ts';
 import { explainMover, findMover } from '../files/movable-path.ts';
@@ -70,15 +69,15 @@ export function readIdentityFiles(
     return { cert, key, ca };
   };
   let identity: TlsIdentity;
-  let readAtMs = monotonicMs();
+  let readAtMs = performance.now();
   try {
     identity = read();
   } catch (error) {
     throw new StartupError(`${variables.join(', ')}: ${reasonOf(error)}`, { cause: error });
   }
   return () => {
-    if (monotonicMs() - readAtMs > readAgainMs) {
-      readAtMs = monotonicMs();
+    if (performance.now() - readAtMs > readAgainMs) {
+      readAtMs = performance.now();
       try {
         identity = read();
       } catch {

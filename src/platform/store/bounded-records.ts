@@ -1,6 +1,5 @@
 import { actAsHub } from '../audit/actor.ts';
 import type { AuditEvent, AuditTarget } from '../audit/audit-event.ts';
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { AuditRow } from './tables.ts';
 
 /** Records what anyone can cause as often as they like, so that it fills no disk. */
@@ -37,7 +36,7 @@ interface KindTally {
 export function createBoundedRecords({
   rowOf,
   write,
-  now = monotonicMs,
+  now = () => performance.now(),
 }: {
   readonly rowOf: (auditEvent: AuditEvent) => AuditRow;
   /** Never throws. */

@@ -1,5 +1,4 @@
 import { type AnswerCache, createAnswerCache } from '../concurrency/answer-cache.ts';
-import { monotonicMs as systemMonotonicMs } from '../concurrency/monotonic-clock.ts';
 import { concernsRights, noticesId } from './change-subject.ts';
 import type { HubDatabase } from './database.ts';
 
@@ -145,7 +144,7 @@ export function createRevocationSet(options: {
   readonly max: number;
   readonly monotonicMs?: () => number;
 }): RevocationSet {
-  const { forMs, max, monotonicMs = systemMonotonicMs } = options;
+  const { forMs, max, monotonicMs = () => performance.now() } = options;
   let current = new Map<string, number>();
   let former = new Map<string, number>();
   let turnedAtMs = monotonicMs();

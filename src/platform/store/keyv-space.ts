@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
 import { text } from '../texts/text.ts';
 
@@ -121,8 +120,8 @@ export function createKeyvMutex(
   { lifetimeMs }: { readonly lifetimeMs: number },
 ): RunAlone {
   async function take(key: string, self: string): Promise<void> {
-    const giveUpAtMs = monotonicMs() + lifetimeMs;
-    while (monotonicMs() < giveUpAtMs) {
+    const giveUpAtMs = performance.now() + lifetimeMs;
+    while (performance.now() < giveUpAtMs) {
       const holder = await holders.update(key, (former) =>
         former === undefined ? { value: self, lifetimeMs } : undefined,
       );

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { withinTime } from '../concurrency/time-limit.ts';
 import { type ChangeListener, subjectsOf } from './change-subject.ts';
 import type { ChangeFeed } from './database.ts';
@@ -63,9 +62,9 @@ export async function openPostgresChangeFeed({
   let isClosed = false;
   let lossCount = 0;
   let position: LogPosition | undefined;
-  let clock = { databaseMs: Date.now(), readAtMs: monotonicMs() };
-  let knownAtMs = monotonicMs();
-  let lastEventAtMs = monotonicMs();
+  let clock = { databaseMs: Date.now(), readAtMs: performance.now() };
+  let knownAtMs = performance.now();
+  let lastEventAtMs = performance.now();
   let currentSilenceLimitMs = silenceLimitMs;
   /** Readings that were answered since then. */
   let silentAnswers = 0;
@@ -94,7 +93,7 @@ export async function openPostgresChangeFeed({
       return;
     }
     client = opened;
-    lastEventAtMs = monotonicMs();
+    lastEventAtMs = performance.now();
     silentAnswers = 0;
     retryMs = firstRetryMs;
   }
@@ -102,7 +101,7 @@ export async function openPostgresChangeFeed({
   function receive(listening: Client, receivedChannel: string): void {
     if (receivedChannel === ownChannel) {
       if (listening !== client) return;
-      lastEventAtMs = monotonicMs();
+      lastEventAtMs = performance.now();
       silentAnswers = 0;
       if (currentSilenceLimitMs > silenceLimitMs) log.info({}, feedRestored);
       currentSilenceLimitMs = silenceLimitMs;
@@ -110,7 +109,7 @@ export async function openPostgresChangeFeed({
   }
 
   async function read(from: Client): Promise<void> {
-    const sentAtMs = monotonicMs();
+    const sentAtMs = performance.now();
     const found = await readChangeLog(
       async (text, values) => await from.query(text, [...values]),
       position,
@@ -119,7 +118,7 @@ export async function openPostgresChangeFeed({
     position = found.position;
     silentAnswers += 1;
     // Never more behind than the answer took.
-    clock = { databaseMs: found.position.atMs, readAtMs: monotonicMs() };
+    clock = { databaseMs: found.position.atMs, readAtMs: performance.now() };
     purgePosition ??= found.position;
     // Before the listeners: what they look up is from after these changes.
     knownAtMs = Math.max(knownAtMs, sentAtMs);
@@ -176,7 +175,7 @@ export async function openPostgresChangeFeed({
     if (client === undefined) return;
     // Time alone also passes while this process is held up.
     if (
-      monotonicMs() - lastEventAtMs > currentSilenceLimitMs &&
+      performance.now() - lastEventAtMs > currentSilenceLimitMs &&
       silentAnswers >= minSilentAnswers
     ) {
       currentSilenceLimitMs = Math.min(currentSilenceLimitMs * 2, maxSilenceLimitMs);
@@ -201,9 +200,9 @@ export async function openPostgresChangeFeed({
   purging.unref();
 
   return {
-    now: () => Math.round(clock.databaseMs + monotonicMs() - clock.readAtMs),
+    now: () => Math.round(clock.databaseMs + performance.now() - clock.readAtMs),
     knownAtMs: () => knownAtMs,
-    isLost: () => monotonicMs() - knownAtMs > maxStalenessMs,
+    isLost: () => performance.now() - knownAtMs > maxStalenessMs,
     get lossCount() {
       return lossCount;
     },

@@ -2,7 +2,6 @@ import { closeSync, existsSync, openSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Dialect, Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { HubError, StartupError } from '../errors.ts';
 import { type Text, text } from '../texts/text.ts';
@@ -349,7 +348,7 @@ export async function openSqliteDatabase(
     },
     onChange: listeners.add,
     // The file is of this machine and this hub.
-    changeFeed: { knownAtMs: monotonicMs, isLost: () => false, lossCount: 0 },
+    changeFeed: { knownAtMs: () => performance.now(), isLost: () => false, lossCount: 0 },
     contentVersion,
     async [Symbol.asyncDispose]() {
       await audit.flush();

@@ -66,7 +66,9 @@ export async function loadLanguages(settings: LanguageSettings = {}): Promise<La
     get own() {
       return current.own;
     },
-    keys: [...german.keys()].sort(),
+    get keys() {
+      return [...german.keys()].sort();
+    },
     find: (tag) => current.all.find((language) => language.tag === tag),
     negotiate(acceptLanguage) {
       const offered = current.all.map(({ tag }) => tag);
@@ -132,7 +134,9 @@ function languagesOf(
     ['de', german],
   ]);
   for (const [tag, translations] of shipped) {
-    const changed = new Map([...translations, ...Object.entries(own.catalogues[tag] ?? {})]);
+    const given = own.catalogues[tag];
+    const changed =
+      given === undefined ? translations : new Map([...translations, ...Object.entries(given)]);
     languages.set(tag, new Language(tag, changed, undefined, defaultLanguage));
   }
   for (const [tag, catalogue] of Object.entries(own.catalogues)) {

@@ -1,4 +1,3 @@
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createLineSplitter } from '../processes/output-lines.ts';
 import type { Engine } from './engine.ts';
 import { createFrameReader } from './frames.ts';
@@ -36,7 +35,7 @@ export async function followOutput(
   await new Promise<void>((resolve) => {
     output.on('data', (chunk: Buffer) => {
       frames.push(chunk);
-      const nowMs = monotonicMs();
+      const nowMs = performance.now();
       if (nowMs >= windowEndsMs) {
         windowEndsMs = nowMs + 1_000;
         bytes = 0;

@@ -1,6 +1,5 @@
 import type { ContainerStats } from 'dockerode';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import type { Engine } from './engine.ts';
 
@@ -28,7 +27,7 @@ export function createContainerUsage(engine: Engine) {
     });
     const now: Sample = {
       cpuNanoseconds: stats.cpu_stats.cpu_usage.total_usage,
-      atMs: monotonicMs(),
+      atMs: performance.now(),
     };
     const uptimeSeconds = Math.max(0, (Date.parse(stats.read) - startedAt) / 1000);
     const before = samples.get(container);

@@ -1,5 +1,4 @@
 import type Docker from 'dockerode';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { HubError, TextError } from '../../platform/errors.ts';
 import { isSamePhrase, type Phrase, text } from '../../platform/texts/text.ts';
 import type { SpawnProgress } from '../../plugin/host/spawn-request.ts';
@@ -80,12 +79,12 @@ export function createImages(
     let failure: string | undefined;
     const tell = (event: PullEvent): void => {
       progress.add(event);
-      if (monotonicMs() - reportedAtMs >= maxPauseMs) tellAll();
+      if (performance.now() - reportedAtMs >= maxPauseMs) tellAll();
     };
     const tellAll = (): void => {
       const next = progress.summary();
       if (isSamePhrase(next.message, last)) return;
-      reportedAtMs = monotonicMs();
+      reportedAtMs = performance.now();
       last = next.message;
       for (const listener of listeners) listener(next);
     };

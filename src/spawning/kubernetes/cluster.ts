@@ -5,7 +5,6 @@ import { createSecureContext } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import { createEventLoopYield } from '../../platform/concurrency/turns.ts';
 import { HubError } from '../../platform/errors.ts';
@@ -126,7 +125,7 @@ export function createCluster(
     const { RequestContext, HttpMethod } = await import('@kubernetes/client-node');
     const context = new RequestContext(server, HttpMethod.GET);
     await config.applySecurityAuthentication(context);
-    const nowMs = monotonicMs();
+    const nowMs = performance.now();
     if (active.dispatcher === undefined || active.dispatcher.untilMs < nowMs) {
       const former = active.dispatcher?.agent;
       const agent = (await agentOf(active)) ?? context.getDispatcher() ?? new active.http.Agent();
@@ -139,7 +138,7 @@ export function createCluster(
 
   async function credentialsOf(active: Connection): Promise<Credentials> {
     const known = await active.credentials;
-    if (known !== undefined && known.untilMs >= monotonicMs()) return known;
+    if (known !== undefined && known.untilMs >= performance.now()) return known;
     active.credentials = authenticate(active).catch((thrown: unknown) => {
       active.credentials = undefined;
       throw unusable(

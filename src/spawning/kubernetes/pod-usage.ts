@@ -1,4 +1,3 @@
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { PluginLog } from '../../platform/logging/plugin-log.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { ResourceUsage } from '../../plugin/host/spawner.ts';
@@ -36,7 +35,7 @@ export function createPodUsage(
   {
     hubId,
     log,
-    now = monotonicMs,
+    now = () => performance.now(),
   }: { readonly hubId: string; readonly log: PluginLog; readonly now?: () => number },
 ): PodUsage {
   const known = new Map<string, { readonly figures: Figures; readonly untilMs: number }>();

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 
 /** Time as a part sees it, so that tests of waiting do not wait. */
 export interface Clock {
   /** The time of day in milliseconds since 1970: for what is stored and shown. */
   now(): number;
-  /** See `monotonic-clock.ts`: for durations. */
+  /** As `performance.now()`, which goes on whatever is done to the time of day: for durations. */
   monotonicMs(): number;
   /** Waits; ends early, without an error, when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -14,7 +13,7 @@ export interface Clock {
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonicMs,
+  monotonicMs: () => performance.now(),
   async sleep(ms, signal) {
     try {
       await delay(ms, undefined, signal === undefined ? {} : { signal });

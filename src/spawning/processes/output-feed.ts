@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { HubError } from '../../platform/errors.ts';
 import { isSamePhrase, type Phrase } from '../../platform/texts/text.ts';
 
@@ -52,7 +51,7 @@ const maxTotalCharacters = 256 * 1024;
 export function createOutputFeed({
   maxLines = maxOutputLines,
   maxCharacters = maxTotalCharacters,
-  now = monotonicMs,
+  now = () => performance.now(),
 } = {}): OutputFeed {
   const listeners = new Set<() => void>();
   let stream = randomUUID();

@@ -1,5 +1,4 @@
 import type { Status } from 'pidusage';
-import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { collectTrees, listProcesses } from '../../platform/process-table/process-table.ts';
 import type { Cgroups } from './cgroup.ts';
 import type { ProcessView } from './process-view.ts';
@@ -116,7 +115,7 @@ const restedPauseMs = 30_000;
 export function createServerMeter({
   view,
   cgroups,
-  monotonicMs = systemMonotonicMs,
+  monotonicMs = () => performance.now(),
 }: {
   readonly view: ProcessView;
   readonly cgroups: Cgroups;

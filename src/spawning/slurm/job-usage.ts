@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import type { PluginLog } from '../../platform/logging/plugin-log.ts';
 import type { ResourceUsage, SpawnerState } from '../../plugin/host/spawner.ts';
@@ -28,7 +27,7 @@ const samplesPerJob = 4;
 /** Asks Slurm what jobs use: once for all of them. A job has figures from its second reading on. */
 export function createJobUsage(
   commands: Pick<SlurmCommands, 'measureJobs'>,
-  { log, now = monotonicMs }: { readonly log: PluginLog; readonly now?: () => number },
+  { log, now = () => performance.now() }: { readonly log: PluginLog; readonly now?: () => number },
 ): JobUsage {
   let samples: ReadonlyMap<string, readonly Sample[]> = new Map();
   let untilMs = Number.NEGATIVE_INFINITY;

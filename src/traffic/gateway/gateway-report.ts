@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import type { Logger } from 'pino';
 import type { ReportedGateway } from '../../cluster/instances/instance-figures.ts';
-import { dateOf, monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import { dateOf } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic, type Periodic } from '../../platform/concurrency/periodic.ts';
 import type { ForwardedFigures } from '../../platform/metrics/forwarded-figures.ts';
 import { addLoad, type RouteLoad, takeLoad } from '../proxy/route-load.ts';
@@ -29,10 +29,10 @@ export function createGatewayReporter(deps: {
   readonly log: Logger;
 }): Periodic {
   const { name, link, routes, webSockets, figures } = deps;
-  const startedAtMs = monotonicMs();
+  const startedAtMs = performance.now();
   let number = 0;
   let requests = 0;
-  let reportedUntilMs = monotonicMs();
+  let reportedUntilMs = performance.now();
   /** Sent, and perhaps not taken. */
   let pending: GatewayReport | undefined;
 
@@ -54,7 +54,7 @@ export function createGatewayReporter(deps: {
   function takeReport(): GatewayReport {
     webSockets.recordTraffic();
     const sinceMs = reportedUntilMs;
-    reportedUntilMs = monotonicMs();
+    reportedUntilMs = performance.now();
     number += 1;
     const forwarded = figures.take();
     for (const { totals } of forwarded) {
@@ -66,7 +66,7 @@ export function createGatewayReporter(deps: {
       web_sockets: webSockets.openWebSockets,
       host: hostname(),
       pid,
-      up_ms: monotonicMs() - startedAtMs,
+      up_ms: performance.now() - startedAtMs,
       connections: deps.connections(),
       requests,
       heard_at_ms: link.lastEventAtMs(),
@@ -122,14 +122,14 @@ export function createGatewayReports(deps: {
   const latest = new Map<string, { report: GatewayReport; lagMs: number; atMs: number }>();
 
   function present(): { report: GatewayReport; lagMs: number; atMs: number }[] {
-    const nowMs = monotonicMs();
+    const nowMs = performance.now();
     return [...latest.values()].filter(({ atMs }) => nowMs - atMs <= goneMs);
   }
 
   return {
     take(report) {
       const { name, number, used_routes, sent_routes = used_routes, loads, forwarded } = report;
-      const nowMs = monotonicMs();
+      const nowMs = performance.now();
       for (const [known, { atMs }] of latest) if (nowMs - atMs > goneMs) latest.delete(known);
       const isRepeated = latest.get(name)?.report.number === number;
       const lagMs = Math.max(0, deps.now() - report.heard_at_ms);

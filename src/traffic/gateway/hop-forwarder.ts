@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { InstanceAddress } from '../../cluster/instances/channel-caller.ts';
 import type { HopProof } from '../../cluster/instances/hop-proof.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
@@ -81,7 +80,7 @@ export function createHopForwarder(deps: {
     }
     const owner = { kind: 'extra' } as const;
     const definition = { prefix: '/', target: url, access: 'public', owner } as const;
-    const route = createRoute({ ...definition, upstreamTimeoutMs, isHop: true }, monotonicMs());
+    const route = createRoute({ ...definition, upstreamTimeoutMs, isHop: true }, performance.now());
     routes.set(key, route);
     return route;
   }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { HopProof } from '../../cluster/instances/hop-proof.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { ErrorAnswers } from '../../platform/http/error-answers.ts';
 import { type ClientAddressReader, canonicalPath } from '../../platform/http/request-address.ts';
 import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
@@ -36,7 +35,7 @@ export function createHubForwarding(deps: {
   function optionsFor(req: IncomingMessage): ForwardOptions {
     const client = clientAddress(req);
     // The feed shows that the hub was there: if it takes no connection now, it is coming back.
-    route.lastAnswerMs = monotonicMs();
+    route.lastAnswerMs = performance.now();
     const path = canonicalPath(req.url ?? '')?.target ?? '/';
     const request = { to: hopToHub, method: req.method ?? 'GET', target: path };
     return { route, path, client, headersToAdd: [hopHeader, proof.make(request, client)] };

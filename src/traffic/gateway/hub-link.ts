@@ -7,7 +7,6 @@ import {
   requestText,
   type TextAnswer,
 } from '../../cluster/instances/request-text.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { timeLimit } from '../../platform/concurrency/time-limit.ts';
 import type { Secret } from '../../platform/config/secret.ts';
 import { randomSecret } from '../../platform/crypto/random.ts';
@@ -103,7 +102,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
   const { promise: receiving, resolve: deliverTo } = Promise.withResolvers<FeedReceiver>();
   let waiting = Promise.withResolvers<void>();
   let isConnected = false;
-  let lastEventAtMs = monotonicMs();
+  let lastEventAtMs = performance.now();
   let sentAtMs = 0;
   /** Of the settings that this gateway runs with. */
   let settings = '';
@@ -148,7 +147,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
           setConnected(true);
         } else if (event.kind === 'heartbeat') sentAtMs = event.at_ms ?? sentAtMs;
         else (await receiving).news(event);
-        lastEventAtMs = monotonicMs();
+        lastEventAtMs = performance.now();
       }
     } finally {
       clearTimeout(timer);
@@ -201,9 +200,9 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     question: QuestionOf<Name>,
     further: Readonly<Record<string, string>>,
   ): Promise<AnswerOf<Name>> {
-    const giveUpAtMs = monotonicMs() + patienceMs;
+    const giveUpAtMs = performance.now() + patienceMs;
     for (;;) {
-      const leftMs = giveUpAtMs - monotonicMs();
+      const leftMs = giveUpAtMs - performance.now();
       if (leftMs <= 0 || !(await untilConnected(leftMs))) throw hubIsAway();
       let response: TextAnswer;
       try {
@@ -237,7 +236,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     settings: snapshot.settings as GatewaySettings,
     deliverTo,
     isConnected: () => isConnected,
-    silentMs: () => (isConnected ? 0 : monotonicMs() - lastEventAtMs),
+    silentMs: () => (isConnected ? 0 : performance.now() - lastEventAtMs),
     lastEventAtMs: () => sentAtMs,
     untilConnected,
 

@@ -1,7 +1,6 @@
 import { kill } from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import { StartupError } from '../../platform/errors.ts';
 import { isSameProcess, type ProcessIdentity } from '../../platform/process-table/process-table.ts';
@@ -57,15 +56,15 @@ export function createLocalGateways(deps: {
 
   async function startIn(slot: number, signal: AbortSignal | undefined): Promise<void> {
     const identity = await startProcess(signal);
-    running.set(slot, { identity, atMs: monotonicMs() });
+    running.set(slot, { identity, atMs: performance.now() });
     await store.record(slot, identity);
     log.info({ gateway: nameOf(identity), pid: identity.pid }, 'gateway started');
   }
 
   /** Whether one of an earlier hub has come back and is such as this hub would start it. */
   async function fits(identity: ProcessIdentity, signal?: AbortSignal): Promise<boolean> {
-    const giveUpAtMs = monotonicMs() + adoptionMs;
-    while (isSameProcess(identity) && monotonicMs() < giveUpAtMs) {
+    const giveUpAtMs = performance.now() + adoptionMs;
+    while (isSameProcess(identity) && performance.now() < giveUpAtMs) {
       const found = findFollowing(identity);
       if (found !== undefined) {
         return found.version === version && found.settings === feed.settingsDigest;
@@ -77,10 +76,10 @@ export function createLocalGateways(deps: {
   }
 
   async function endProcess(identity: ProcessIdentity): Promise<void> {
-    const giveUpAtMs = monotonicMs() + deps.endGraceMs;
+    const giveUpAtMs = performance.now() + deps.endGraceMs;
     sendTo(identity, 'SIGTERM');
     while (isSameProcess(identity)) {
-      if (monotonicMs() > giveUpAtMs) sendTo(identity, 'SIGKILL');
+      if (performance.now() > giveUpAtMs) sendTo(identity, 'SIGKILL');
       await delay(pollMs);
     }
   }
@@ -89,11 +88,11 @@ export function createLocalGateways(deps: {
     if (isEnding) return;
     for (const [slot, { identity, atMs }] of running) {
       if (isSameProcess(identity)) continue;
-      if (monotonicMs() < notBeforeMs) continue;
+      if (performance.now() < notBeforeMs) continue;
       log.warn({ gateway: nameOf(identity) }, 'gateway exited unexpectedly, restarting it');
       backoffMs =
-        monotonicMs() - atMs > healthyMs ? watchMs : Math.min(backoffMs * 2, maxBackoffMs);
-      notBeforeMs = monotonicMs() + backoffMs;
+        performance.now() - atMs > healthyMs ? watchMs : Math.min(backoffMs * 2, maxBackoffMs);
+      notBeforeMs = performance.now() + backoffMs;
       await startIn(slot, undefined);
     }
   }
@@ -110,7 +109,7 @@ export function createLocalGateways(deps: {
       for (let slot = 0; slot < count; slot += 1) {
         const former = earlier.get(slot);
         if (former !== undefined && (await fits(former, signal))) {
-          running.set(slot, { identity: former, atMs: monotonicMs() });
+          running.set(slot, { identity: former, atMs: performance.now() });
           log.info({ gateway: nameOf(former) }, 'gateway of earlier hub kept running');
           continue;
         }

@@ -1,6 +1,5 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
 import type { ClientAddress } from '../../platform/http/request-address.ts';
@@ -83,7 +82,7 @@ export function createForwarder(options: {
     liveConnections,
     answerError,
     onClosed,
-    now = monotonicMs,
+    now = () => performance.now(),
   } = options;
   const { verifyConnection: verify, identity } = options;
   const pools = createUpstreamPools({ ...config, verify, identity }, now);

@@ -1,4 +1,3 @@
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { RouteLimits } from '../../platform/config/route-limits-schema.ts';
 import { HubError } from '../../platform/errors.ts';
 import { networkOf } from '../../platform/http/connection-limits.ts';
@@ -30,7 +29,10 @@ export interface RouteLimiter {
 }
 
 /** `now` is milliseconds on a monotonic clock. */
-export function createRouteLimiter(limits: RouteLimits, now = monotonicMs): RouteLimiter {
+export function createRouteLimiter(
+  limits: RouteLimits,
+  now = () => performance.now(),
+): RouteLimiter {
   const { allow_addresses, deny_addresses, requests_per_second, bytes_per_second, per } = limits;
   const isAllowed = allow_addresses && createTrustedPeer(allow_addresses);
   const isDenied = deny_addresses && createTrustedPeer(deny_addresses);

@@ -1,4 +1,3 @@
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { HubError } from '../../platform/errors.ts';
 import {
   type CanonicalPath,
@@ -66,7 +65,7 @@ export function createRouteTable(
     readonly now?: () => number;
   } = {},
 ): RouteTable {
-  const { reservedPrefixes = [], sessionIdAliases, now = monotonicMs } = options;
+  const { reservedPrefixes = [], sessionIdAliases, now = () => performance.now() } = options;
   const root = createNode();
   /** Of host names that have routes of their own. */
   const roots = new Map<string, Node>();

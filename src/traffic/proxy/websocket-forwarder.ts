@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import type { ProxyConfig } from '../../platform/config/config.ts';
 import { HubError } from '../../platform/errors.ts';
@@ -68,7 +67,13 @@ export function createWebSocketForwarder(options: {
   /** How long one side of a WebSocket may take to close after the other has. */
   readonly closeGraceMs?: number;
 }): WebSocketForwarder {
-  const { config, log, liveConnections, now = monotonicMs, closeGraceMs = 5_000 } = options;
+  const {
+    config,
+    log,
+    liveConnections,
+    now = () => performance.now(),
+    closeGraceMs = 5_000,
+  } = options;
   const tunnels = new Set<WebSocketTunnel>();
   const connecting = new WeakMap<IncomingMessage, WebSocketTunnel>();
   const opening = new WeakMap<Socket, WebSocketTunnel>();

@@ -8,7 +8,6 @@ import {
   untilStopped,
 } from '../../../test/support/limit-world.ts';
 import { until } from '../../../test/support/test-hub.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import { createServerLimitsStore } from './server-row-store.ts';
 
@@ -31,8 +30,8 @@ describeEachDatabase('servers beyond the idle timeout', (open) => {
       await watch.run();
       expect([world.stopped, world.woken, await world.left('ann')]).toEqual([[], [], undefined]);
       world.uses = [
-        ['server-ann', monotonicMs()],
-        ['server-bob', monotonicMs()],
+        ['server-ann', performance.now()],
+        ['server-bob', performance.now()],
       ];
       await until(async () => !(await world.isPaused('ann')), 'it goes on');
       world.uses = [];
@@ -64,7 +63,7 @@ describeEachDatabase('servers beyond the idle timeout', (open) => {
       await until(async () => world.looks > 0, 'it is paused');
       listed!.resolve();
       await look;
-      world.uses = [['server-ann', monotonicMs()]];
+      world.uses = [['server-ann', performance.now()]];
       await until(async () => !(await world.isPaused('ann')), 'it goes on');
     });
 
@@ -79,7 +78,7 @@ describeEachDatabase('servers beyond the idle timeout', (open) => {
             !ended.mock.calls.some(([timer]) => timer === value),
         ).length;
       await until(async () => looks() === 1, 'it is looked at');
-      world.uses = [['server-ann', monotonicMs()]];
+      world.uses = [['server-ann', performance.now()]];
       await until(async () => looks() === 0, 'it goes on');
       expect(world.woken).toEqual(['server-ann']);
       await untilStopped(watch);

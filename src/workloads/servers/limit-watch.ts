@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic, type Periodic } from '../../platform/concurrency/periodic.ts';
 import { isStorageUnavailable } from '../../platform/errors.ts';
 import type { LimitRecord, ServerLimitsStore, WatchedServer } from './server-row-store.ts';
@@ -55,7 +54,7 @@ export function createLimitWatch(deps: {
   /** A clock that no one sets. */
   readonly monotonic?: () => number;
 }): LimitWatch {
-  const { rules, store, instanceId, log, monotonic = monotonicMs } = deps;
+  const { rules, store, instanceId, log, monotonic = () => performance.now() } = deps;
   const intervalMs = Math.min(maxIntervalMs, Math.max(shortestIntervalMs, rules.shortestMs / 100));
   const stopping = createLimiter(parallelStops);
   const ends = new Map<string, Promise<void>>();

@@ -6,7 +6,6 @@ import {
   createLoadReader,
   loadsOperation,
 } from '../../cluster/instances/load-reader.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import {
   createLoadHistories,
@@ -41,9 +40,9 @@ export function openLoads(
   },
 ) {
   const { metrics, log } = hub;
-  const histories = createLoadHistories({ now: monotonicMs });
+  const histories = createLoadHistories({ now: () => performance.now() });
   const readFigures = createFiguresReader();
-  let takenAtMs = monotonicMs();
+  let takenAtMs = performance.now();
   let answeredBefore = metrics.answered();
 
   /** What the hub answered itself since this was called last. */
@@ -57,7 +56,7 @@ export function openLoads(
 
   async function sample(): Promise<void> {
     await hub.serverUsage.measureAll();
-    const elapsedMs = Math.max(1, monotonicMs() - takenAtMs);
+    const elapsedMs = Math.max(1, performance.now() - takenAtMs);
     takenAtMs += elapsedMs;
     const record = (key: string, load: LoadSample) => histories.record(key, load, elapsedMs / 1000);
 

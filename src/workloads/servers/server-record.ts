@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { InstanceLease } from '../../cluster/instances/instance-lease.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { HubError, isStorageUnavailable } from '../../platform/errors.ts';
 import { text } from '../../platform/texts/text.ts';
 import type { SpawnedServer, SpawnerState } from '../../plugin/host/spawner.ts';
@@ -90,7 +89,7 @@ export function createServerRecord(
   }
 
   async function stopped(failure: ServerFailure | null): Promise<void> {
-    endedAtMs ??= monotonicMs();
+    endedAtMs ??= performance.now();
     const wasUnreported = unreported !== undefined;
     unreported = undefined;
     const isLate = (error: unknown, message: string): void => {
@@ -124,15 +123,15 @@ export function createServerRecord(
       if (unreported !== undefined) await stopped(null);
       begin();
       ownedSinceMs = undefined;
-      claimedAtMs = monotonicMs();
+      claimedAtMs = performance.now();
       const outcome = await ownership.claim(server, { userOptions }, limits);
       if (outcome !== 'claimed') throw refusal(outcome);
-      ownedSinceMs = monotonicMs();
+      ownedSinceMs = performance.now();
     },
 
     own() {
       begin();
-      ownedSinceMs = claimedAtMs = monotonicMs();
+      ownedSinceMs = claimedAtMs = performance.now();
     },
 
     async isOurs(isOver) {

@@ -1,4 +1,4 @@
-import { dateOf, monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
+import { dateOf } from '../../platform/concurrency/monotonic-clock.ts';
 import type { Origins } from '../../platform/http/origins.ts';
 import { serverClientId } from '../../platform/protocol/client-id.ts';
 import type { RouteLoad } from '../../traffic/proxy/route-load.ts';
@@ -73,7 +73,7 @@ export function createServerRoutes(deps: {
 }): ServerRoutes {
   const { routes, basePath, origins } = deps;
   const open = new Map<string, OpenRoute>();
-  let collectedAtMs = monotonicMs();
+  let collectedAtMs = performance.now();
   const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
 
   function lead(server: Server, target: string, remote: RemoteOwner | undefined): string {
@@ -168,7 +168,7 @@ export function createServerRoutes(deps: {
 
     *collectTraffic() {
       const sinceMs = collectedAtMs;
-      collectedAtMs = monotonicMs();
+      collectedAtMs = performance.now();
       for (const [prefix, { serverId, userId, remote, openedAtMs }] of open) {
         const route = routes.find(prefix);
         if (route === undefined) continue;

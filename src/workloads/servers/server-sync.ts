@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { InstanceLease } from '../../cluster/instances/instance-lease.ts';
 import { forEachAtOnce } from '../../platform/concurrency/for-each-at-once.ts';
 import { createLimiter } from '../../platform/concurrency/limiter.ts';
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import { isOfOneMachine } from '../../platform/config/bind-address.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
@@ -63,7 +62,7 @@ export function createServerSync(deps: {
   const periodic = createPeriodic({
     intervalMs: isShared ? intervalMs : 2 ** 30,
     async work() {
-      startedAtMs = monotonicMs();
+      startedAtMs = performance.now();
       await compare();
       isFailing = false;
     },
@@ -76,7 +75,7 @@ export function createServerSync(deps: {
   });
 
   async function compare(): Promise<void> {
-    const sentAtMs = monotonicMs();
+    const sentAtMs = performance.now();
     const { signature, takeable } = await ownership.survey();
     if (signature !== seen || hasNewUnit()) {
       const active = await store.listActive();
@@ -151,7 +150,7 @@ export function createServerSync(deps: {
     } while (taken.length === takenAtOnce);
   }
 
-  const restMs = () => Math.max(0, startedAtMs + minIntervalMs - monotonicMs());
+  const restMs = () => Math.max(0, startedAtMs + minIntervalMs - performance.now());
 
   function runSoon(): void {
     if (timer !== undefined || isClosed) return;

@@ -1,12 +1,10 @@
-import { monotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
-
 /** How long a start takes, without the time in a queue of its engine. */
 export interface StartDuration {
   onQueued(isQueued: boolean): void;
   ms(): number;
 }
 
-export function createStartDuration(now = monotonicMs): StartDuration {
+export function createStartDuration(now = () => performance.now()): StartDuration {
   const startedAtMs = now();
   let queuedMs = 0;
   let queuedSinceMs: number | undefined;

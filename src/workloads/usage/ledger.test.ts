@@ -10,7 +10,6 @@ import { until } from '../../../test/support/test-hub.ts';
 import { createInstanceStore } from '../../cluster/instances/instance-store.ts';
 import { createGroupStore } from '../../identity/users/group-store.ts';
 import { createUserStore } from '../../identity/users/user-store.ts';
-import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
 import type { ResourceUsage } from '../../plugin/host/spawner.ts';
 import { countUse, hourMs } from './count-use.ts';
@@ -201,7 +200,7 @@ describeEachDatabase('the ledger', (open, dialect) => {
     const ledger = ledgerOf(servers.lease.id, {
       lifecycle,
       usageOfServer: (id) => lifecycle.unitOf(id) && using(100),
-      monotonicMs: systemMonotonicMs,
+      monotonicMs: () => performance.now(),
     });
     servers.endRun = ({ id }, endedAtMs, write) => ledger.end(id, endedAtMs, write);
     servers.readiness = () => Promise.reject(new Error('it hangs'));

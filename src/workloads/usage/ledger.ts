@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { InstanceStore } from '../../cluster/instances/instance-store.ts';
-import { monotonicMs as systemMonotonicMs } from '../../platform/concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../platform/concurrency/periodic.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { HubDatabase } from '../../platform/store/database.ts';
@@ -53,7 +52,7 @@ export function createLedger(hub: {
   readonly log: Logger;
   readonly monotonicMs?: () => number;
 }): Ledger {
-  const { config, log, monotonicMs = systemMonotonicMs } = hub;
+  const { config, log, monotonicMs = () => performance.now() } = hub;
   const store = createLedgerStore(hub.database, hub.instanceStore);
   /** What was counted last, by the clock of the database and by the monotonic one, which nobody sets. */
   let known = new Map<string, { readonly countedAt: number; readonly atMs: number }>();

@@ -30,7 +30,7 @@ import type {
   Shown,
   Visitor,
 } from './binding.ts';
-import { declaredOf, passedOverAt, searchOf } from './declared-query.ts';
+import { type PageQuery, readQuery } from './declared-query.ts';
 import { markField } from './mark-field.ts';
 import { goTo } from './next.ts';
 
@@ -128,15 +128,18 @@ export function createBoundPages(
       requireRecentLogin: () => confirmLogin.require(ctx),
     });
     const operation = operationOf(id);
-    const declared = declaredOf(operation, options);
+    const { search, passedOver }: PageQuery =
+      ctx.querystring === ''
+        ? { search: new URLSearchParams() }
+        : readQuery(ctx, operation, options);
     const answer = await show({
       layout: {
         ...(await pages.formLayoutFor(ctx)),
-        passedOver: failure === undefined ? passedOverAt(ctx, declared, operation) : undefined,
+        passedOver: failure === undefined ? passedOver : undefined,
       },
       model,
       params,
-      search: searchOf(ctx, declared),
+      search,
       language: pages.languageOf(ctx),
       visitor,
       may: (asked, more) =>

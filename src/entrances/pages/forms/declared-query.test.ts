@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { declaredOf, passedOverAt, searchOf } from './declared-query.ts';
+import { readQuery } from './declared-query.ts';
 
 const operation = { query: z.object({ search: z.string(), show: z.string() }) };
 const at = (querystring: string) => ({
@@ -10,26 +10,26 @@ const at = (querystring: string) => ({
 });
 
 test('what the operation and the page declare is read, and nothing else', () => {
-  const declared = declaredOf(operation, { query: ['name'] });
   const asked = at('search=a&nmae=b&name=c&name=d');
-  expect(String(searchOf(asked, declared))).toBe('search=a&name=c&name=d');
-  expect(passedOverAt(asked, declared)).toEqual({
+  const { search, passedOver } = readQuery(asked, operation, { query: ['name'] });
+  expect(String(search)).toBe('search=a&name=c&name=d');
+  expect(passedOver).toEqual({
     names: ['nmae'],
     meant: { names: ['name'], url: '/hub/list?search=a&name=c&name=d' },
   });
 });
 
 test('a page whose parameters others name takes each', () => {
-  const declared = declaredOf(operation, { query: 'any' });
-  expect(String(searchOf(at('anything=a'), declared))).toBe('anything=a');
-  expect(passedOverAt(at('serach=a'), declared)).toBeUndefined();
+  const taken = (querystring: string) => readQuery(at(querystring), operation, { query: 'any' });
+  expect(String(taken('anything=a').search)).toBe('anything=a');
+  expect(taken('serach=a').passedOver).toBeUndefined();
 });
 
 test('no more than three names are shown, and none that is no word', () => {
-  const declared = declaredOf(operation);
-  expect(passedOverAt(at('a=&b=&c=&d=&e='), declared)?.names).toEqual(['a', 'b', 'c', '…']);
-  expect(passedOverAt(at(`call%20555=&${'x'.repeat(40)}=`), declared)?.names).toEqual(['…']);
-  expect(passedOverAt(at('__proto__=&constructor='), declared)?.meant).toBeUndefined();
+  const passedOver = (querystring: string) => readQuery(at(querystring), operation).passedOver;
+  expect(passedOver('a=&b=&c=&d=&e=')?.names).toEqual(['a', 'b', 'c', '…']);
+  expect(passedOver(`call%20555=&${'x'.repeat(40)}=`)?.names).toEqual(['…']);
+  expect(passedOver('__proto__=&constructor=')?.meant).toBeUndefined();
 });
 
 test('values that are taken as not said are named, with the closest that there is', () => {
@@ -43,8 +43,7 @@ test('values that are taken as not said are named, with the closest that there i
         .catch(25),
     }),
   };
-  const passedOver = (querystring: string) =>
-    passedOverAt(at(querystring), declaredOf(listing), listing);
+  const passedOver = (querystring: string) => readQuery(at(querystring), listing).passedOver;
   expect(passedOver('show=active&sort=-name&size=10')).toBeUndefined();
   expect(passedOver('show=&sort=&size=')).toBeUndefined();
   expect(passedOver('show=aktive&sort=name')).toEqual({

@@ -8,19 +8,28 @@ import type { PageOptions } from './binding.ts';
 /** The parameters that the address of a page may have. */
 type Declared = readonly string[] | 'any';
 
-export function declaredOf(
-  { query }: Pick<OperationDeclaration, 'query'>,
-  { query: ofPage = [] }: Pick<PageOptions, 'query'> = {},
-): Declared {
-  return ofPage === 'any' ? ofPage : [...Object.keys(query?.shape ?? {}), ...ofPage];
+/** The query of an address as its page takes it. */
+export interface PageQuery {
+  /** What is declared: a page can read nothing else. */
+  readonly search: URLSearchParams;
+  /** What is not declared or cannot be, and the address with what was meant in its place. */
+  readonly passedOver?: PassedOver | undefined;
 }
 
-/** The part of the query that is declared: a page can read nothing else. */
-export function searchOf({ querystring }: Pick<Context, 'querystring'>, declared: Declared) {
-  const given = [...new URLSearchParams(querystring)];
-  return new URLSearchParams(
-    declared === 'any' ? given : given.filter(([name]) => declared.includes(name)),
-  );
+/** What an address says by what the operation and its page declare. */
+export function readQuery(
+  asked: Pick<Context, 'path' | 'query' | 'querystring'>,
+  { query }: Pick<OperationDeclaration, 'query'>,
+  { query: ofPage = [] }: Pick<PageOptions, 'query'> = {},
+): PageQuery {
+  const declared = ofPage === 'any' ? ofPage : [...Object.keys(query?.shape ?? {}), ...ofPage];
+  const given = [...new URLSearchParams(asked.querystring)];
+  return {
+    search: new URLSearchParams(
+      declared === 'any' ? given : given.filter(([name]) => declared.includes(name)),
+    ),
+    passedOver: passedOverAt(asked, declared, query?.shape),
+  };
 }
 
 /** A link must not have the page say what its author likes. */
@@ -34,16 +43,14 @@ interface Unknown {
   readonly meant: readonly string[];
 }
 
-/** What is not declared or cannot be, and the address with what was meant in its place. */
-export function passedOverAt(
+function passedOverAt(
   { path, query, querystring }: Pick<Context, 'path' | 'query' | 'querystring'>,
   declared: Declared,
-  { query: schema }: Pick<OperationDeclaration, 'query'> = {},
+  shape: z.core.$ZodShape = {},
 ): PassedOver | undefined {
-  if (querystring === '') return undefined;
   const unknown = [
     ...(declared === 'any' ? [] : unknownNames(query, declared)),
-    ...unknownValues(query, schema?.shape ?? {}),
+    ...unknownValues(query, shape),
   ];
   if (unknown.length === 0) return undefined;
   const names = unknown.map(({ said }) =>

@@ -91,9 +91,12 @@ export function createKeySetEndpoint({
 }: {
   readonly signingKeys: Pick<SigningKeys, 'keySet'>;
 }): Middleware {
+  let written: { readonly set: object; readonly text: JsonText<object> } | undefined;
   return async (ctx) => {
+    const set = await signingKeys.keySet();
+    if (written?.set !== set) written = { set, text: new JsonText(set) };
     ctx.set('Cache-Control', 'public, max-age=300');
-    setBody(ctx, new JsonText(await signingKeys.keySet()));
+    setBody(ctx, written.text);
   };
 }
 

@@ -22,7 +22,7 @@ export interface ListedKey extends SigningKey {
 export interface SigningKeys {
   /**
    * The public keys (RFC 7517 §5) of every token that may still be valid, and those that come next. Made at first
-   * need.
+   * need; the same object until a key comes or ends.
    */
   keySet(): Promise<{ readonly keys: readonly object[] }>;
   /** A JWT (RFC 7519), signed off the main thread; its `typ` is `JWT` unless given. */
@@ -44,7 +44,9 @@ export interface SigningKeys {
 /** So long a key is published before it signs: clients remember the set of keys. */
 const noticeMs = 86_400_000;
 
-const loadJose = () => import('jose');
+let jose: Promise<typeof import('jose')> | undefined;
+/** Once: to import again what is loaded takes a tenth of the time of a signature. */
+const loadJose = () => (jose ??= import('jose'));
 const generate = promisify(generateKeyPair);
 
 interface OpenedKey extends SigningKey {
@@ -63,6 +65,7 @@ export function createSigningKeys(deps: {
   const lifetimeMs = deps.days * 86_400_000;
   let known: Promise<readonly OpenedKey[]> | undefined;
   let making: Promise<void> | undefined;
+  let set: { readonly keys: readonly object[] } = { keys: [] };
   database.onChange(() => {
     known = undefined;
   }, ['signing_keys_changed', 'all']);
@@ -160,7 +163,13 @@ export function createSigningKeys(deps: {
   }
 
   return {
-    keySet: async () => ({ keys: (await current()).map(({ jwk }) => jwk) }),
+    async keySet() {
+      const keys = (await current()).map(({ jwk }) => jwk);
+      const isSame =
+        keys.length === set.keys.length && keys.every((key, at) => key === set.keys[at]);
+      if (!isSame) set = { keys };
+      return set;
+    },
 
     async sign(claims, algorithm, typ = 'JWT') {
       const signing = activeOf(await current(), algorithm);

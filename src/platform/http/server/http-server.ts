@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import { TransientSet } from '../../concurrency/transient-set.ts';
 import type { ProxyConfig } from '../../config/config.ts';
@@ -169,7 +168,7 @@ export function createHubServer(deps: {
   const slowCheck = createPeriodic({
     intervalMs: timeoutCheckMs,
     work() {
-      const nowMs = monotonicMs();
+      const nowMs = performance.now();
       for (const socket of sockets) {
         const response = responseOn(socket);
         if (response !== undefined) slowClients.check(socket, response, nowMs);
@@ -180,7 +179,7 @@ export function createHubServer(deps: {
   const unreadLimit = createUnreadLimit({ maxBytes: config.max_unread_size, log });
   const unreadCheck = createPeriodic({
     intervalMs: unreadCheckMs,
-    work: () => unreadLimit.check(sockets, monotonicMs()),
+    work: () => unreadLimit.check(sockets, performance.now()),
     onError: (error) => log.warn({ err: error }, 'could not check for unread answers'),
   });
   server.once('close', () => {
@@ -226,11 +225,11 @@ export function createHubServer(deps: {
     async close(deadlineMs, streams) {
       if (!server.listening) return;
       isClosing = true;
-      const startedAtMs = monotonicMs();
+      const startedAtMs = performance.now();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       function endUnused(): void {
         streams?.endStreams();
-        closeUnused(monotonicMs() - startedAtMs > silentGraceMs);
+        closeUnused(performance.now() - startedAtMs > silentGraceMs);
       }
       for (const socket of sockets) tellToClose(socket);
       for (const session of sessions.keys()) session.close();
@@ -269,8 +268,8 @@ function acceptWithin(
 
   function refusalOf(socket: Socket): HubError | undefined {
     const error = limits?.accept(socket);
-    if (error !== undefined && monotonicMs() - loggedAtMs > refusalsLoggedEveryMs) {
-      loggedAtMs = monotonicMs();
+    if (error !== undefined && performance.now() - loggedAtMs > refusalsLoggedEveryMs) {
+      loggedAtMs = performance.now();
       log.warn({ address: socket.remoteAddress, code: error.code }, error.message);
     }
     return error;

@@ -8,7 +8,6 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../../config/config.ts';
 import type { HubError } from '../../errors.ts';
 import { retryAfterHeader, toErrorResponse } from '../answer.ts';
@@ -89,16 +88,16 @@ export function createHttp2End({
       },
     });
     let open = 0;
-    let unusedSinceMs = monotonicMs();
+    let unusedSinceMs = performance.now();
     const closed = () => {
       open -= 1;
-      if (open === 0) unusedSinceMs = monotonicMs();
+      if (open === 0) unusedSinceMs = performance.now();
     };
     // Whatever a client does to its session ends it, and nothing else.
     session.on('error', ignore);
     // Node would start a timer of the session again several times for each request.
     function endUnused(): void {
-      const leftMs = open > 0 ? idleMs : unusedSinceMs + idleMs - monotonicMs();
+      const leftMs = open > 0 ? idleMs : unusedSinceMs + idleMs - performance.now();
       if (leftMs > 0) {
         timer = setTimeout(endUnused, Math.ceil(leftMs)).unref();
         return;

@@ -6,7 +6,6 @@ import { basename, dirname, join } from 'node:path';
 import { geteuid } from 'node:process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isLoopback, portOf } from '../../addresses/host-address.ts';
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createEventLoopYield } from '../../concurrency/turns.ts';
 import { socketPathOf } from '../../config/bind-address.ts';
 import { HubError, StartupError } from '../../errors.ts';
@@ -187,8 +186,8 @@ function createArrivalWait(servers: readonly Server[]): () => Promise<void> {
   }
   return async () => {
     if (!isWatching) return;
-    const sinceMs = monotonicMs();
-    while (isWatching && monotonicMs() - sinceMs < maxWaitMs) await nextTurn();
+    const sinceMs = performance.now();
+    while (isWatching && performance.now() - sinceMs < maxWaitMs) await nextTurn();
   };
 }
 

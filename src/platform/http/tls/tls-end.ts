@@ -6,7 +6,6 @@ import {
   type TLSSocket,
   type TlsOptions,
 } from 'node:tls';
-import { dateOf, monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { Secret } from '../../config/secret.ts';
 import { noteCertificate } from '../request-address.ts';
@@ -64,7 +63,7 @@ export function createTlsEnd(deps: {
         : undefined;
     // Of a session that goes on, OpenSSL says what was so when it began.
     const isOutdated = socket.isSessionReused() && countEnded() > 0;
-    if (leaf !== undefined && leaf.validToDate > dateOf(monotonicMs()) && !isOutdated) {
+    if (leaf !== undefined && leaf.validToDate > new Date() && !isOutdated) {
       noteCertificate(socket, leaf.raw.toString('base64'));
       shown.set(socket, chainOf(socket));
       socket.once('close', () => shown.delete(socket));
@@ -94,7 +93,7 @@ export function createTlsEnd(deps: {
 
   function takeTicketKey(): void {
     if (ticketSecret === undefined) return;
-    const period = Math.floor(dateOf(monotonicMs()).getTime() / ticketKeyMs);
+    const period = Math.floor(Date.now() / ticketKeyMs);
     const made = hkdfSync('sha256', ticketSecret.reveal(), 'hub', `tls ${period}`, ticketKeyBytes);
     ticketKeys = Buffer.from(made);
     server.setTicketKeys(ticketKeys);
@@ -130,7 +129,7 @@ export function createTlsEnd(deps: {
   /** Lists that OpenSSL goes by no more, and by which it refuses new connections. */
   function countEnded(): number {
     const { revocationLists: lists = [] } = certificates;
-    const nowMs = dateOf(monotonicMs()).getTime();
+    const nowMs = Date.now();
     return lists.filter((list) => endMsOf(list) <= nowMs).length;
   }
 
