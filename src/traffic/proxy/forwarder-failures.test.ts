@@ -122,7 +122,8 @@ describe('when one side fails', () => {
         req.once('end', () => res.end('uploaded'));
       }
     });
-    await using proxy = await startProxy({ upstream_timeout: 0.2 });
+    // Long enough for an app on a machine with much else to do.
+    await using proxy = await startProxy({ upstream_timeout: 1 });
     proxy.addService('a', upstream.url);
     const stream = await rawClient(proxy.port, head('GET /services/a/stream', 'Connection: close'));
     await stream.until('begun');
