@@ -20,6 +20,7 @@ import { migration0015 } from './migrations/0015-budgets.ts';
 import { migration0016 } from './migrations/0016-home-spaces.ts';
 import { migration0017 } from './migrations/0017-user-volumes.ts';
 import { migration0018 } from './migrations/0018-sealed-headers.ts';
+import { migration0019 } from './migrations/0019-client-indexes.ts';
 
 /** Every step, in order. Append only. */
 export const migrations: readonly Migration[] = [
@@ -41,6 +42,7 @@ export const migrations: readonly Migration[] = [
   migration0016,
   migration0017,
   migration0018,
+  migration0019,
 ];
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase, recordAnnouncements } from '../../../../test/support/databases.ts';
-import { watchStatements } from '../../../../test/support/statements.ts';
+import { explainQueryPlan, watchStatements } from '../../../../test/support/statements.ts';
 import type { HubDatabase } from '../../../platform/store/database.ts';
 import { createUserStore } from '../../users/user-store.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -108,6 +108,26 @@ describeEachDatabase('authorization code store', (open, dialect) => {
       const statements = await watch.during(() => codes.exchange(secret, grant));
       const kinds = statements.map((statement) => statement.split(' ')[0]);
       expect(kinds).toEqual(['select', 'begin', 'update', 'insert', 'commit']);
+    });
+
+    test('finds what a login or user has of a client without a look at what others have of it', async () => {
+      const { codes, code, database, tokens, alice } = await start();
+      using watch = watchStatements();
+      const statements = await watch.during(async () => {
+        await codes.exchange(await codes.create(code), grant);
+        await codes.exchange(await codes.create(code), (found) => ({
+          ...grant(found),
+          mayRefresh: true,
+        }));
+        await tokens.listOfClientAndUser(code.clientId, alice.id);
+        await tokens.revokeByClientAndUser(code.clientId, alice.id);
+      });
+      const ofClient = statements.filter((each) =>
+        /^(select|update|delete).*client_id" = /s.test(each),
+      );
+      const plans = ofClient.map((each) => explainQueryPlan(database, each));
+      expect(plans.length).toBeGreaterThan(5);
+      for (const plan of await Promise.all(plans)) expect(plan).not.toMatch(/\(client_id=\?\)/);
     });
 
     test('gives nothing for a code whose browser session ends while it is looked at', async () => {
