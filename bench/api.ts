@@ -186,7 +186,7 @@ async function measureSideBySide(): Promise<void> {
 async function measureIdle(): Promise<void> {
   for (const [program, goal] of [
     ['source', 140],
-    ['package', 110],
+    ['package', 130],
   ] as const) {
     await using hub = await startHub({ core, directory: hubDirectories[program], program });
     await ask(hub, 'GET', '/user');

@@ -15,8 +15,9 @@ import { trivialApp } from '../test/support/trivial-app.ts';
 import { writeResultsTable } from './results-table.ts';
 
 const limits = { visit: 32, patch: 65, page: 70, start: 140 };
-const names = ['bob', 'eve', 'joe'];
-const walksOfEach = names.length;
+/** As many as it takes for no timer to have its turn in each of them. */
+const walksOfEach = 8;
+const names = ['bob', ...Array.from({ length: walksOfEach - 1 }, (_, index) => `user-${index}`)];
 /** Until what a walk leaves to be done later is done. */
 const settleMs = 2_000;
 

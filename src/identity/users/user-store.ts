@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { HubError } from '../../platform/errors.ts';
 import { serverClientId } from '../../platform/protocol/client-id.ts';
 import { createChangeAwareCache, watchChanges } from '../../platform/store/change-aware-cache.ts';
@@ -204,7 +204,7 @@ export function createUserStore(
       const rows = await kysely
         .selectFrom('users')
         .select('name')
-        .where('admin', '=', 1)
+        .where(sql<boolean>`admin = 1`)
         .orderBy('name')
         .execute();
       return rows.map(({ name }) => name);
