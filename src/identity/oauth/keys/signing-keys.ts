@@ -44,9 +44,9 @@ export interface SigningKeys {
 /** So long a key is published before it signs: clients remember the set of keys. */
 const noticeMs = 86_400_000;
 
-let jose: Promise<typeof import('jose')> | undefined;
+let jose: typeof import('jose') | undefined;
 /** Once: to import again what is loaded takes a tenth of the time of a signature. */
-const loadJose = () => (jose ??= import('jose'));
+const loadJose = async () => (jose ??= await import('jose'));
 const generate = promisify(generateKeyPair);
 
 interface OpenedKey extends SigningKey {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Migration } from '../migration.ts';
 
-/** By each of these alone, others of the same client would be looked through: SQLite cannot tell that a client has more. */
+/** Of two indexes of one column SQLite may choose that of the client, which has far more of them than a login or user. */
 const ofClient = [
   ['access_tokens', 'session_id'],
   ['access_tokens', 'user_id'],
