@@ -37,7 +37,7 @@ async function startServer(userName: string): Promise<void> {
   const answer = await hub.api(`/users/${userName}/server`, 'admin-service-token', {
     method: 'POST',
   });
-  expect([201, 202]).toContain(answer.status);
+  expect([201, 202], await answer.text()).toContain(answer.status);
   await until(async () => {
     const user = await (await hub.api(`/users/${userName}`, 'admin-service-token')).json();
     return (user as { server: string | null }).server !== null;
