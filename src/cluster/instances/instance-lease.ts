@@ -108,14 +108,8 @@ export interface InstanceLeaseOptions {
  * instance has the name or does not fit.
  */
 export async function openInstanceLease(options: InstanceLeaseOptions): Promise<InstanceLease> {
-  const {
-    store,
-    instance,
-    isShared,
-    announce,
-    log,
-    monotonicMs = () => performance.now(),
-  } = options;
+  const { store, instance, isShared, announce, log } = options;
+  const { monotonicMs = () => performance.now() } = options;
   const { id, name, machineId } = instance;
   let description = instance;
   const lostListeners = new Set<() => void>();

@@ -134,9 +134,8 @@ function languagesOf(
     ['de', german],
   ]);
   for (const [tag, translations] of shipped) {
-    const given = own.catalogues[tag];
-    const changed =
-      given === undefined ? translations : new Map([...translations, ...Object.entries(given)]);
+    const changes = Object.entries(own.catalogues[tag] ?? {});
+    const changed = changes.length === 0 ? translations : new Map([...translations, ...changes]);
     languages.set(tag, new Language(tag, changed, undefined, defaultLanguage));
   }
   for (const [tag, catalogue] of Object.entries(own.catalogues)) {

@@ -67,13 +67,8 @@ export function createWebSocketForwarder(options: {
   /** How long one side of a WebSocket may take to close after the other has. */
   readonly closeGraceMs?: number;
 }): WebSocketForwarder {
-  const {
-    config,
-    log,
-    liveConnections,
-    now = () => performance.now(),
-    closeGraceMs = 5_000,
-  } = options;
+  const { config, log, liveConnections, closeGraceMs = 5_000 } = options;
+  const { now = () => performance.now() } = options;
   const tunnels = new Set<WebSocketTunnel>();
   const connecting = new WeakMap<IncomingMessage, WebSocketTunnel>();
   const opening = new WeakMap<Socket, WebSocketTunnel>();

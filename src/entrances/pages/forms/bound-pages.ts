@@ -30,7 +30,7 @@ import type {
   Shown,
   Visitor,
 } from './binding.ts';
-import { type PageQuery, readQuery } from './declared-query.ts';
+import { readQuery } from './declared-query.ts';
 import { markField } from './mark-field.ts';
 import { goTo } from './next.ts';
 
@@ -128,18 +128,15 @@ export function createBoundPages(
       requireRecentLogin: () => confirmLogin.require(ctx),
     });
     const operation = operationOf(id);
-    const { search, passedOver }: PageQuery =
-      ctx.querystring === ''
-        ? { search: new URLSearchParams() }
-        : readQuery(ctx, operation, options);
+    const query = ctx.querystring === '' ? undefined : readQuery(ctx, operation, options);
     const answer = await show({
       layout: {
         ...(await pages.formLayoutFor(ctx)),
-        passedOver: failure === undefined ? passedOver : undefined,
+        passedOver: failure === undefined ? query?.passedOver : undefined,
       },
       model,
       params,
-      search,
+      search: query?.search ?? new URLSearchParams(),
       language: pages.languageOf(ctx),
       visitor,
       may: (asked, more) =>

@@ -9,7 +9,7 @@ import type { PageOptions } from './binding.ts';
 type Declared = readonly string[] | 'any';
 
 /** The query of an address as its page takes it. */
-export interface PageQuery {
+interface PageQuery {
   /** What is declared: a page can read nothing else. */
   readonly search: URLSearchParams;
   /** What is not declared or cannot be, and the address with what was meant in its place. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Middleware } from 'koa';
 import { setBody } from '../../../platform/http/body.ts';
 import { JsonText } from '../../../platform/protocol/json-text.ts';
@@ -94,7 +95,8 @@ export function createKeySetEndpoint({
   let written: { readonly set: object; readonly text: JsonText<object> } | undefined;
   return async (ctx) => {
     const set = await signingKeys.keySet();
-    if (written?.set !== set) written = { set, text: new JsonText(set) };
+    if (!written || !isDeepStrictEqual(written.set, set))
+      written = { set, text: new JsonText(set) };
     ctx.set('Cache-Control', 'public, max-age=300');
     setBody(ctx, written.text);
   };

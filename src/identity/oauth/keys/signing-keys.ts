@@ -22,7 +22,7 @@ export interface ListedKey extends SigningKey {
 export interface SigningKeys {
   /**
    * The public keys (RFC 7517 §5) of every token that may still be valid, and those that come next. Made at first
-   * need; the same object until a key comes or ends.
+   * need.
    */
   keySet(): Promise<{ readonly keys: readonly object[] }>;
   /** A JWT (RFC 7519), signed off the main thread; its `typ` is `JWT` unless given. */
@@ -65,7 +65,6 @@ export function createSigningKeys(deps: {
   const lifetimeMs = deps.days * 86_400_000;
   let known: Promise<readonly OpenedKey[]> | undefined;
   let making: Promise<void> | undefined;
-  let set: { readonly keys: readonly object[] } = { keys: [] };
   database.onChange(() => {
     known = undefined;
   }, ['signing_keys_changed', 'all']);
@@ -163,13 +162,7 @@ export function createSigningKeys(deps: {
   }
 
   return {
-    async keySet() {
-      const keys = (await current()).map(({ jwk }) => jwk);
-      const isSame =
-        keys.length === set.keys.length && keys.every((key, at) => key === set.keys[at]);
-      if (!isSame) set = { keys };
-      return set;
-    },
+    keySet: async () => ({ keys: (await current()).map(({ jwk }) => jwk) }),
 
     async sign(claims, algorithm, typ = 'JWT') {
       const signing = activeOf(await current(), algorithm);
